@@ -1,0 +1,63 @@
+# demo · test · check · bench · docs · clean          Needs Python 3.11+ and make; everything else goes into .venv.
+
+PYTHON    ?= python3
+VENV      := .venv
+BIN       := $(VENV)/bin
+
+# What `make demo` shows.
+DEMO      ?= examples/review.yaml
+DEMO_ARGS ?=
+
+PROJECTS  := core/pyproject.toml $(wildcard plugins/*/pyproject.toml) $(wildcard contrib/*/pyproject.toml)
+MEMBERS   := $(patsubst %/pyproject.toml,./%,$(PROJECTS))
+STAMP     := $(VENV)/installed
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+
+.PHONY: demo test check style types arrows alone bench docs clean
+.DEFAULT_GOAL := test
+
+# Every member editable, then the tools. Done again only when a pyproject.toml changes or a member appears.
+# The build backend is installed once, so that no member needs a build environment of its own.
+# Tools and test libraries are the root's `test` and `dev` extras, less the members, which are already here.
+$(STAMP): pyproject.toml $(PROJECTS)
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -c 'import sys; sys.exit("axil needs Python 3.11 or newer; say make PYTHON=...") if sys.version_info < (3, 11) else None'
+	$(BIN)/python -m pip install --quiet "hatchling>=1.27" "editables>=0.5"
+	$(BIN)/python -c 'import tomllib; extras = tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]; print(*(r for e in extras.values() for r in e if "{root:uri}" not in r), sep="\n")' > $(VENV)/tools.txt
+	$(BIN)/python -m pip install --quiet --no-build-isolation $(addprefix --editable ,$(MEMBERS)) --requirement $(VENV)/tools.txt
+	touch $@
+
+demo: $(STAMP)
+	$(BIN)/axil run $(DEMO) $(DEMO_ARGS)
+
+test: $(STAMP)
+	$(BIN)/python -m pytest
+
+check: style types arrows alone
+
+style: $(STAMP)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+types: $(STAMP)
+	$(BIN)/pyright
+
+arrows: $(STAMP)
+	$(BIN)/lint-imports
+
+# Wheels of all members in dist/, then each member's tests against its wheel in an environment that holds nothing else.
+alone: $(STAMP)
+	$(BIN)/python tests/house/alone.py
+
+bench: $(STAMP)
+	$(BIN)/python tests/benchmarks/run.py
+
+# The pages are plain Markdown: nothing to build, but links, ids and examples can be wrong.
+docs: $(STAMP)
+	$(BIN)/python -m pytest tests/house/test_docs.py
+
+clean:
+	rm -rf $(VENV) dist build .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	find core plugins contrib tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,239 @@
+"""Any callable → a body: what it wants is read from its parameters' names, once, when the plan is made.
+
+A body may ask, by name, for: ``inputs`` (the live payloads folded into fields), ``messages`` (the payloads as one list of
+messages), ``payloads`` (as they are, in edge order), ``state`` (as its schema's kind), ``attributes`` (the state's fields that
+its pull rules let it see), ``local`` (what the node keeps for itself), ``ctx``, ``config``, ``node`` and ``task``.
+``memories``, ``tools`` and ``retrievers`` are what a custom node was given; unknown names with a default are left alone.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from axil.context import local_field
+from axil.errors import BodyError, Problem, SpecError, did_you_mean, listed
+from axil.inputs import folded, gathered, is_messages
+from axil.plan import Body, Mode
+from axil.state import State
+from axil.tokens import Changes, Out, Task
+from axil.values import isolate
+from axil.views import StateView, fields_of, plain
+
+Supply = Callable[[Task, Any], Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """How a node meets the state: what it pulls and pushes, and what its results mean."""
+
+    node: str
+    payload: str = "fields"
+    """``fields``, ``messages`` or ``state``; as ``GraphSpec.payload``."""
+    pull: Mapping[str, str] | None = None
+    push: Mapping[str, str] | None = None
+    own: Mapping[str, Any] | None = None
+    """The node's own attributes, with their first values."""
+    view: Callable[[State], Any] | None = None
+    given: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Constant parameters: ``config``, ``node``, ``memories`` …"""
+
+
+class Plain:
+    """A body made of a callable: supplies its parameters, calls it, and reads its result."""
+
+    __slots__ = ("_call", "_read", "_supplies", "mode", "wants_ctx")
+
+    def __init__(self, call: Callable[..., Any], supplies: Mapping[str, Supply], read: Callable[[Any, Task, Any, Any], Out], mode: Mode):
+        self._call, self._supplies, self._read, self.mode = call, tuple(supplies.items()), read, mode
+        self.wants_ctx = mode == "async" or not {"ctx", "local"}.isdisjoint(supplies)
+
+    def __call__(self, task: Task, ctx: Any, /) -> Any:
+        given = {name: supply(task, ctx) for name, supply in self._supplies}
+        if self.mode == "async":
+            return self._awaited(task, ctx, given)
+        return self._read(self._call(**given), task, ctx, given.get("attributes"))
+
+    async def _awaited(self, task: Task, ctx: Any, given: dict[str, Any]) -> Out:
+        result = self._call(**given)
+        if inspect.isasyncgen(result):
+            last: Any = None
+            first = True
+            async for item in result:
+                if not first:
+                    ctx.emit(last)
+                last, first = item, False
+            result = last
+        else:
+            result = await result
+        return self._read(result, task, ctx, given.get("attributes"))
+
+
+def adapt(call: Callable[..., Any], rules: Rules, *, inline: bool | None = None) -> Body:
+    """The body of a callable.
+
+    Raises: SpecError (AX161): a required parameter has a name that nothing supplies.
+    """
+    names = parameters(call)
+    supplies: dict[str, Supply] = {}
+    problems: list[Problem] = []
+    known = supplied(rules)
+    for name, required in names.items():
+        if name in known:
+            supplies[name] = known[name]
+        elif required:
+            hint = did_you_mean(name, known) or f"A body may ask for {listed(sorted(known), 20)}."
+            problems.append(Problem("AX161", f'node "{rules.node}"', f'the body asks for "{name}", which nothing supplies.', hint))
+    if problems:
+        raise SpecError(problems)
+    mode: Mode = "async" if is_async(call) else "inline" if inline else "thread"
+    return Plain(call, supplies, reader(rules), mode)
+
+
+def parameters(call: Callable[..., Any]) -> dict[str, bool]:
+    """Names of the parameters of ``call`` that can be given by name, and whether each is required."""
+    found: dict[str, bool] = {}
+    try:
+        signature = inspect.signature(call)
+    except (TypeError, ValueError):
+        return found
+    for parameter in signature.parameters.values():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            continue
+        found[parameter.name] = parameter.default is parameter.empty
+    return found
+
+
+def is_async(call: Any) -> bool:
+    """Whether calling gives something to await or to iterate asynchronously: functions, methods, partials, callable objects."""
+    while isinstance(call, functools.partial):
+        call = cast("Any", call).func
+    if inspect.iscoroutinefunction(call) or inspect.isasyncgenfunction(call):
+        return True
+    method = getattr(type(call), "__call__", None)  # noqa: B004  # the question is not whether it can be called, but how
+    return inspect.iscoroutinefunction(method) or inspect.isasyncgenfunction(method)
+
+
+def supplied(rules: Rules) -> dict[str, Supply]:
+    """What a body may ask for, by name."""
+    view = rules.view or StateView
+    given: dict[str, Supply] = {
+        "inputs": lambda task, ctx: inputs_of(task),
+        "input": lambda task, ctx: inputs_of(task),
+        "messages": lambda task, ctx: [isolate(m) for m in gathered(task.tokens)],
+        "payloads": lambda task, ctx: [isolate(token.payload) for token in task.tokens],
+        "state": lambda task, ctx: view(task.state),
+        "attributes": lambda task, ctx: _attributes(rules, task.state),
+        "local": lambda task, ctx: ctx.local,
+        "ctx": lambda task, ctx: ctx,
+        "task": lambda task, ctx: task,
+    }
+    for name, value in rules.given.items():
+        given[name] = lambda task, ctx, value=value: value
+    return given
+
+
+def inputs_of(task: Task) -> dict[str, Any]:
+    """The live payloads folded into fields; containers are copied when they are touched."""
+    tokens = task.tokens
+    if len(tokens) == 1 and type(tokens[0].payload) is dict and not is_messages(tokens[0].payload):
+        return fields_of(tokens[0].payload)
+    return fields_of(folded(token.payload for token in tokens))
+
+
+class Attributes(dict[str, Any]):
+    """What a node sees of the attributes, to read and to set; what it sets counts as part of its result."""
+
+    __slots__ = ("written",)
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        super().__init__(values)
+        self.written: dict[str, Any] = {}
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        super().__setitem__(name, value)
+        self.written[name] = value
+
+
+def _attributes(rules: Rules, state: State) -> Attributes:
+    values = dict(rules.own or {})
+    kept = state.get(local_field(rules.node))
+    if isinstance(kept, dict):
+        values.update(cast("dict[str, Any]", kept).get("attributes", {}))
+    outer = [n for n in state if not n.startswith("@")] if rules.pull is None else [n for n in rules.pull if n in state]
+    values.update((name, state[name]) for name in outer)
+    return Attributes({name: isolate(value) for name, value in values.items()})
+
+
+def reader(rules: Rules) -> Callable[[Any, Task, Any, Any], Out]:
+    """What the results of a node's body mean: the last step of every plain body."""
+    read = {"state": _read_delta, "messages": _read_any}.get(rules.payload, _read_fields)
+
+    def result(value: Any, task: Task, ctx: Any, attributes: Any) -> Out:
+        out = value if type(value) is Out else read(rules, value, task, attributes)
+        kept: Mapping[str, Any] | None = ctx.touched if ctx is not None else None
+        return out if kept is None else with_local(out, rules.node, kept)
+
+    return result
+
+
+def with_local(out: Out, node: str, local: Mapping[str, Any]) -> Out:
+    """``out``, and what the node keeps for itself beside what it wrote."""
+    name = local_field(node)
+    before: Mapping[str, Any] = out.delta.get(name) or {}
+    delta = {**out.delta, name: {**local, **before}}
+    return Out(out.output, Changes(delta) if type(out.delta) is Changes else delta, out.to)
+
+
+def _read_delta(rules: Rules, value: Any, task: Task, attributes: Any) -> Out:
+    if value is None:
+        return Out({})
+    if not isinstance(value, Mapping):
+        raise BodyError(f"the body returned {type(value).__name__}; a node of a typed graph returns a mapping of fields, or None.")
+    return Out({}, plain(value))
+
+
+def _read_fields(rules: Rules, value: Any, task: Task, attributes: Any) -> Out:
+    if not isinstance(value, Mapping):
+        raise BodyError(
+            f"the body returned {type(value).__name__}; a node returns a mapping of fields.",
+            hint="It is a coroutine: await it." if inspect.iscoroutine(value) else 'Return {"message": …}, for example.',
+        )
+    output: dict[str, Any] = plain(value)
+    return Out(output, pushed(rules, output, task.state, attributes))
+
+
+def _read_any(rules: Rules, value: Any, task: Task, attributes: Any) -> Out:
+    if isinstance(value, str):
+        return Out([{"role": "assistant", "content": value}])
+    if value is None:
+        return Out([])
+    if isinstance(value, Mapping) and not ({"role", "content"} <= set(cast("Mapping[str, Any]", value))):
+        return _read_fields(rules, value, task, attributes)
+    if isinstance(value, Mapping):
+        return Out([dict(cast("Mapping[str, Any]", value))])
+    if is_messages(value):
+        return Out(list(value))
+    raise BodyError(f"the body returned {type(value).__name__}; expected messages, text, fields or an Out.")
+
+
+def pushed(rules: Rules, output: Mapping[str, Any], state: State, attributes: Any = None) -> dict[str, Any]:
+    """The part of a node's result that its push rules write back to the attributes."""
+    written: Mapping[str, Any] = {**attributes.written, **output} if isinstance(attributes, Attributes) and attributes.written else output
+    if rules.push is not None:
+        delta = {name: written[name] for name in rules.push if name in written}
+    elif rules.pull is not None:
+        delta = {name: written[name] for name in rules.pull if name in written}
+    else:
+        delta = {name: value for name, value in written.items() if name in state and not name.startswith("@")}
+    if rules.own:
+        mine = {name: written[name] for name in rules.own if name in written and name not in delta}
+        if mine:
+            field_name = local_field(rules.node)
+            kept = state.get(field_name)
+            before = cast("dict[str, Any]", kept) if isinstance(kept, dict) else {}
+            delta[field_name] = {**before, "attributes": {**before.get("attributes", {}), **mine}}
+    return delta

@@ -1,0 +1,333 @@
+"""Scopes that run inside a node: cycles, round after round, and graphs. Neither is special to the machine.
+
+Theory of operation
+-------------------
+A *visit* is one entry of a scope by one task. It gives a machine to run, is told when that machine has nothing left to
+do, and then gives the next machine or what the visit comes to. The run keeps visits on a stack of its own; nothing here
+waits, and nothing recurses however deep graphs are nested.
+
+A cycle: on entry the member with a live trigger edge from outside is the *initial* node; none of them cannot be (the
+cycle would not have fired), several is an error. Each round is a fresh machine over the body compiled for that entry.
+The initial node fires unconditionally, with the tokens that entered or came back, from the join of all paths that ended
+in the round before. When a round has nothing left to do, in this order: a live token left on a trigger edge: over; the
+limit is reached: over, and the run with it unless the limit is declared an exit; a live token came back on a cut trigger
+edge: another round; else the cycle has ended naturally. Payloads of data edges that their targets could not take wait
+for the next round, or the next entry, in the field ``@node/<cycle>``. What the cycle hands to its parent is one change
+per field, whatever the number of rounds.
+
+A graph: its own state is made on entry from what it pulls, and what it pushes is projected from its changes on return;
+its nodes' own fields go with it unless it is told to keep them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, cast
+
+from axil.context import local_field
+from axil.errors import CycleError, KernelBug, LimitReached, listed
+from axil.fold import Cycle
+from axil.inputs import Message, folded, gathered
+from axil.journal import Entry, decode, decode_delta, encode, encode_delta
+from axil.machine import Ended, Exit, Machine
+from axil.plan import Graph, Mode, Plan
+from axil.spec import GraphSpec
+from axil.state import History, Schema, State
+from axil.tokens import Changes, Frame, Out, Task, Token, inner_frame
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What a cycle comes to: its changes, and the tokens that left it."""
+
+    changes: Changes
+    exits: tuple[Exit, ...]
+    reason: str
+    """``exit``, ``natural`` or ``limit``."""
+    rounds: int
+
+
+class Visit(Protocol):
+    """One entry of a scope."""
+
+    machine: Machine
+
+    def next(self, ended: Ended) -> Entry | None:
+        """Take in a machine that has nothing left to do. An entry to journal before going on, or None."""
+        ...
+
+    def result(self) -> Machine | Left | Out | None:
+        """The next machine to run, or what the visit comes to; None: nothing left it, its out-edges are dead."""
+        ...
+
+
+# ---------------------------------------------------------------------- cycles
+
+
+class CycleVisit:
+    """A cycle, turning."""
+
+    def __init__(self, cycle: Cycle, task: Task, name: str, *, told: Sequence[Entry] = ()) -> None:
+        """``told``: the rounds that a journal knows of. Raises: CycleError."""
+        self.cycle, self.name = cycle, name
+        self.frame: Frame = inner_frame(task.frame, name, task.ordinal)
+        self.ordinal, self.parent = task.ordinal, task.frame
+        self.initial = self._initial_of(task)
+        self.plan = cycle.body(self.initial)
+        self.limit = cycle.graph.cycle_limit(cycle.graph.vertices[self.initial].name)
+        self.field = local_field(name)
+        self.rounds = 0
+        self.state = task.state.rooted()
+        self.total = History(self.state.schema, keeps=True)
+        self._data_exits: list[Exit] = []
+        self._tokens = [Token(t.edge, t.payload, None, t.ordinal) for t in task.tokens]
+        self._ended: tuple[str, tuple[Exit, ...]] | None = None
+        for entry in told:
+            self._retell(entry)
+        self.machine = self._round()
+
+    def _initial_of(self, task: Task) -> int:
+        edges, graph = self.cycle.graph.edges, self.cycle.graph
+        doors = sorted({edges[t.edge].target for t in task.tokens if edges[t.edge].trigger})
+        if len(doors) == 1:
+            return doors[0]
+        names = [graph.vertices[d].name for d in doors]
+        entering = [edges[t.edge].name for t in task.tokens if edges[t.edge].trigger]
+        raise CycleError(
+            f"{self.name} is entered at {len(doors)} nodes at once ({listed(names)}), by the edges {listed(entering)}; "
+            "a round starts at one node.",
+            hint="Let one node gather what enters, or send only one of these edges at a time.",
+        )
+
+    def enters(self, task: Task) -> bool:
+        """Whether the initial node's join is satisfied by the edges that entered."""
+        vertex, edges = self.cycle.graph.vertices[self.initial], self.cycle.graph.edges
+        if vertex.join != "all":
+            return True
+        needed: dict[str, set[int]] = {}
+        for edge in self.cycle.entrances():
+            if edge.target == self.initial and edge.trigger:
+                needed.setdefault(edge.group, set()).add(edge.id)
+        live = {t.edge for t in task.tokens if edges[t.edge].target == self.initial}
+        return any(ids <= live for ids in needed.values())
+
+    def _round(self) -> Machine:
+        """The next round's machine, started."""
+        machine = Machine(self.plan, (*self.frame, self.rounds), self.state, keeps=True)
+        edges = self.cycle.graph.edges
+        mine = [t for t in self._tokens if edges[t.edge].target == self.initial]
+        kept = [t for t in self._tokens if edges[t.edge].target != self.initial]
+        for edge, payload in self._kept():
+            (mine if edges[edge].target == self.initial else kept).append(Token(edge, payload, None))
+        mine.sort(key=lambda token: (token.edge, token.ordinal))
+        machine.start(kept, entry=mine)
+        self.rounds += 1
+        return machine
+
+    def _kept(self) -> list[tuple[int, Any]]:
+        kept = self.state.get(self.field)
+        if not kept:
+            return []
+        ids = {self.cycle.graph.edges[i].name: i for v in self.cycle.members for i in self.cycle.graph.touching[v]}
+        return [(ids[name], payload) for name, payload in kept["data"] if name in ids]
+
+    def next(self, ended: Ended) -> Entry | None:
+        changes = dict(ended.changes)
+        edges = self.cycle.graph.edges
+        data = [[edges[t.edge].name, t.payload] for t in ended.data]
+        data += [[edges[r.edge].name, r.payload] for r in ended.returns if not r.trigger]
+        if data or self.field in self.state:
+            changes[self.field] = {"data": data}
+        leaving = any(e.trigger for e in ended.exits)
+        coming_back = any(r.trigger for r in ended.returns)
+        limit = self.limit.rounds
+        if leaving:
+            end = "exit"
+        elif coming_back and limit is not None and self.rounds >= limit:
+            end = "limit"
+        else:
+            end = "" if coming_back else "natural"
+        self._take(changes, ended.exits, ended.returns if not end else (), end)
+        if end == "limit" and self.limit.at_limit == "limited":
+            raise LimitReached(
+                f"{self.name} turned {self.rounds} times, which is its limit, and had not ended.",
+                id="AX411",
+                where=f'node "{self.name}"',
+                hint="Raise the cycle's limit, give it a loop_counter or a loop_timer, or declare the limit an exit.",
+            )
+        return self._fact(changes, ended, end)
+
+    def _take(self, changes: Mapping[str, Any], exits: Sequence[Exit], returns: Sequence[Exit], end: str) -> None:
+        self.total.note(changes)
+        self.state = self.state.apply(changes)
+        self._data_exits.extend(e for e in exits if not e.trigger)
+        self._tokens = [Token(r.edge, r.payload, None, r.ordinal) for r in returns if r.trigger]
+        if end:
+            self._ended = (end, (*[e for e in exits if e.trigger], *self._data_exits))
+
+    def result(self) -> Machine | Left | Out | None:
+        if self._ended is None:
+            self.machine = self._round()
+            return self.machine
+        end, exits = self._ended
+        return Left(Changes(self.total.changes), exits if end == "exit" else tuple(self._data_exits), end, self.rounds)
+
+    def _fact(self, changes: Mapping[str, Any], ended: Ended, end: str) -> Entry:
+        edges = self.cycle.graph.edges
+
+        def told(exits: Sequence[Exit]) -> list[Any]:
+            schema = self.state.schema
+            return [
+                [edges[e.edge].name, encode(e.payload), None if e.values is None else encode_delta(e.values, schema), list(e.ordinal)]
+                for e in exits
+            ]
+
+        data = {
+            "round": self.rounds - 1,
+            "changes": encode_delta(changes, self.state.schema),
+            "exits": told(ended.exits),
+            "returns": told(ended.returns if not end else ()),
+            "end": end,
+        }
+        return Entry("round", self.parent, self.name, self.ordinal, data)
+
+    def _retell(self, entry: Entry) -> None:
+        ids = {self.cycle.graph.edges[i].name: i for v in self.cycle.members for i in self.cycle.graph.touching[v]}
+        schema, data = self.state.schema, entry.data
+
+        def exits(told: Sequence[Any]) -> list[Exit]:
+            return [
+                Exit(ids[n], decode(p), None if v is None else decode_delta(v, schema), tuple(o), self.cycle.graph.edges[ids[n]].trigger)
+                for n, p, v, o in told
+            ]
+
+        self.rounds = data["round"] + 1
+        self._take(decode_delta(data["changes"], schema), exits(data["exits"]), exits(data["returns"]), data["end"])
+
+
+# ---------------------------------------------------------------------- graphs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nested:
+    """A graph inside a node: what a node class gives from ``scope()``."""
+
+    spec: GraphSpec
+    pull: Mapping[str, str] | None = None
+    push: Mapping[str, str] | None = None
+    hidden: frozenset[str] = frozenset()
+    """Fields that are neither pulled nor pushed, whatever the rules say."""
+    keep: bool = False
+    """Whether its nodes' own fields outlast a visit, until the next in the same run."""
+
+
+class Subgraph:
+    """A graph as a node's body."""
+
+    mode: Mode = "scope"
+
+    def __init__(self, nested: Nested, plan: Plan, outer: str) -> None:
+        """``outer``: what the surrounding graph's edges carry."""
+        self.nested, self.plan, self.outer = nested, plan, outer
+
+    def __call__(self, task: Task, ctx: Any, /) -> Any:
+        raise KernelBug("the body of a subgraph was called; scopes are entered.")
+
+
+class GraphVisit:
+    """A graph, running inside a node."""
+
+    def __init__(self, body: Subgraph, task: Task, name: str) -> None:
+        self.body, self.task, self.name = body, task, name
+        root = start_state(body, task, name)
+        self.machine = Machine(body.plan, inner_frame(task.frame, name, task.ordinal), root, keeps=True)
+        self.machine.start(entry_tokens(body.plan, gathered_inputs(task, body.plan.graph), root))
+        self._ended: Ended | None = None
+
+    def next(self, ended: Ended) -> Entry | None:
+        self._ended = ended
+        return None
+
+    def result(self) -> Machine | Left | Out | None:
+        assert self._ended is not None
+        output = output_of(self.body.plan.graph, self._ended)
+        if output is None:
+            return None
+        return Out(output, Changes(self._pushed(self._ended)))
+
+    def _pushed(self, ended: Ended) -> dict[str, Any]:
+        nested, outer = self.body.nested, self.task.state
+        mine = {n: v for n, v in ended.changes.items() if not n.startswith("@") and n not in nested.hidden}
+        if nested.push is not None:
+            taken = {n: mine[n] for n in nested.push if n in mine}
+        elif nested.pull is not None:
+            taken = {n: mine[n] for n in nested.pull if n in mine}
+        elif outer.schema.closed:
+            taken = {n: v for n, v in mine.items() if n in outer.schema.fields}
+        else:
+            taken = {n: v for n, v in mine.items() if n in outer}
+        if nested.keep:
+            taken[local_field(self.name)] = {n: v for n, v in ended.state.items() if n.startswith("@")}
+        return taken
+
+
+def start_state(body: Subgraph, task: Task, name: str) -> State:
+    """The state a subgraph begins with: its own first values, and over them what it pulls."""
+    graph, nested, outer = body.plan.graph, body.nested, task.state
+    values = dict(graph.start)
+    names = [n for n in outer if not n.startswith("@")] if nested.pull is None else [n for n in nested.pull if n in outer]
+    schema = graph.schema
+    values.update((n, outer[n]) for n in names if n not in nested.hidden and (not schema.closed or n in schema.fields))
+    if nested.keep:
+        values.update(cast("dict[str, Any]", outer.get(local_field(name)) or {}))
+    return schema.start(values)
+
+
+def gathered_inputs(task: Task, graph: Graph) -> Any:
+    """What a subgraph's entry edges carry: fields or messages, as the graph wants them."""
+    return gathered(task.tokens) if graph.spec.payload == "messages" else folded(token.payload for token in task.tokens)
+
+
+def entry_tokens(plan: Plan, inputs: Any, root: State) -> list[Token]:
+    """The tokens that ``@entry`` sends: each entry edge asked what it carries of ``inputs``."""
+    tokens: list[Token] = []
+    for id in sorted(plan.entries):
+        edge = plan.graph.edges[id]
+        if edge.source >= 0:
+            continue
+        payload = inputs if edge.carry is None else edge.carry(inputs, root)
+        if payload is not None:
+            tokens.append(Token(id, payload, root))
+    return tokens
+
+
+def output_of(graph: Graph, ended: Ended) -> Any:
+    """What a graph gives: fields folded over the exit edges, messages of the preferred end node, or nothing (None).
+
+    A typed graph gives ``{}`` if anything ran: its output is its state.
+    """
+    spec = graph.spec
+    if spec.payload == "state":
+        return folded(e.payload for e in ended.exits) if ended.fired else None
+    if not ended.exits:
+        return None
+    if spec.payload == "fields":
+        return folded(e.payload for e in ended.exits)
+    by_source: dict[str, list[Message]] = {}
+    for e in ended.exits:
+        edge = graph.edges[e.edge]
+        source = graph.vertices[edge.source].name if edge.source >= 0 else ""
+        by_source.setdefault(source, []).extend(e.payload)
+    for name in spec.end:
+        if by_source.get(name):
+            return by_source[name]
+    return next((messages for messages in by_source.values() if messages), [])
+
+
+def combined(schema: Schema, parts: Sequence[Mapping[str, Any]]) -> Changes:
+    """The changes of several frames, in order, as one delta: what the items of a map wrote."""
+    history = History(schema, keeps=True)
+    for part in parts:
+        history.note(part)
+    return Changes(history.changes)

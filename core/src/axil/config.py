@@ -1,0 +1,313 @@
+"""Config: what users write, decoded strictly into what components declare; and secrets, which are references.
+
+A component class may have a ``Config``, a pydantic model; then it is made with one. Without it, it is made with the
+config's entries as arguments. Making a component has no effects: it connects to nothing and reads nothing.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from axil.documents import shown
+from axil.errors import ConfigError, Problem, did_you_mean, listed
+from axil.spec import FromEnvironment, Place
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel, SecretStr
+
+    Model = TypeVar("Model", bound=BaseModel)
+else:
+    Model = TypeVar("Model")
+
+T = TypeVar("T")
+Keys = tuple[str | int, ...]
+
+
+def decode(model: type[Model], raw: Any, where: str | Place = "") -> Model:
+    """An instance of the pydantic class ``model`` from plain data; keys that the model does not have are errors.
+
+    A model that sets ``extra="allow"`` keeps them; models inside it cannot (a field that takes anything is a ``dict``).
+    Raises: ConfigError with everything that was found: AX130 unknown key, AX131 a value that does not fit, AX132 a key
+    that is missing, AX133 not a mapping. Values of secret fields are never shown.
+    """
+    from pydantic import ValidationError
+
+    if isinstance(raw, model):
+        return raw
+    if raw is None:
+        raw = {}
+    if not isinstance(raw, Mapping):
+        raise ConfigError(Problem("AX133", str(where), f"expected a mapping, found {shown(raw)}."))
+    forbid = None if model.model_config.get("extra") == "allow" else "forbid"
+    try:
+        return model.model_validate(dict(cast("Mapping[str, Any]", raw)), extra=forbid)
+    except ValidationError as error:
+        problems = list(_problems(model, raw, where, cast("list[dict[str, Any]]", error.errors(include_url=False))))
+    raise ConfigError(problems)  # outside the handler: the original error's text shows the input, secrets included
+
+
+def make(component: Callable[..., T], config: Any = None, where: str | Place = "") -> T:
+    """The lifecycle's first step, *new*: an instance of a component class, with its config decoded.
+
+    A plain function is its own instance and takes no config. Raises: ConfigError; and what the constructor raises.
+    """
+    model = getattr(component, "Config", None)
+    if model is not None:
+        return component(decode(model, config, where))
+    if config is not None and not isinstance(config, Mapping):
+        raise ConfigError(Problem("AX133", str(where), f"expected a mapping, found {shown(config)}."))
+    arguments = dict(cast("Mapping[str, Any]", config or {}))
+    if not isinstance(component, type):
+        if arguments:
+            name = getattr(component, "__name__", type(component).__name__)
+            found = listed(sorted(map(str, arguments)))
+            raise ConfigError(Problem("AX130", str(where), f"{name} takes no config, found {found}.", "Remove it."))
+        return cast("T", component)
+    problems = list(_misfits(component, arguments, where))
+    if problems:
+        raise ConfigError(problems)
+    return component(**arguments)
+
+
+def _misfits(component: type, arguments: Mapping[str, Any], where: str | Place) -> Iterator[Problem]:
+    """Arguments that the constructor does not take, and those that it lacks."""
+    try:
+        parameters = inspect.signature(component).parameters.values()
+    except (ValueError, TypeError):  # a class written in C says nothing; it will refuse what it does not take
+        return
+    named = {p.name: p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+    if not any(p.kind is p.VAR_KEYWORD for p in parameters):
+        for key in arguments:
+            if key not in named:
+                hint = did_you_mean(key, named) or (f"Known here: {listed(sorted(named))}." if named else "It takes none.")
+                yield Problem("AX130", _inside(where, (key,)), f'unknown key "{key}".', hint)
+    for name, parameter in named.items():
+        if parameter.default is parameter.empty and name not in arguments:
+            yield Problem("AX132", str(where), f'the key "{name}" is missing.')
+
+
+def _inside(where: str | Place, keys: Keys) -> str:
+    if isinstance(where, Place):
+        return str(where.at(*keys))
+    path = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys)
+    return f"{where}{path}" if where else path.lstrip(".")
+
+
+# ------------------------------------------------------------------------------------------------------------ messages
+
+
+def _problems(model: type[BaseModel], raw: Any, where: str | Place, errors: list[dict[str, Any]]) -> Iterator[Problem]:
+    """One problem per key; what the members of a union expect is said in one sentence."""
+    by_keys: dict[Keys, list[dict[str, Any]]] = {}
+    for error in errors:
+        by_keys.setdefault(_keys(raw, error), []).append(error)
+    for keys, found in by_keys.items():
+        first = found[0]
+        if first["type"] == "extra_forbidden":
+            key = str(keys[-1])
+            known = _names(_field(model, keys[:-1])[0] if len(keys) > 1 else model)
+            hint = did_you_mean(key, known) or (f"Known here: {listed(sorted(known), 12)}." if known else "")
+            yield Problem("AX130", _inside(where, keys), f'unknown key "{key}".', hint)
+        elif first["type"] == "missing":
+            yield Problem("AX132", _inside(where, keys[:-1]), f'the key "{keys[-1]}" is missing.')
+        else:
+            yield _misfit(model, found, where, keys)
+
+
+def _misfit(model: type[BaseModel], found: list[dict[str, Any]], where: str | Place, keys: Keys) -> Problem:
+    kind, info = _field(model, keys)
+    first = found[0]
+    if first["type"] in ("value_error", "assertion_error"):
+        text = str(first["msg"]).split(", ", 1)[-1].rstrip(".")
+        return Problem("AX131", _inside(where, keys), f"{text}.")
+    expected = " or ".join(dict.fromkeys(_expected(error, info) for error in found))
+    hidden = _is_secret(kind, keys)
+    told = "" if hidden else f", found {shown(first.get('input'))}"
+    allowed = re.findall(r"'([^']*)'", str((first.get("ctx") or {}).get("expected", "")))
+    value = first.get("input")
+    hint = did_you_mean(value, allowed) if isinstance(value, str) and not hidden else ""
+    return Problem("AX131", _inside(where, keys), f"expected {expected}{told}.", hint)
+
+
+_TYPES = (
+    ("int", "a whole number"),
+    ("float", "a number"),
+    ("decimal", "a number"),
+    ("bool", "true or false"),
+    ("string", "text"),
+    ("list", "a list"),
+    ("tuple", "a list"),
+    ("set", "a list"),
+    ("frozen_set", "a list"),
+    ("dict", "a mapping"),
+    ("mapping", "a mapping"),
+    ("model", "a mapping"),
+    ("none_required", "nothing"),
+)
+_BOUNDS = (("gt", ">"), ("ge", "≥"), ("lt", "<"), ("le", "≤"))
+
+
+def _expected(error: Mapping[str, Any], info: Any) -> str:
+    kind, context = str(error["type"]), error.get("ctx") or {}
+    if kind in ("literal_error", "enum"):
+        return f"one of {context.get('expected', '')}".replace("'", "").replace(" or ", ", ")
+    bounds = [f"{sign} {context.get(name, _bound(info, name))}" for name, sign in _BOUNDS if _bound(info, name) is not None]
+    if kind in ("greater_than", "greater_than_equal", "less_than", "less_than_equal") or (bounds and kind.startswith(("int", "float"))):
+        if not bounds:
+            bounds = [f"{sign} {context[name]}" for name, sign in _BOUNDS if name in context]
+        number = "a whole number" if kind.startswith("int") else "a number"
+        return f"{_unit(info) or number} {' and '.join(bounds)}"
+    for name, words in _TYPES:
+        if kind in (f"{name}_type", f"{name}_parsing", f"{name}_from_float", f"{name}_attributes_type", name):
+            return words
+    text = str(error["msg"]).rstrip(".")
+    return re.sub(r"^(?:Input|Value|String|List|\w+) should (?:be |have )?", "", text)
+
+
+def _bound(info: Any, name: str) -> Any:
+    return next((getattr(m, name) for m in getattr(info, "metadata", ()) if getattr(m, name, None) is not None), None)
+
+
+def _unit(info: Any) -> str:
+    extra = getattr(info, "json_schema_extra", None)
+    return str(cast("Mapping[str, Any]", extra).get("unit", "")) if isinstance(extra, Mapping) else ""
+
+
+def _keys(raw: Any, error: Mapping[str, Any]) -> Keys:
+    """The part of an error's location that is in the data; pydantic adds the names of union members and validators."""
+    keys: list[str | int] = []
+    location = cast("Sequence[str | int]", error["loc"])
+    for i, key in enumerate(location):
+        if isinstance(raw, Mapping) and key in raw:
+            raw = cast("Any", raw)[key]
+        elif isinstance(raw, (list, tuple)) and isinstance(key, int) and key < len(cast("list[Any]", raw)):
+            raw = cast("Any", raw)[key]
+        elif error["type"] == "missing" and i == len(location) - 1:
+            return (*keys, key)
+        else:
+            continue
+        keys.append(key)
+    return tuple(keys)
+
+
+def _names(kind: Any) -> list[str]:
+    names: list[str] = []
+    for name, info in _fields(kind).items():
+        names.append(str(info.validation_alias or info.alias or name))
+    return names
+
+
+def _fields(kind: Any) -> Mapping[str, Any]:
+    """The fields of the first model in an annotation; empty: there is none."""
+    if isinstance(kind, type) and hasattr(kind, "model_fields"):
+        return cast("Mapping[str, Any]", cast("Any", kind).model_fields)
+    return next((found for part in getattr(kind, "__args__", ()) if (found := _fields(part))), {})
+
+
+def _field(model: Any, keys: Keys) -> tuple[Any, Any]:
+    """The annotation and the field that keys lead to, as far as models go."""
+    kind, info = model, None
+    for key in keys:
+        if isinstance(key, int):
+            continue
+        fields = _fields(kind)
+        info = next((i for n, i in fields.items() if key in (n, i.alias, i.validation_alias)), None)
+        if info is None:
+            return (kind if fields else Any), None
+        kind = info.annotation
+    return kind, info
+
+
+_PRIVATE = re.compile(r"secret|password|passwd|token$|api_?key|credential", re.IGNORECASE)
+
+
+def _is_secret(kind: Any, keys: Keys) -> bool:
+    return "Secret" in str(kind) or any(_PRIVATE.search(key) for key in keys if isinstance(key, str))
+
+
+# ------------------------------------------------------------------------------------------------------------- secrets
+
+_REFERENCE = re.compile(r"\$\{([A-Za-z0-9_]+)\}")
+
+
+class Secret:
+    """A secret in a component's config: a reference, resolved when it is needed, or a value given in Python.
+
+    In files: ``{env: OPENAI_API_KEY}`` or ``${OPENAI_API_KEY}``. Neither text form shows a value.
+
+    >>> Secret("${KEY}"), Secret({"env": "KEY"}), Secret("sk-123")
+    (Secret(${KEY}), Secret(${KEY}), Secret(**********))
+    """
+
+    __slots__ = ("_value", "name")
+
+    def __init__(self, value: str | Mapping[str, str] | Secret | SecretStr) -> None:
+        self.name = ""
+        """The environment variable; empty: the value was given."""
+        self._value: str | None = None
+        if isinstance(value, Secret):
+            self.name, self._value = value.name, value._value
+        elif isinstance(value, Mapping):
+            if set(value) != {"env"} or not isinstance(value["env"], str) or not value["env"]:
+                raise ValueError("expected {env: NAME}, ${NAME} or text")
+            self.name = value["env"]
+        elif isinstance(value, str):
+            reference = _REFERENCE.fullmatch(value.template if isinstance(value, FromEnvironment) else value)
+            self.name = reference[1] if reference else ""
+            self._value = None if reference and not isinstance(value, FromEnvironment) else str.__str__(value)
+        elif hasattr(value, "get_secret_value"):
+            self._value = value.get_secret_value()
+        else:
+            raise ValueError("expected {env: NAME}, ${NAME} or text")
+
+    def resolve(self, environment: Mapping[str, str] | None = None, where: str = "") -> SecretStr:
+        """The value. Raises: ConfigError (AX134): the environment variable is not set."""
+        from pydantic import SecretStr
+
+        if self._value is not None:
+            return SecretStr(self._value)
+        found = (os.environ if environment is None else environment).get(self.name)
+        if found is None:
+            raise ConfigError(Problem("AX134", where, f"the environment variable {self.name} is not set.", f"Set {self.name}."))
+        return SecretStr(found)
+
+    def __repr__(self) -> str:
+        return f"Secret({'${' + self.name + '}' if self.name else '**********'})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and (self.name, self._value) == (other.name, other._value)
+
+    def __hash__(self) -> int:
+        return hash((self.name, self._value))
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        from pydantic_core import core_schema
+
+        def reference(secret: Secret) -> Any:
+            return {"env": secret.name} if secret.name else "**********"
+
+        return core_schema.no_info_plain_validator_function(
+            cls, serialization=core_schema.plain_serializer_function_ser_schema(reference, when_used="json")
+        )
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> dict[str, Any]:
+        variable = {"type": "object", "properties": {"env": {"type": "string"}}, "required": ["env"], "additionalProperties": False}
+        return {"anyOf": [variable, {"type": "string"}], "writeOnly": True, "x-axil-secret": True}
+
+
+def resolve_secret(value: Any, environment: Mapping[str, str] | None = None, where: str = "") -> SecretStr:
+    """The secret that ``value`` is or refers to: ``{env: NAME}``, ``${NAME}``, text, a ``Secret`` or a ``SecretStr``.
+
+    Raises: ConfigError (AX134): the environment variable is not set, or ``value`` is none of these.
+    """
+    try:
+        secret = Secret(value)
+    except ValueError as error:
+        raise ConfigError(Problem("AX134", where, f"{error}.")) from None
+    return secret.resolve(environment, where)

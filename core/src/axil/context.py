@@ -1,0 +1,173 @@
+"""What a body may ask of the run: the five verbs ``emit``, ``now``, ``sleep``, ``ask``, ``run``, and a few nouns."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from axil.plan import Plan
+from axil.state import State
+from axil.tokens import Activation, Changes, Task
+from axil.values import isolate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """Something a person is asked. Plain data: it can be stored, shown anywhere, and answered days later."""
+
+    text: str
+    kind: str = "text"
+    """``text``, ``choice``, ``approval``, or a name that a channel understands."""
+    options: tuple[str, ...] = ()
+    default: Any = None
+    data: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Anything a channel may show beside the text."""
+    id: str = ""
+    """Set by the run: the activation that asks, and which of its questions this is."""
+    node: str = ""
+    """Set by the run: the path of the node that asks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """What a sub-run gives back."""
+
+    output: Any
+    """None where nothing left it."""
+    changes: Changes
+    """What it wrote, one change per field; give it as a delta and it is applied."""
+    fired: bool
+
+
+class Clock(Protocol):
+    """Time as a run sees it; tests give one that jumps."""
+
+    def now(self) -> float:
+        """Seconds from some fixed point; never goes back."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+        ...
+
+
+class Channel(Protocol):
+    """How a person is asked while the run waits. ``axil.channels``."""
+
+    async def ask(self, question: Question) -> Any:
+        """The answer, or ``MISSING``: nobody can answer now, so the run pauses."""
+        ...
+
+
+class Host(Protocol):
+    """What a run offers to the contexts of its activations."""
+
+    workspace: Path | None
+    deps: Any
+
+    def emit(self, activation: Activation, chunk: Any) -> None: ...
+    def now(self, activation: Activation, call: int) -> float: ...
+    async def sleep(self, activation: Activation, call: int, seconds: float) -> None: ...
+    async def ask(self, activation: Activation, call: int, question: Question) -> Any: ...
+    async def step(self, activation: Activation, name: str, call: Callable[[], Awaitable[Any]]) -> Any: ...
+    async def enter(self, task: Task, plan: Plan, inputs: Any, name: tuple[str | int, ...], state: State | None) -> Returned: ...
+    def spend(self, tokens: Mapping[str, int], cost: float) -> None: ...
+    def allows(self, what: str) -> bool: ...
+
+
+class Context:
+    """One activation's view of its run. Not to be kept after the body has returned."""
+
+    __slots__ = ("_calls", "_host", "_local", "_task", "activation")
+
+    def __init__(self, host: Host, task: Task, activation: Activation) -> None:
+        self._host, self._task = host, task
+        self.activation = activation
+        """The name of this firing; with the run's id a stable idempotency key."""
+        self._calls = 0
+        self._local: dict[str, Any] | None = None
+
+    @property
+    def local(self) -> dict[str, Any]:
+        """What this node keeps for itself between its activations in a run: a private dict of plain data.
+
+        What is in it when the body returns is committed with the outcome; it is journaled, and gone with the run.
+        """
+        if self._local is None:
+            self._local = dict(isolate(self._task.state.get(local_field(self.activation.node), None) or {}))
+        return self._local
+
+    @property
+    def touched(self) -> Mapping[str, Any] | None:
+        """``local``, if the body asked for it."""
+        return self._local
+
+    @property
+    def state(self) -> State:
+        """The state this activation began with."""
+        return self._task.state
+
+    @property
+    def deps(self) -> Any:
+        """What the caller of the run handed in for bodies to use: clients, connections; never journaled."""
+        return self._host.deps
+
+    @property
+    def workspace(self) -> Path | None:
+        """The run's own directory, if it has one."""
+        return self._host.workspace
+
+    def allows(self, what: str, /) -> bool:
+        """Whether the caller of the run allowed ``what``: ``code`` is code from files."""
+        return self._host.allows(what)
+
+    def _call(self) -> int:
+        self._calls += 1
+        return self._calls
+
+    def emit(self, chunk: Any, /) -> None:
+        """Show ``chunk`` to whoever watches the run. Never waits, never moves a token, never changes a result."""
+        self._host.emit(self.activation, chunk)
+
+    def now(self) -> float:
+        """Seconds since the run began (over all its parts, if it was resumed). Recorded: a repeated body reads the same."""
+        return self._host.now(self.activation, self._call())
+
+    async def sleep(self, seconds: float, /) -> None:
+        """Wait. Recorded: a resumed run waits only for the rest."""
+        await self._host.sleep(self.activation, self._call(), seconds)
+
+    async def ask(self, question: Question | str, /) -> Any:
+        """The answer of a person.
+
+        If one is at hand it is returned; if a channel is attached, this waits for it; else the run ends *paused*, with
+        the question in its result, and this body runs again from its top when the answer is there.
+        """
+        asked = Question(text=question) if isinstance(question, str) else question
+        return await self._host.ask(self.activation, self._call(), asked)
+
+    async def step(self, name: str, call: Callable[[], Awaitable[Any]], /) -> Any:
+        """``await call()``, recorded under ``name``: a resumed body gets the recorded result. The result is plain data."""
+        return await self._host.step(self.activation, name, call)
+
+    async def run(self, plan: Plan, inputs: Any = None, /, *, name: str | int | Sequence[str | int], state: State | None = None) -> Returned:
+        """Run ``plan`` in a frame of its own and give what comes back.
+
+        Args:
+            inputs: what the plan's ``@entry`` edges carry.
+            name: tells the frames of one activation apart: a map's index, a subgraph's name.
+            state: what it begins with; None: this activation's state.
+        """
+        part = (name,) if isinstance(name, (str, int)) else tuple(name)
+        return await self._host.enter(self._task, plan, inputs, part, state)
+
+    def spend(self, *, cost: float = 0.0, **tokens: int) -> None:
+        """Report usage: ``ctx.spend(input_tokens=812, output_tokens=40, cost=0.0012)``. Limits are checked against it."""
+        self._host.spend(tokens, cost)
+
+
+def local_field(node: str) -> str:
+    """The name of the state field in which a node keeps what is its own."""
+    return f"@node/{node}"

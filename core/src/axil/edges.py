@@ -1,0 +1,187 @@
+"""What an edge carries: condition, keys, processor and filter, compiled into one function.
+
+Conditions are asked about text: of each message where a list of messages is carried (those that fail stay behind, none
+left: the edge is dead), of the whole payload otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, cast
+
+from axil.errors import MissingKeys, did_you_mean, listed
+from axil.inputs import Message, as_fields, is_messages, message, text_of
+from axil.plan import Carry
+from axil.spec import EdgeSpec
+from axil.state import State
+from axil.tokens import Carried
+from axil.values import MISSING
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a condition or a processor looks at."""
+
+    payload: Any
+    """One message, or the whole payload where it is not a list of messages."""
+    state: State
+
+    @property
+    def text(self) -> str:
+        """What the payload says."""
+        return text_of(self.payload)
+
+    @property
+    def fields(self) -> Mapping[str, Any]:
+        """The payload as fields."""
+        payload = self.payload
+        return cast("Mapping[str, Any]", payload) if isinstance(payload, Mapping) else as_fields(payload)
+
+
+class Condition(Protocol):
+    """``axil.conditions``: whether an edge is taken. Pure; what it raises fails the edge's source."""
+
+    def __call__(self, seen: Seen, /) -> bool: ...
+
+
+class Processor(Protocol):
+    """``axil.processors``: what is carried instead. A str replaces the text, a mapping the payload; None drops it."""
+
+    def __call__(self, seen: Seen, /) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EdgeParts:
+    """The resolved parts of one edge."""
+
+    spec: EdgeSpec
+    condition: Condition | None = None
+    process: Processor | None = None
+    view: Callable[[State], Any] | None = None
+    """How a filter sees the state."""
+
+
+def carry_of(parts: EdgeParts) -> Carry | None:
+    """The edge's function; None where the output itself is carried, always."""
+    spec = parts.spec
+    if spec.keys is None:
+        return _filtered(_passing(parts), parts)
+    steps: list[Carry] = []
+    if parts.condition is not None:
+        steps.append(_asking(parts.condition))
+    steps.append(_selecting(spec) if spec.keys and spec.carry_data else _nothing)
+    if parts.process is not None:
+        steps.append(_processing(parts.process))
+    return _filtered(steps[0] if len(steps) == 1 else _composed(steps), parts)
+
+
+def _composed(steps: list[Carry]) -> Carry:
+    def carry(output: Any, state: State) -> Any:
+        for step in steps:
+            output = step(output, state)
+            if output is None:
+                return None
+        return output
+
+    return carry
+
+
+def _asking(condition: Condition) -> Carry:
+    def ask(output: Any, state: State) -> Any:
+        return output if condition(Seen(output, state)) else None
+
+    return ask
+
+
+_NO_FIELDS: Mapping[str, Any] = {}
+
+
+def _nothing(output: Any, state: State) -> Any:
+    return _NO_FIELDS
+
+
+def _selecting(spec: EdgeSpec) -> Carry:
+    keys = spec.keys or {}
+    name = f"{spec.source}->{spec.target}"
+
+    def select(output: Any, state: State) -> Any:
+        fields = as_fields(output)
+        try:
+            return {key: fields[key] for key in keys}
+        except KeyError:
+            missing = [key for key in keys if key not in fields]
+            has = listed(sorted(map(str, fields))) or "no fields"
+            raise MissingKeys(
+                f"edge {name} carries {listed(list(keys))}, and the payload lacks {listed(missing)}; it has {has}.",
+                hint=did_you_mean(missing[0], map(str, fields)) or "Return the field, or change the edge's keys.",
+            ) from None
+
+    return select
+
+
+def _processing(process: Processor) -> Carry:
+    def rewrite(payload: Any, state: State) -> Any:
+        new = process(Seen(payload, state))
+        if isinstance(new, str) and isinstance(payload, dict):
+            one = cast("Message", payload)
+            return {**one, "content": new} if "content" in one else {**one, "message": new}
+        return new
+
+    return rewrite
+
+
+def _passing(parts: EdgeParts) -> Carry:
+    """An edge that carries whatever comes: each message that the condition lets through, or the payload as it is."""
+    spec, condition = parts.spec, parts.condition
+    rewrite = _processing(parts.process) if parts.process is not None else None
+    deliver = _delivering(spec)
+
+    def carry(output: Any, state: State) -> Any:
+        if not is_messages(output):
+            if condition is not None and not condition(Seen(output, state)):
+                return None
+            return (rewrite(output, state) if rewrite else output) if spec.carry_data else _NO_FIELDS
+        taken = output if condition is None else [m for m in output if condition(Seen(m, state))]
+        if taken and rewrite is not None and spec.carry_data:
+            new = [rewrite(m, state) for m in taken]
+            taken = [m if isinstance(m, dict) and "content" in m else message(m) for m in new if m is not None]
+        return deliver(taken) if taken else None
+
+    return carry
+
+
+def _delivering(spec: EdgeSpec) -> Callable[[list[Message]], list[Message]]:
+    """Messages arrive as a user's words, marked with their source; unless they keep their role, or come back to their speaker."""
+    source = "" if spec.source.startswith("@") else spec.source
+    to_itself = spec.source == spec.target
+    marks = dict(spec.marks)
+
+    def deliver(output: list[Message]) -> list[Message]:
+        if not spec.carry_data:
+            return [message("", source=source, empty=True, **marks)] if "clear" in marks else []
+        if spec.target.startswith("@") or not source:
+            return [{**m, **marks} for m in output] if marks else output
+        delivered: list[Message] = []
+        for m in output:
+            role = m.get("role", "user") if m.get("preserve_role") else "assistant" if to_itself else "user"
+            delivered.append({**m, "role": role, "source": source, **marks})
+        return delivered
+
+    return deliver
+
+
+def _filtered(carry: Carry | None, parts: EdgeParts) -> Carry | None:
+    keep = parts.spec.filter
+    if keep is None:
+        return carry
+    view = parts.view
+
+    def carry_and_filter(output: Any, state: State) -> Any:
+        payload = output if carry is None else carry(output, state)
+        if payload is None:
+            return None
+        values = keep(view(state) if view else state)
+        return Carried(payload, {} if values is None or values is MISSING else values)
+
+    return carry_and_filter

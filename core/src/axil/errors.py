@@ -1,0 +1,268 @@
+"""Every error axil raises, and the one form in which problems are reported.
+
+    AxilError
+    ├── SpecError            your graph: one or more Problems, all at once     (ValueError)
+    │   └── NotBuilt         used before build(), or changed after it          (RuntimeError)
+    ├── ConfigError          your settings: one or more Problems               (ValueError)
+    ├── PluginError          that plugin
+    │   ├── UnknownComponent     nobody provides the name; says what to install
+    │   ├── ComponentConflict    two distributions provide it; says how to choose
+    │   ├── ComponentBlocked     policy forbids it
+    │   ├── PluginLoadError      it failed to import
+    │   └── PluginContract       it is not what its kind promises
+    ├── StateError           what a body wrote cannot be committed             (ValueError)
+    │   ├── UndeclaredField      a key the schema does not have
+    │   ├── InvalidValue         a value its field does not take
+    │   ├── SchemaMismatch       states of two schemas met
+    │   └── ConcurrentReset      a reset met concurrent writes and no merge was given
+    ├── BodyError            what a body returned is not an outcome            (TypeError)
+    ├── MissingKeys          an edge asks for fields that the payload lacks    (KeyError)
+    ├── RouteError           a router named something that is not a target     (ValueError)
+    ├── RunError             how a run ended
+    │   ├── NodeFailed           that node, with its path; the original is __cause__
+    │   ├── CycleError           a cycle was entered in a way that has no meaning
+    │   ├── LimitReached         a limit of the run or of a cycle
+    │   ├── RunPaused            questions are open and nobody is there to answer
+    │   └── RunCancelled         the run was cancelled
+    ├── JournalError         the journal refused a value or does not fit the plan
+    └── KernelBug            us; please report it
+
+Blame is in the type. A message says where, what was found, what was expected and what to do next,
+and begins with an id (``AX104``) that has an entry in ``docs/reference/errors.md``.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+Severity = Literal["error", "warning"]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong with a graph, a file or a setting, and what to do about it."""
+
+    id: str
+    """Stable id, ``AX`` and three digits."""
+    where: str
+    """``flow.yaml:41 edges[5].to``, ``graph "brief", node "a"``: what a reader can find."""
+    message: str
+    """What was found and what was expected, one or two sentences."""
+    hint: str = ""
+    """What to do next."""
+    severity: Severity = "error"
+
+    def __str__(self) -> str:
+        where = f"{self.where}: " if self.where else ""
+        hint = f" {self.hint}" if self.hint else ""
+        return f"{self.id} {where}{self.message}{hint}"
+
+
+class AxilError(Exception):
+    """The root of everything axil raises on purpose."""
+
+    id: str = "AX000"
+
+
+class _Problems(AxilError, ValueError):
+    """Several problems in one exception; ``str()`` shows one a line."""
+
+    def __init__(self, problems: Problem | Iterable[Problem]) -> None:
+        self.problems: tuple[Problem, ...] = (problems,) if isinstance(problems, Problem) else tuple(problems)
+        super().__init__(self.problems)
+
+    @property
+    def id(self) -> str:  # type: ignore[override]  # the first problem's id stands for the whole
+        return self.problems[0].id if self.problems else "AX000"
+
+    def __str__(self) -> str:
+        return "\n".join(str(p) for p in self.problems)
+
+
+class SpecError(_Problems):
+    """The graph is not one that can run; ``problems`` holds everything that was found."""
+
+
+class NotBuilt(SpecError, RuntimeError):
+    """The graph was used before ``build()``, or changed after it."""
+
+
+class ConfigError(_Problems):
+    """The settings of a component do not fit its config; ``problems`` holds everything that was found."""
+
+
+class _Told(AxilError):
+    """An error that is one sentence with an id; ``hint`` says what to do next."""
+
+    id = "AX000"
+
+    def __init__(self, message: str, *, hint: str = "", where: str = "", id: str | None = None) -> None:
+        if id is not None:
+            self.id = id
+        self.message, self.hint, self.where = message, hint, where
+        super().__init__(message)
+
+    def __str__(self) -> str:
+        return str(self.problem)
+
+    @property
+    def problem(self) -> Problem:
+        """The same facts as a ``Problem``, for lists."""
+        return Problem(self.id, self.where, self.message, self.hint)
+
+
+class PluginError(_Told):
+    """Something about a plugin; the plugin is named."""
+
+    id = "AX300"
+
+
+class UnknownComponent(PluginError):
+    """No installed distribution provides the name."""
+
+    id = "AX301"
+
+
+class ComponentConflict(PluginError):
+    """Two distributions provide the same name."""
+
+    id = "AX302"
+
+
+class ComponentBlocked(PluginError):
+    """Policy forbids the component; it was not imported."""
+
+    id = "AX303"
+
+
+class PluginLoadError(PluginError):
+    """The component's module failed to import; the original is ``__cause__``."""
+
+    id = "AX304"
+
+
+class PluginContract(PluginError):
+    """The component loaded but is not what its kind promises."""
+
+    id = "AX305"
+
+
+class StateError(_Told, ValueError):
+    """What a body wrote cannot be committed; nothing was."""
+
+    id = "AX200"
+
+
+class UndeclaredField(StateError):
+    """A delta or an input names a field that the schema does not have."""
+
+    id = "AX201"
+
+
+class InvalidValue(StateError):
+    """A value does not fit its field."""
+
+    id = "AX202"
+
+
+class SchemaMismatch(StateError):
+    """States of two different schemas were to be joined."""
+
+    id = "AX212"
+
+
+class ConcurrentReset(StateError):
+    """A field that was reset (by a filter or a merge) meets writes that the reset did not know."""
+
+    id = "AX213"
+
+
+class BodyError(_Told, TypeError):
+    """A body returned something that is not an outcome."""
+
+    id = "AX220"
+
+
+class MissingKeys(_Told, KeyError):
+    """An edge's keys name fields that the payload does not have."""
+
+    id = "AX221"
+
+
+class RouteError(_Told, ValueError):
+    """A router's answer is not one of its targets."""
+
+    id = "AX222"
+
+
+class RunError(_Told, RuntimeError):
+    """How a run ended, when it did not end well; ``result`` holds what there is."""
+
+    id = "AX400"
+    result: object = None
+
+
+class NodeFailed(RunError):
+    """A node failed; ``path`` names it through graphs and rounds, the original is ``__cause__``."""
+
+    id = "AX401"
+
+    def __init__(self, path: str, cause: BaseException) -> None:
+        self.path = path
+        self.others: tuple[NodeFailed, ...] = ()
+        text = str(cause) or type(cause).__name__
+        name = "" if isinstance(cause, AxilError) else f"{type(cause).__name__}: "
+        super().__init__(f"{name}{text}", where=f'node "{path}"')
+        self.__cause__ = cause
+
+
+class CycleError(RunError, ValueError):
+    """A cycle was entered at several nodes at once."""
+
+    id = "AX402"
+
+
+class LimitReached(RunError):
+    """A limit of the run or of one of its cycles was reached; the result is partial and says so."""
+
+    id = "AX403"
+
+
+class RunPaused(RunError):
+    """The run waits for answers; ``result.questions`` holds the questions."""
+
+    id = "AX404"
+
+
+class RunCancelled(RunError):
+    """The run was cancelled."""
+
+    id = "AX405"
+
+
+class JournalError(_Told, ValueError):
+    """The journal cannot hold a value exactly, or does not belong to this plan."""
+
+    id = "AX500"
+
+
+class KernelBug(_Told, RuntimeError):
+    """An invariant of the kernel does not hold. This is our fault; please report it."""
+
+    id = "AX900"
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """``'Did you mean "reviewer"?'`` when one of ``known`` is close to ``name``, else the empty string."""
+    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
+    return f'Did you mean "{close[0]}"?' if close else ""
+
+
+def listed(names: Sequence[str], most: int = 8) -> str:
+    """``"a, b, c"``, shortened honestly: ``"a, b, … (12 in all)"``."""
+    if len(names) <= most:
+        return ", ".join(names)
+    return ", ".join(names[:most]) + f", … ({len(names)} in all)"

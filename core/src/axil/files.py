@@ -1,0 +1,225 @@
+"""Workflow files: a document becomes a ``GraphSpec``, and everything that is wrong with it is said at once.
+
+The format is the one of DevAll's YAML files with additions; its keys are listed in ``format``. Nothing is resolved and
+nothing is imported here but the loader. How what a file says becomes what the kernel knows:
+
+- ``start`` becomes edges from ``@entry``, before all others. ``end`` becomes edges to ``@exit`` that carry and do not
+  trigger, so that an end inside a cycle does not end the cycle; behind the ends comes the first node without out-edges,
+  for runs in which no end had an output.
+- ``keep_message`` and ``clear_…`` become marks on what the edge carries. A node that receives marks, or has a
+  ``context_window``, gets the wrapper ``inbox``, which reads them.
+- ``dynamic`` on edges becomes the wrapper ``map`` or ``tree`` of their target.
+- ``is_majority_voting`` replaces the edges: the input goes to all nodes, and their outputs to a node of type ``vote``.
+- A condition ``true`` is none, ``false`` is ``always_false``, a name is the condition of that name, and so is
+  ``{type: function, config: {name: …}}``; processors alike.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from axil.documents import LARGEST, Document, Loader, measure, parse_json, parse_toml, refused, resolve
+from axil.errors import PluginContract, Problem, SpecError, did_you_mean
+from axil.format import ROOT, Shapes, json_schema
+from axil.reader import Reader
+from axil.registry import Registry, default
+from axil.spec import GraphSpec, Place
+from axil.writer import dump
+
+__all__ = ["Document", "Loader", "Reading", "dump", "include", "inline", "json_schema", "load", "parse_json", "parse_toml", "spec_from"]
+
+MOST_INCLUDED = 16
+"""How deep files may include files."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """With what a document is read."""
+
+    vars: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Stronger than the file's own."""
+    outer: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Weaker than the file's own: those of the graph around this one."""
+    environment: Mapping[str, str] | None = None
+    """Where names that are no variables are looked up; None: the process's. A server gives what its users may see."""
+    allow_code: bool = False
+    """Whether types may be import paths."""
+    folder: str = ""
+    """Where the file lies: what it includes is looked up here, then in ``root``."""
+    root: str = ""
+    """The first file's folder; nothing outside it is included."""
+    trail: tuple[str, ...] = ()
+    """The files on the way to this one, itself included."""
+
+
+def load(
+    path: str | os.PathLike[str],
+    *,
+    vars: Mapping[str, Any] | None = None,
+    registry: Registry | None = None,
+    allow_code: bool = False,
+    environment: Mapping[str, str] | None = None,
+) -> GraphSpec:
+    """The graph that a workflow file describes.
+
+    Args:
+        vars: values for ``${NAME}``, stronger than the file's own ``vars``; the environment comes last.
+        registry: where the loader for the file's suffix is found.
+        allow_code: whether the file may name code by import path.
+        environment: instead of the process's, for servers and tests.
+    Raises: SpecError with everything that was found (AX100 … AX129). UnknownComponent: no loader for the suffix.
+    """
+    name = os.fspath(path)
+    real = os.path.realpath(name)
+    folder = os.path.dirname(real)
+    reading = Reading(
+        vars=vars or {}, environment=environment, allow_code=allow_code, folder=folder, root=folder, trail=(real,)
+    )
+    return spec_from(parse(name, real, registry), reading)
+
+
+def include(name: str, outer: Mapping[str, Any], *, where: str = "", registry: Registry | None = None, reading: Reading | None = None) -> GraphSpec:
+    """The graph in a file that another file mentions.
+
+    Args:
+        name: its path, from the folder of the mentioning file, or from that of the first one; nothing outside the latter.
+        outer: ``extras`` of the mentioning graph; its variables are seen, weaker than the file's own.
+        where: the place that mentions it, for messages.
+        reading: environment and allowance for code.
+    Raises: SpecError: AX119 a circle, more than 16 levels, or outside the folder; and what ``load`` raises.
+    """
+    base = reading or Reading()
+    folder = str(outer.get("folder") or ".")
+    root = os.path.realpath(str(outer.get("root") or folder))
+    trail = tuple(cast("tuple[str, ...]", outer.get("trail", ())))
+    real = _included(name, folder, root, where)
+    shown = os.path.relpath(real, os.path.dirname(trail[0])) if trail else name
+    if real in trail:
+        circle = " → ".join(os.path.basename(each) for each in (*trail[trail.index(real) :], real))
+        raise SpecError(Problem("AX119", where, f"{name} includes itself: {circle}.", "A loop is a cycle of edges, not of files."))
+    if len(trail) >= MOST_INCLUDED:
+        raise SpecError(Problem("AX119", where, f"{name} would be included at a depth of more than {MOST_INCLUDED}.", "Make it flatter."))
+    inner = Reading(
+        vars=base.vars,
+        outer=outer.get("vars", {}),
+        environment=base.environment,
+        allow_code=base.allow_code,
+        folder=os.path.dirname(real),
+        root=root,
+        trail=(*trail, real),
+    )
+    return spec_from(parse(shown, real, registry), inner)
+
+
+def inline(data: Any, outer: Mapping[str, Any], *, place: Place | None = None, reading: Reading | None = None) -> GraphSpec:
+    """The graph that is written out in another one's config: ``data`` is what a file has under ``graph``.
+
+    ``outer`` as for ``include``. Raises: SpecError.
+    """
+    base = reading or Reading()
+    lines = {(): place.line} if place is not None and place.line is not None else {}
+    name = f"{place.file} {place.path}".strip() if place is not None and not lines else place.file if place is not None else ""
+    inner = Reading(
+        vars=base.vars,
+        outer=outer.get("vars", {}),
+        environment=base.environment,
+        allow_code=base.allow_code,
+        folder=str(outer.get("folder", "")),
+        root=str(outer.get("root", "")),
+        trail=tuple(outer.get("trail", ())),
+    )
+    return spec_from(Document(data={"graph": data}, lines=cast("Any", lines), name=name), inner)
+
+
+def _included(name: str, folder: str, root: str, where: str) -> str:
+    """The real path of a file inside ``root``."""
+    if "\0" in name or "://" in name:
+        raise SpecError(Problem("AX119", where, "only files can be included.", "Write a path."))
+    for start in dict.fromkeys((folder, root)):
+        real = os.path.realpath(os.path.join(start, name))
+        if os.path.commonpath([real, root]) != root:
+            told = f"{name} is outside the workflow's folder."
+            raise SpecError(Problem("AX119", where, told, "Put it into the folder of the first file, or below."))
+        if os.path.exists(real):
+            return real
+    raise SpecError(Problem("AX100", where, f"no file {name}.", _near(os.path.join(root, name))))
+
+
+def parse(name: str, real: str, registry: Registry | None = None) -> Document:
+    """The document in a file, within bounds. ``name`` is what messages call it, ``real`` its path without links."""
+    suffix = Path(name).suffix.lower().lstrip(".")
+    if not suffix:
+        raise refused("AX100", name, None, "a workflow file is known by its suffix, and this one has none.", "Call it flow.yaml or flow.json.")
+    text = _text(name, real)
+    loader: Any = (registry or default()).resolve("loaders", suffix, name)
+    document = (loader() if isinstance(loader, type) else loader)(text, name)
+    if not isinstance(document, Document):
+        raise PluginContract(f'the loader "{suffix}" gave {type(document).__name__} instead of a Document.', where=name)
+    measure(document)
+    return document
+
+
+def _text(name: str, real: str) -> str:
+    try:  # neither a pipe that nobody writes to nor a link put here in the meantime is followed
+        descriptor = os.open(real, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+        with open(descriptor, "rb") as file:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise refused("AX100", name, None, "this is not a file.", "Name a file.")
+            data = file.read(LARGEST + 1)
+    except FileNotFoundError:
+        raise refused("AX100", name, None, "no such file.", _near(real)) from None
+    except OSError as error:
+        raise refused("AX100", name, None, f"it cannot be read: {error.strerror or error}.") from error
+    if len(data) > LARGEST:
+        raise refused("AX111", name, None, f"larger than {LARGEST} bytes.", "Split it; a subgraph can be a file of its own.")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise refused("AX101", name, line, "this is not text in UTF-8.", "Save it as UTF-8.") from error
+
+
+def _near(path: str) -> str:
+    try:
+        return did_you_mean(os.path.basename(path), sorted(os.listdir(os.path.dirname(path) or ".")))
+    except OSError:
+        return ""
+
+
+def spec_from(document: Document, reading: Reading | None = None) -> GraphSpec:
+    """The graph that a document describes. Raises: SpecError with everything that was found."""
+    using = reading or Reading()
+    measure(document)
+    problems: list[Problem] = []
+    data = document.data
+    own = cast("dict[str, Any]", data).get("vars") if isinstance(data, dict) else None
+    variables = {**using.outer, **cast("dict[str, Any]", own if isinstance(own, dict) else {}), **using.vars}
+    environment = os.environ if using.environment is None else using.environment
+    resolved = resolve(document, variables, environment, problems.append)
+    measure(resolved.document)
+    shapes = Shapes(resolved.document, problems.append)
+    shapes.fits(resolved.document.data, ROOT, ())
+    spec = Reader(resolved.document, shapes, allow_code=using.allow_code).file()
+    errors = [problem for problem in problems if problem.severity == "error"]
+    if errors or spec is None:
+        raise SpecError(errors)
+    around = {
+        "folder": using.folder,
+        "root": using.root,
+        "trail": using.trail,
+        "vars": variables,
+        "environment": resolved.environment,
+        "warnings": tuple(problem for problem in problems if problem.severity == "warning"),
+    }
+    return _with(spec, {**spec.extras, **{key: value for key, value in around.items() if value}})
+
+
+def _with(spec: GraphSpec, extras: Mapping[str, Any]) -> GraphSpec:
+    from dataclasses import replace
+
+    return replace(spec, extras=extras)

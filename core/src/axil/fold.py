@@ -1,0 +1,293 @@
+"""Graph → plans: cycles folded into nodes, levels, ports and units.
+
+The strongly connected components of a scope's trigger edges become single nodes, ``Cycle``s, whose body is folded again
+when they are entered: the edges into the node at which they were entered are cut, so the body is closer to acyclic, and
+nested loops come for free, to any depth. A component in which every node joins with ``each`` has nothing that waits: it
+stays as it is (a *flat* cycle) and its tokens turn until none is live.
+
+Compilation is linear in vertices and edges. A cycle's body is compiled once per entry and remembered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from axil.errors import KernelBug
+from axil.plan import BACK, OUTSIDE, Arc, Edge, Graph, Mode, Node, Plan, Port, Vertex
+from axil.scc import components, is_cyclic, levels
+from axil.tokens import Join, Task
+
+
+class Cycle:
+    """A cycle as a node's body: its members, and one compiled plan for each node it can be entered at."""
+
+    mode: Mode = "scope"
+
+    def __init__(self, graph: Graph, members: Sequence[int]) -> None:
+        self.graph = graph
+        self.members = tuple(members)
+        self.inside = frozenset(members)
+        self.name = cycle_name([graph.vertices[m].name for m in members])
+        self._bodies: dict[int, Plan] = {}
+
+    def body(self, entry: int) -> Plan:
+        """The plan of a round that starts at vertex ``entry``."""
+        plan = self._bodies.get(entry)
+        if plan is None:
+            plan = self._bodies[entry] = fold(self.graph, self.members, entry)
+        return plan
+
+    def entrances(self) -> list[Edge]:
+        """The edges that lead into the cycle from outside."""
+        return [e for e in self.graph.incident(self.members) if e.target in self.inside and e.source not in self.inside]
+
+    def __call__(self, task: Task, ctx: Any, /) -> Any:
+        raise KernelBug(f"the body of {self.name} was called; scopes are entered.")
+
+
+def cycle_name(names: Sequence[str]) -> str:
+    """``cycle(A,B,C)``, or ``cycle(A,B,+7)`` for many: stable, and different at each depth of nesting."""
+    shown = list(names) if len(names) <= 3 else [*names[:2], f"+{len(names) - 2}"]
+    return f"cycle({','.join(shown)})"
+
+
+def fold(graph: Graph, members: Sequence[int] | None = None, entry: int | None = None) -> Plan:
+    """The plan of a graph, or of the body of one of its cycles as entered at vertex ``entry``.
+
+    Cost: O(vertices + edges) of the scope.
+    """
+    return _Scope(graph, range(len(graph.vertices)) if members is None else members, entry).plan()
+
+
+class _Link(NamedTuple):
+    """An edge between two plan nodes of the scope, by the numbers they will have."""
+
+    source: int
+    target: int
+    edge: Edge
+
+
+class _Scope:
+    """One scope being folded, step by step; each step fills the attributes that the next one reads."""
+
+    def __init__(self, graph: Graph, members: Sequence[int], entry: int | None) -> None:
+        self.graph, self.entry, self.members = graph, entry, members
+        self.inside = frozenset(members)
+        self.incident = graph.incident(members)
+        self.within = [e for e in self.incident if e.source in self.inside and e.target in self.inside and e.target != entry]
+        self.flat_units: list[list[int]] = []  # vertices of each flat cycle
+        self.cycles: set[int] = set()  # first vertex of each folded cycle
+        self.groups = self._groups()
+        self.group_of = {v: g for g, group in enumerate(self.groups) for v in group}
+        self.links, self.level = self._links()
+        self.late = self._late()
+
+    def _groups(self) -> list[list[int]]:
+        """The vertices of each plan node."""
+        at = {v: i for i, v in enumerate(self.members)}
+        successors: list[list[int]] = [[] for _ in self.members]
+        for edge in self.within:
+            if edge.trigger:
+                successors[at[edge.source]].append(at[edge.target])
+        groups: list[list[int]] = []
+        for component in components(successors):
+            group = [self.members[i] for i in component]
+            if not is_cyclic(component, successors):
+                groups.append(group)
+            elif all(self.graph.vertices[v].join == "each" for v in group):
+                groups.extend([v] for v in group)
+                self.flat_units.append(group)
+            else:
+                groups.append(group)
+                self.cycles.add(group[0])
+        return groups
+
+    def _links(self) -> tuple[list[_Link], list[int]]:
+        """Edges between plan nodes, and the nodes' levels; renumbers the groups into plan order."""
+        of = self.group_of
+        links = [_Link(of[e.source], of[e.target], e) for e in self.within]
+        links = [link for link in links if link.source != link.target or self.groups[link.source][0] not in self.cycles]
+        successors: list[list[int]] = [[] for _ in self.groups]
+        for source, target, edge in links:
+            if edge.trigger:
+                successors[source].append(target)
+        level = levels(successors)
+        first = [len(self.graph.edges)] * len(self.groups)
+        for edge in self.incident:
+            if edge.target in self.inside and edge.target != self.entry:
+                first[of[edge.target]] = min(first[of[edge.target]], edge.id)
+        order = sorted(range(len(self.groups)), key=lambda g: (level[g], first[g], self.groups[g][0]))
+        number = {g: n for n, g in enumerate(order)}
+        self.groups = [self.groups[g] for g in order]
+        self.group_of = {v: number[g] for v, g in of.items()}
+        return [_Link(number[a], number[b], e) for a, b, e in links], [level[g] for g in order]
+
+    def _late(self) -> set[int]:
+        """Data edges that cannot be waited for.
+
+        In a cycle's body: all that do not lead to a higher level. In an acyclic scope: those among them that, with the
+        other edges, would close a circle of waiting.
+        """
+        climbing = [k for k in self.links if not k.edge.trigger and self.level[k.source] >= self.level[k.target]]
+        if self.entry is not None or not climbing:
+            return {link.edge.id for link in climbing}
+        successors: list[list[int]] = [[] for _ in self.groups]
+        for source, target, _ in self.links:
+            successors[source].append(target)
+        circle = {g: c for c, component in enumerate(components(successors)) for g in component}
+        return {link.edge.id for link in climbing if circle[link.source] == circle[link.target]}
+
+    def plan(self) -> Plan:
+        """All of it, put together."""
+        vertices = [self._vertex(group) for group in self.groups]
+        ports = _Ports([v.join for v in vertices], {n for n, g in enumerate(self.groups) if g[0] in self.cycles})
+        arcs: list[list[Arc]] = [[] for _ in self.groups]
+        entries: dict[int, Arc] = {}
+        owners: dict[int, int] = {}
+        turning = {v: unit[0] for unit in self.flat_units for v in unit}
+        linked = {link.edge.id: link for link in self.links}
+        for edge in self.incident:
+            link = linked.get(edge.id)
+            if link is not None:
+                inner = edge.trigger and turning.get(edge.source, -1) == turning.get(edge.target, -2)
+                late = edge.id in self.late
+                arc = _arc(edge, ports.port(link.target, edge, waited=not late and not inner), late=late, inner=inner)
+                arcs[link.source].append(arc)
+                if late:
+                    entries[edge.id] = arc
+            elif edge.source in self.inside and edge.target not in self.inside:
+                arcs[self.group_of[edge.source]].append(_arc(edge, OUTSIDE))
+            elif edge.source in self.inside and edge.target == self.entry:
+                arcs[self.group_of[edge.source]].append(_arc(edge, BACK))
+            elif edge.source not in self.inside and edge.target in self.inside and edge.target != self.entry:
+                in_body = self.entry is not None  # what comes from outside is decided before a round begins
+                entries[edge.id] = _arc(edge, ports.port(self.group_of[edge.target], edge, waited=not in_body), late=in_body)
+            elif edge.source < 0 and edge.target < 0:
+                entries[edge.id] = _arc(edge, OUTSIDE)
+            if edge.source in self.inside:
+                owners[edge.id] = self.group_of[edge.source]
+        numbered = ports.finish()
+        units, unit_of = self._units(turning)
+        nodes = tuple(
+            Node(
+                name=vertex.name,
+                vertex=vertex,
+                level=self.level[n],
+                out=tuple(numbered.arc(arc) for arc in arcs[n]),
+                unit=unit_of[n],
+                routers=vertex.routers,
+                leaves=any(arc.port == OUTSIDE and arc.trigger for arc in arcs[n]),
+            )
+            for n, vertex in enumerate(vertices)
+        )
+        opens = tuple(sum(numbered.opens[n] for n in unit) for unit in units)
+        return Plan(
+            graph=self.graph,
+            nodes=nodes,
+            ports=numbered.ports,
+            waits=numbered.waits,
+            opens=opens,
+            units=units,
+            sources=tuple(u for u, n in enumerate(opens) if not n),
+            entries={id: numbered.arc(arc) for id, arc in entries.items()},
+            owners=owners,
+            positions=ports.positions,
+            barriers=_barriers(nodes) if self.entry is not None else (),
+            entry=None if self.entry is None else self.group_of[self.entry],
+            index={node.name: n for n, node in enumerate(nodes)},
+        )
+
+    def _vertex(self, group: list[int]) -> Vertex:
+        if group[0] not in self.cycles:
+            return self.graph.vertices[group[0]]
+        cycle = Cycle(self.graph, group)
+        doors = {self.graph.vertices[e.target].join for e in cycle.entrances() if e.trigger}
+        join: Join = "each" if doors == {"each"} else "gate"
+        return Vertex(name=cycle.name, body=cycle, join=join, type="cycle")
+
+    def _units(self, turning: dict[int, int]) -> tuple[tuple[tuple[int, ...], ...], list[int]]:
+        """What closes as one: a node, or all nodes of a flat cycle."""
+        units: dict[tuple[bool, int], list[int]] = {}
+        for n, group in enumerate(self.groups):
+            flat = turning.get(group[0])
+            units.setdefault((flat is not None, n if flat is None else flat), []).append(n)
+        unit_of = [0] * len(self.groups)
+        for u, unit in enumerate(units.values()):
+            for n in unit:
+                unit_of[n] = u
+        return tuple(tuple(unit) for unit in units.values()), unit_of
+
+
+def _barriers(nodes: Sequence[Node]) -> tuple[tuple[int, int], ...]:
+    leavers: dict[int, int] = {}
+    for node in nodes:
+        if node.leaves:
+            leavers[node.level] = leavers.get(node.level, 0) + 1
+    return tuple(sorted(leavers.items()))
+
+
+def _arc(edge: Edge, port: int, *, late: bool = False, inner: bool = False) -> Arc:
+    return Arc(edge.id, edge.carry, port, edge.trigger, edge.router, edge.target_name, late, inner)
+
+
+class _Numbered(NamedTuple):
+    """Ports with their final numbers: sorted by node."""
+
+    ports: tuple[Port, ...]
+    waits: tuple[int, ...]
+    opens: list[int]
+    number: list[int]
+
+    def arc(self, arc: Arc) -> Arc:
+        if arc.port < 0:
+            return arc
+        return Arc(arc.id, arc.carry, self.number[arc.port], arc.trigger, arc.router, arc.target_name, arc.late, arc.inner)
+
+
+class _Ports:
+    """The ports of a plan in the making, numbered as they appear."""
+
+    def __init__(self, joins: list[Join], cycles: set[int]) -> None:
+        self.joins, self.cycles = joins, cycles
+        self.of: dict[tuple[int, str], int] = {}
+        self.waits: list[int] = []
+        self.edges: list[list[Edge]] = []
+        self.open_edges = [0] * len(joins)
+        self.positions: dict[int, int] = {}
+        self.indegree = [0] * len(joins)
+
+    def port(self, node: int, edge: Edge, *, waited: bool) -> int:
+        """The port of ``node`` at which ``edge`` ends; ``waited``: it has to be decided before the port decides."""
+        each = self.joins[node] == "each"
+        key = (node, "" if each or node in self.cycles else edge.group)
+        index = self.of.setdefault(key, len(self.waits))
+        if index == len(self.waits):
+            self.waits.append(0)
+            self.edges.append([])
+        self.edges[index].append(edge)
+        self.positions[edge.id] = self.indegree[node]
+        self.indegree[node] += 1
+        if waited and each and edge.trigger:
+            self.open_edges[node] += 1
+        elif waited:
+            self.waits[index] += 1
+        return index
+
+    def finish(self) -> _Numbered:
+        """The ports sorted by node; for each node the number of reasons why it may still fire."""
+        number = [0] * len(self.waits)
+        ports: list[Port] = []
+        waits: list[int] = []
+        opens = list(self.open_edges)
+        place = [0] * len(self.joins)
+        for (node, group), old in sorted(self.of.items(), key=lambda item: (item[0][0], item[1])):
+            number[old] = len(ports)
+            edges = self.edges[old]
+            needs = sum(1 for e in edges if e.trigger)
+            ports.append(Port(node, group, self.joins[node], needs, needs == len(edges), (place[node],) if place[node] else ()))
+            waits.append(self.waits[old])
+            place[node] += 1
+            if self.waits[old]:
+                opens[node] += 1
+        return _Numbered(tuple(ports), tuple(waits), opens, number)

@@ -1,0 +1,555 @@
+"""The Python builder: ``RootGraph``, ``Graph``, ``Loop``.
+
+A builder collects nodes and edges and writes a ``GraphSpec``; it executes nothing. Mistakes that can be seen when they are
+made (a name twice, a node of another graph, an edge that closes a cycle) are errors at once; the rest is said by ``build``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from axil.composite import Nested
+from axil.errors import NotBuilt, Problem, SpecError, did_you_mean, listed
+from axil.nodes import Controller, FunctionNode
+from axil.planner import Setting
+from axil.spec import CycleLimit, EdgeSpec, GraphSpec, Limits, NodeSpec, RouterSpec, Use
+from axil.state import Schema
+from axil.tokens import ENTRY, EXIT, Join
+from axil.workflow import Workflow
+
+_NAME = re.compile(r"[A-Za-z0-9_-]+")
+_UNSET: Any = object()
+_SPECIAL = {"entry": ENTRY, "exit": EXIT}
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeHandle:
+    """An edge, as ``create_edge`` gives it: for switches to bind conditions to."""
+
+    sender: Any
+    receiver: Any
+    spec: EdgeSpec
+
+
+class Graph:
+    """A graph that can be a node of another. Inside it, ``entry`` and ``exit`` stand for what comes in and goes out."""
+
+    _reserved: tuple[str, ...] = ("entry", "exit")
+
+    def __init__(
+        self,
+        name: str = "",
+        *,
+        pull_keys: Mapping[str, str] | None = None,
+        push_keys: Mapping[str, str] | None = None,
+        attributes: Mapping[str, Any] | None = None,
+        state: Any = None,
+        nodes: Sequence[Any] | None = None,
+        edges: Sequence[Any] | None = None,
+        build_func: Callable[[Any], Any] | None = None,
+        cycles: str = "forbid",
+        flow: str = "carried",
+        limits: Limits | None = None,
+        cycle_limits: Mapping[str, CycleLimit] | None = None,
+        keep: bool = False,
+    ) -> None:
+        """See ``GraphSpec`` for what the options mean. ``state``: a pydantic model, a TypedDict or a ``Schema``: typed state."""
+        self.name = _checked_name(name) if name else ""
+        self.pull_keys, self.push_keys = pull_keys, push_keys
+        self.keep = keep
+        self._schema = _schema(state)
+        self._attributes = dict(attributes or {})
+        self._cycles, self._flow = cycles, flow
+        self._limits, self._cycle_limits = limits or Limits(), dict(cycle_limits or {})
+        self._components: dict[str, Any] = {}
+        self._specs: dict[str, NodeSpec] = {}
+        self._edges: list[EdgeSpec] = []
+        self._routers: dict[str, RouterSpec] = {}
+        self._order = _Order()
+        self._build_func = build_func
+        self._frozen = False
+        self._in_loop = False
+        self._declare(nodes or (), edges or ())
+
+    # -- making
+
+    def create_node(
+        self,
+        kind: Any,
+        *args: Any,
+        name: str = "",
+        pull_keys: Any = _UNSET,
+        push_keys: Any = _UNSET,
+        attributes: Mapping[str, Any] | None = None,
+        join: Join | None = None,
+        merge: Any = None,
+        lane: str | None = None,
+        inline: bool = False,
+        wrappers: Sequence[Use] = (),
+        **settings: Any,
+    ) -> Any:
+        """Add a node and give it.
+
+        Args:
+            kind: a node class, made with ``args`` and ``settings`` (by its ``Config``, if it has one); an instance; a function; or
+                the name of an installed node type.
+            pull_keys, push_keys: attributes that it sees, and output fields that it writes back; see ``NodeSpec``.
+            merge: how states that meet at it are merged: a callable, or one per edge group.
+        Raises: SpecError: the name is taken, reserved or malformed; the kind cannot be inside a graph.
+        """
+        self._changing()
+        if getattr(kind, "root_only", False):
+            raise SpecError(Problem("AX121", self._where, f"a {_title(kind)} cannot be inside a graph.", "Use a Graph, or an Agent."))
+        component, use = self._component(kind, args, settings)
+        name = _checked_name(name or getattr(component, "name", "") or "")
+        if name.lower() in self._reserved:
+            raise SpecError(Problem("AX122", self._where, f'the name "{name}" is reserved.', f"Reserved: {listed(self._reserved)}."))
+        if name in self._specs:
+            raise SpecError(Problem("AX101", self._where, f'a node "{name}" exists already.', "Choose another name."))
+        if isinstance(component, Graph):
+            component.name, component._in_loop = name, isinstance(self, Loop)
+            component.pull_keys = component.pull_keys if pull_keys is _UNSET else pull_keys
+            component.push_keys = component.push_keys if push_keys is _UNSET else push_keys
+            component._attributes.update(attributes or {})
+            attributes = None
+        elif component is not None and hasattr(component, "name") and not getattr(component, "name", ""):
+            component.name = name
+        if inline and component is not None:
+            component.inline = True
+        self._components[name] = component
+        self._specs[name] = NodeSpec(
+            id=name,
+            use=use,
+            body=component,
+            join=join,
+            merge=None if merge is None else dict(merge) if isinstance(merge, Mapping) else {"": merge},
+            lane=lane,
+            wrappers=tuple(wrappers),
+            pull=getattr(component, "pull_default", None) if pull_keys is _UNSET else pull_keys,
+            push=getattr(component, "push_default", None) if push_keys is _UNSET else push_keys,
+            attributes=attributes,
+        )
+        return component if component is not None else name
+
+    def _component(self, kind: Any, args: Sequence[Any], settings: Mapping[str, Any]) -> tuple[Any, Use | None]:
+        if isinstance(kind, str):
+            return None, Use(type=kind, config=settings)
+        if isinstance(kind, type):
+            if hasattr(kind, "Config") and not args:
+                from axil.config import make
+
+                return make(kind, settings, f"{kind.__name__}"), None
+            return kind(*args, **settings), None
+        if callable(kind) and not hasattr(kind, "run") and not isinstance(kind, Graph):
+            return FunctionNode(kind), None
+        return kind, None
+
+    def create_edge(
+        self,
+        sender: Any,
+        receiver: Any,
+        keys: Mapping[str, str] | Sequence[str] | None = None,
+        *,
+        when: Any = None,
+        trigger: bool = True,
+        process: Any = None,
+        formatter: Any = None,
+        state_filter: Callable[..., Any] | None = None,
+        group: str = "",
+    ) -> EdgeHandle:
+        """Connect two nodes, given themselves or by name.
+
+        Args:
+            keys: fields to carry, with descriptions; None: ``message`` (nothing in a typed graph); ``{}``: trigger without data.
+            when: whether it is taken: a callable (asked for ``payload``, ``state``, ``text`` by name), or a ``Use``.
+            process, formatter: what is carried instead: a callable on the payload; an object with ``dump(fields) -> str``.
+            state_filter: from the state to the values of the state that goes on along this edge.
+        Raises: SpecError: a stranger, a duplicate, or a cycle where cycles are forbidden.
+        """
+        self._changing()
+        source, target = self._end(sender, "sender"), self._end(receiver, "receiver")
+        return self._add(
+            EdgeSpec(
+                source=source,
+                target=target,
+                trigger=trigger,
+                group=group,
+                condition=when,
+                keys=self._keys(keys),
+                process=_formatted(formatter) if formatter is not None else process,
+                filter=state_filter,
+            ),
+            sender,
+            receiver,
+        )
+
+    def create_edges(self, edges: Iterable[Sequence[Any]]) -> list[EdgeHandle]:
+        """Several edges: ``(sender, receiver)`` or ``(sender, receiver, keys)`` each."""
+        return [self.create_edge(*edge) for edge in edges]
+
+    def create_router(self, sender: Any, ask: Callable[..., Any], targets: Sequence[Any], *, group: str = "") -> list[EdgeHandle]:
+        """Let ``ask(state)`` choose among ``targets``, once per firing of ``sender``.
+
+        ``ask`` gives a target's name, a list of names, ``(name, filter)`` or a list of those; ``[]`` sends nothing. ``"exit"``
+        (or ``"end"``) among the targets is the graph's exit. Other edges of ``sender`` are not affected.
+        """
+        self._changing()
+        source = self._end(sender, "sender")
+        ends = [self._end(target, "target") for target in targets]
+        name = f"{source}?{sum(1 for r in self._routers.values() if r.source == source)}"
+        spoken = {EXIT: ("exit", "end", EXIT)}
+        names = [spelling for end in ends for spelling in spoken.get(end, (end,))]
+        self._routers[name] = RouterSpec(source=source, targets=tuple(names), ask=_spelled(ask))
+        return [
+            self._add(EdgeSpec(source=source, target=end, keys=self._keys(None), group=group, router=name), sender, target)
+            for end, target in zip(ends, targets, strict=True)
+        ]
+
+    def edge_from_entry(self, receiver: Any, keys: Any = None, **more: Any) -> EdgeHandle:
+        """An edge from what comes into the graph."""
+        return self.create_edge(ENTRY, receiver, keys, **more)
+
+    def edge_to_exit(self, sender: Any, keys: Any = None, **more: Any) -> EdgeHandle:
+        """An edge to what goes out of the graph."""
+        return self.create_edge(sender, EXIT, keys, **more)
+
+    def set_cycle_limit(self, entry: Any, rounds: int | None, at_limit: str = "limited") -> None:
+        """How often the cycle that is entered at ``entry`` may turn; see ``CycleLimit``."""
+        self._changing()
+        self._cycle_limits[self._end(entry, "entry")] = CycleLimit(rounds=rounds, at_limit=cast("Any", at_limit))
+
+    @property
+    def nodes(self) -> Mapping[str, Any]:
+        """The nodes, by name."""
+        return self._components
+
+    # -- as a node, and as data
+
+    def scope(self, node: str, setting: Setting) -> Nested:
+        """This graph as a node's body."""
+        hidden = {"current_iteration", "max_iterations"} if self._in_loop else set[str]()
+        pull, push = self.pull_keys, self.push_keys
+        return Nested(spec=self.to_spec(), pull=pull, push=push, keep=self.keep, hidden=frozenset(hidden - set(push or ())))
+
+    def to_spec(self) -> GraphSpec:
+        """The graph as data."""
+        if self._build_func is not None and not self._frozen:
+            build, self._build_func = self._build_func, None
+            build(self)
+        self._frozen = True
+        return GraphSpec(
+            id=self.name or "graph",
+            nodes=tuple(self._specs.values()),
+            edges=tuple(self._edges),
+            routers=self._routers,
+            schema=self._schema,
+            attributes=self._attributes,
+            payload="state" if self._schema is not None and self._schema.closed else "fields",
+            flow=cast("Any", self._flow),
+            cycles=cast("Any", self._cycles),
+            cycle_limits=self._cycle_limits,
+            limits=self._limits,
+        )
+
+    # -- within
+
+    @property
+    def _where(self) -> str:
+        return f'graph "{self.name}"'
+
+    def _changing(self) -> None:
+        if self._frozen:
+            raise NotBuilt(Problem("AX124", self._where, "the graph is built and cannot be changed.", "Make a new one."))
+
+    def _keys(self, keys: Any) -> Mapping[str, str] | None:
+        if keys is None:
+            return {} if self._schema is not None and self._schema.closed else {"message": ""}
+        return dict(keys) if isinstance(keys, Mapping) else dict.fromkeys(keys, "")
+
+    def _end(self, given: Any, role: str) -> str:
+        if isinstance(given, str):
+            name = self._token(given)
+            if name in self._specs or name in (ENTRY, EXIT):
+                return name
+            raise SpecError(Problem("AX104", self._where, f'no node "{given}" ({role}).', did_you_mean(given, self._specs)))
+        for name, component in self._components.items():
+            if component is given:
+                return name
+        named = getattr(given, "name", None) or _title(given)
+        same = ' There is another node of that name.' if named in self._specs else ""
+        raise SpecError(Problem("AX125", self._where, f'the {role} "{named}" is not a node of this graph.{same}', "Connect nodes made by this graph."))
+
+    def _token(self, name: str) -> str:
+        return name if name in self._specs else _SPECIAL.get(name.lower(), name)
+
+    def _add(self, edge: EdgeSpec, sender: Any, receiver: Any) -> EdgeHandle:
+        for other in self._edges:
+            if (other.source, other.target, other.group, other.router) == (edge.source, edge.target, edge.group, edge.router) and (
+                other.condition is edge.condition
+            ):
+                raise SpecError(
+                    Problem("AX106", self._where, f"there is an edge from {edge.source} to {edge.target} already.", "Give it a group or a condition of its own.")
+                )
+        if self._cycles == "forbid" and edge.trigger and edge.source != ENTRY and edge.target != EXIT:
+            circle = self._order.add(edge.source, edge.target)
+            if circle:
+                path = " -> ".join(circle)
+                raise SpecError(
+                    Problem("AX111", self._where, f"the edge would close a cycle: {path}.", 'Use a Loop, or make the graph with cycles="allow".')
+                )
+        self._edges.append(edge)
+        return EdgeHandle(sender, receiver, edge)
+
+    def _declare(self, nodes: Sequence[Any], edges: Sequence[Any]) -> None:
+        for name, kind, *rest in nodes:
+            settings: dict[str, Any] = dict(rest.pop()) if rest and isinstance(rest[-1], Mapping) else {}
+            self.create_node(kind, *rest, name=name, **settings)
+        for edge in edges:
+            self.create_edge(*edge)
+
+
+class Loop(Graph):
+    """A graph that runs its body again and again, controlled by one node, the controller.
+
+    Each round begins at the controller: it counts, asks whether to stop, and either sends on or lets the loop's output out. Fields
+    that come back are kept; a field that is fed back but not yet set holds ``"(not set yet)"`` in the first round. A message at
+    the terminate node leaves the loop at once and is its output.
+    """
+
+    _reserved = ("entry", "exit", "controller", "terminate")
+
+    def __init__(
+        self,
+        name: str = "",
+        max_iterations: int | None = 10,
+        *,
+        terminate_condition_function: Callable[..., Any] | None = None,
+        model: Any = None,
+        terminate_condition_prompt: str | None = None,
+        judge: Any = None,
+        initial_messages: Mapping[str, Any] | None = None,
+        memories: Any = None,
+        tools: Any = None,
+        retrievers: Any = None,
+        **options: Any,
+    ) -> None:
+        """``judge``: has ``async decide(fields, attributes, ctx) -> bool``; ``model`` with a prompt makes one (axil-agent).
+
+        Raises: SpecError: neither a positive ``max_iterations`` nor anything else that could end the loop.
+        """
+        self.max_iterations = max_iterations
+        self._stop, self._judge = terminate_condition_function, judge
+        self._first = dict(initial_messages or {})
+        self._given = (memories, tools, retrievers)
+        self._feedback: list[EdgeSpec] = []
+        if options.get("state") is not None:
+            raise SpecError(Problem("AX127", f'loop "{name}"', "a loop has attributes, not a typed state.", 'Use a Graph with cycles="allow".'))
+        bounded = max_iterations is not None and max_iterations > 0
+        if model is not None and terminate_condition_prompt is not None:
+            from axil import registry
+            from axil.config import make
+
+            self._judge = make(
+                registry.default().resolve("nodes", "judge", f'loop "{name}"'), {"model": model, "prompt": terminate_condition_prompt}, f'loop "{name}"'
+            )
+        if not bounded and self._stop is None and self._judge is None:
+            raise SpecError(
+                Problem(
+                    "AX126",
+                    f'loop "{name}"',
+                    "nothing would end it.",
+                    "Give a positive max_iterations, a terminate_condition_function, or a model with a terminate_condition_prompt.",
+                )
+            )
+        super().__init__(name, **{"cycles": "allow", **options})
+
+    def set_initial_messages(self, messages: Mapping[str, Any]) -> None:
+        """Fields that the controller holds before anything came in."""
+        self._changing()
+        self._first = dict(messages)
+
+    def edge_from_controller(self, receiver: Any, keys: Any = None, **more: Any) -> EdgeHandle:
+        """An edge from the controller into the body."""
+        return self.create_edge("controller", receiver, keys, **more)
+
+    def edge_to_controller(self, sender: Any, keys: Any = None, **more: Any) -> EdgeHandle:
+        """An edge back to the controller: the next round."""
+        return self.create_edge(sender, "controller", keys, **more)
+
+    def edge_to_terminate_node(self, sender: Any, keys: Any = None, **more: Any) -> EdgeHandle:
+        """An edge that leaves the loop at once; what it carries is the loop's output."""
+        return self.create_edge(sender, "terminate", keys, **more)
+
+    def _end(self, given: Any, role: str) -> str:
+        if isinstance(given, str) and given not in self._specs:
+            token = {"entry": "controller", ENTRY: "controller", "terminate": EXIT}.get(given.lower(), given.lower())
+            if token == "exit":
+                token = "controller"
+            if token in ("controller", EXIT):
+                return token
+        return super()._end(given, role)
+
+    def _add(self, edge: EdgeSpec, sender: Any, receiver: Any) -> EdgeHandle:
+        if edge.source == edge.target == "controller":
+            raise SpecError(Problem("AX111", self._where, "the controller cannot be connected to itself.", "Put a node between."))
+        if "controller" not in (edge.source, edge.target):
+            self._between(edge)
+        return super()._add(edge, sender, receiver)
+
+    def _between(self, edge: EdgeSpec) -> None:
+        if not edge.trigger or edge.target == EXIT:
+            return
+        circle = self._order.add(edge.source, edge.target)
+        if circle:
+            path = " -> ".join(circle)
+            raise SpecError(Problem("AX111", self._where, f"the edge would close a cycle beside the controller: {path}.", "Lead it through the controller, or nest a Loop."))
+
+    def scope(self, node: str, setting: Setting) -> Nested:
+        """This loop as a node's body. It pushes its counters and what ``push_keys`` names."""
+        counters = {} if self._in_loop or self.push_keys == {} else {"current_iteration": "", "max_iterations": ""}
+        push = {**(self.push_keys or {}), **counters}
+        return replace(super().scope(node, setting), push=push, hidden=frozenset({"current_iteration", "max_iterations"}) if self._in_loop else frozenset())
+
+    def to_spec(self) -> GraphSpec:
+        spec = super().to_spec()
+        targets = [e.target for e in spec.edges if e.source == "controller" and e.target != EXIT]
+        fed_back = dict.fromkeys(key for e in spec.edges if e.target == "controller" for key in e.keys or ())
+        controller = Controller(
+            most=self.max_iterations,
+            stop=self._stop,
+            judge=self._judge,
+            first=self._first,
+            fed_back=[key for key in fed_back],
+            targets=targets,
+            given=self._given,
+        )
+        head = NodeSpec(id="controller", body=controller)
+        ends = (
+            EdgeSpec(source=ENTRY, target="controller"),
+            *spec.edges,
+            EdgeSpec(source="controller", target=EXIT),
+        )
+        own = {"current_iteration": 0, "max_iterations": self.max_iterations}
+        return replace(
+            spec,
+            nodes=(head, *spec.nodes),
+            edges=ends,
+            attributes={**spec.attributes, **own},
+            cycles="allow",
+            cycle_limits={**spec.cycle_limits, "controller": CycleLimit(rounds=None)},
+        )
+
+
+class RootGraph(Graph, Workflow):
+    """A graph that can be run. ``build`` it, then ``invoke``, ``run`` or ``stream`` it, as often and as concurrently as you like."""
+
+    root_only = True
+
+    def __init__(self, name: str, **options: Any) -> None:
+        hooks, registry = options.pop("hooks", None), options.pop("registry", None)
+        Workflow.__init__(self, None, Setting(hooks=hooks, registry=registry))
+        Graph.__init__(self, name, **options)
+
+    def build(self) -> RootGraph:
+        """Compile the graph. Raises: SpecError: all that is wrong with it. Gives the graph itself."""
+        self._spec = self.to_spec()
+        try:
+            self._plan = None
+            _ = self.plan
+        except BaseException:
+            self._frozen, self._spec = False, None
+            raise
+        return self
+
+    @property
+    def spec(self) -> GraphSpec:
+        if self._spec is None:
+            raise NotBuilt(Problem("AX123", self._where, "the graph is not built yet.", "Call build() first."))
+        return self._spec
+
+
+def _title(kind: Any) -> str:
+    return kind.__name__ if isinstance(kind, type) else type(kind).__name__
+
+
+def _checked_name(name: str) -> str:
+    if not _NAME.fullmatch(name):
+        raise SpecError(Problem("AX102", "", f'"{name}" cannot be a name.', "Use letters, digits, - and _."))
+    return name
+
+
+def _schema(state: Any) -> Schema | None:
+    if state is None or isinstance(state, Schema):
+        return state
+    from axil.schema import schema_of
+
+    return schema_of(state)
+
+
+def _formatted(formatter: Any) -> Any:
+    if not hasattr(formatter, "dump"):
+        return formatter
+    return lambda payload: {"message": formatter.dump(payload)}
+
+
+def _spelled(ask: Callable[..., Any]) -> Callable[..., Any]:
+    """``ask``, with ``exit`` and ``end`` turned into the exit's name."""
+
+    def spell(answer: Any) -> Any:
+        if isinstance(answer, str):
+            return EXIT if answer in ("exit", "end") else answer
+        if isinstance(answer, tuple):
+            return tuple(spell(part) if isinstance(part, (str, tuple)) else part for part in cast("tuple[Any, ...]", answer))
+        if isinstance(answer, list):
+            return [spell(part) for part in cast("list[Any]", answer)]
+        return answer
+
+    return lambda state: spell(ask(state))
+
+
+class _Order:
+    """A topological order kept while edges are added: finds the edge that closes a cycle without searching the whole graph.
+
+    Source: D. Pearce and P. Kelly, A dynamic topological sort algorithm for directed acyclic graphs, JEA 11, 2006.
+    """
+
+    def __init__(self) -> None:
+        self._at: dict[str, int] = {}
+        self._out: dict[str, list[str]] = {}
+        self._into: dict[str, list[str]] = {}
+
+    def add(self, source: str, target: str) -> list[str] | None:
+        """Add an edge, or give the cycle that it would close, from the target around to the target."""
+        if source == target:
+            return [source, target]
+        for name in (source, target):
+            self._at.setdefault(name, len(self._at))
+        if self._at[target] < self._at[source]:
+            came: dict[str, str] = {}
+            ahead = self._region(target, self._out, lambda place: place <= self._at[source], came)
+            if source in ahead:
+                path = [source]
+                while path[-1] != target:
+                    path.append(came[path[-1]])
+                return [source, *reversed(path)]
+            behind = self._region(source, self._into, lambda place: place >= self._at[target], {})
+            names = sorted(behind, key=self._at.__getitem__) + sorted(ahead, key=self._at.__getitem__)
+            places = sorted(self._at[name] for name in names)
+            self._at.update(zip(names, places, strict=True))
+        self._out.setdefault(source, []).append(target)
+        self._into.setdefault(target, []).append(source)
+        return None
+
+    def _region(self, start: str, links: Mapping[str, list[str]], within: Callable[[int], bool], came: dict[str, str]) -> set[str]:
+        seen, stack = {start}, [start]
+        while stack:
+            here = stack.pop()
+            for there in links.get(here, ()):
+                if there not in seen and within(self._at[there]):
+                    seen.add(there)
+                    came[there] = here
+                    stack.append(there)
+        return seen

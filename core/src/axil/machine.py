@@ -1,0 +1,409 @@
+"""The machine: tokens in, tasks out. Pure arithmetic: no clock, no I/O, no tasks, no awaits.
+
+Theory of operation
+-------------------
+A machine runs one scope once: a graph, or one round of a cycle. ``start`` puts the tokens that come from outside.
+``take`` gives the next task that is due. ``done`` takes its outcome: the state advances, each out-edge is asked what it
+carries, and a token goes into the slot of its target.
+
+An edge is undecided, then live or dead, exactly once. A node that fires decides each of its out-edges when it has
+finished all its firings; a node that will never fire kills all of them. So death travels like life, every edge of an
+acyclic scope is decided, and no join waits for something that will not come.
+
+A *path* is what a state has come along. It ends where a firing sends nothing onward, where a token leaves the scope or
+comes back, where a token meets a node that does not fire. ``end`` joins the states of all ended paths in plan order:
+by level, node and ordinal, never by the clock.
+
+Where a commit finds no other live token, no other task and no ended path, every other activation so far is its
+ancestor. Then nothing can ask for history any more, and it is folded into values. Whether a commit is *alone* in this
+sense does not depend on the clock either.
+
+In a cycle's body a node starts only when all nodes on lower levels that could leave the cycle are decided and none has
+left; tasks above that level wait in ``held`` and, if the round is left, never start.
+
+House rules: all that decides what runs next is in this file; nothing in this file knows what a body, a message or a
+journal is.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from axil.errors import RouteError
+from axil.plan import OUTSIDE, Arc, Plan, joined_values
+from axil.state import Delta, History, State, join, merged
+from axil.tokens import Carried, Changes, Frame, Ordinal, Out, Task, Token, next_ordinal
+
+
+class Send(NamedTuple):
+    """What one edge carries from one firing; ``values`` replace the state, None keeps it."""
+
+    arc: Arc
+    payload: Any
+    values: Mapping[str, Any] | None
+
+
+class Step(NamedTuple):
+    """An outcome, worked out and not yet in effect: what a journal records between ``prepare`` and ``commit``."""
+
+    delta: Delta
+    state: State
+    sends: Sequence[Send]
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """A token that left the scope, or came back to its start."""
+
+    edge: int
+    payload: Any
+    values: Mapping[str, Any] | None
+    ordinal: Ordinal
+    trigger: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """What a scope leaves behind when nothing is due any more."""
+
+    state: State
+    """All ended paths, joined in plan order; history folded."""
+    changes: Delta
+    """The same as one change per written field (empty for a frame without a parent)."""
+    exits: tuple[Exit, ...]
+    returns: tuple[Exit, ...]
+    data: tuple[Token, ...]
+    """Data tokens that nobody took: late, or put before a node that did not fire."""
+    fired: bool
+    """Whether anything ran."""
+
+
+class Machine:
+    """One scope, running once."""
+
+    __slots__ = (
+        "_alive", "_bar", "_could_leave", "_ended", "_fired", "_held", "_late", "_left", "_opens", "_slots", "_todo", "_waits",
+        "exits", "frame", "head", "history", "plan", "ready", "returns", "root", "running", "skips",
+    )  # fmt: skip
+
+    def __init__(self, plan: Plan, frame: Frame, root: State, *, keeps: bool = False) -> None:
+        """``root``: the state the scope begins with, its history folded. ``keeps``: a parent will want the changes."""
+        self.plan, self.frame, self.root = plan, frame, root
+        self.history = History(root.schema, keeps)
+        self.head: State | None = root if plan.graph.spec.flow == "shared" else None
+        self.ready: deque[tuple[int, Ordinal, tuple[Token, ...]]] = deque()
+        self.running = 0
+        self.exits: list[Exit] = []
+        self.returns: list[Exit] = []
+        self.skips: list[int] = []
+        self._waits = list(plan.waits)
+        self._opens = list(plan.opens)
+        self._slots: dict[int, list[Token]] = {}
+        self._fired = bytearray(len(plan.nodes))
+        self._alive = 0  # tokens with a state that wait in slots, tasks due and tasks running: the paths that are alive
+        self._ended: list[tuple[int, Ordinal, int, State]] = []  # (node, ordinal, edge, state) of ended paths
+        self._late: list[Token] = []
+        self._todo: list[int] = []  # units found closed, whose out-edges are still to be killed
+        self._left = False
+        self._held: list[tuple[int, int, Ordinal, tuple[Token, ...]]] = []
+        self._bar = 0  # position in plan.barriers
+        self._could_leave = [nodes for _, nodes in plan.barriers]
+
+    # ------------------------------------------------------------------ in
+
+    def start(self, tokens: Iterable[Token] = (), entry: Sequence[Token] | None = None) -> None:
+        """Begin: ``tokens`` on edges from outside, all others of which are dead; ``entry``: fire the entry node with these."""
+        plan = self.plan
+        for token in tokens:
+            arc = plan.entries[token.edge]
+            if arc.port == OUTSIDE:  # straight from the entry to the exit
+                self.exits.append(Exit(token.edge, token.payload, None, token.ordinal, arc.trigger))
+                self._ended.append((-1, token.ordinal, token.edge, token.state or self.root))
+            else:
+                self._deliver(arc, token)
+        if plan.entry is not None and entry is not None:
+            self._opens[plan.nodes[plan.entry].unit] += 1
+            self._alive += 1
+            self._due(plan.entry, (), tuple(entry))
+        for arc in plan.entries.values():
+            if arc.port >= 0 and not arc.late:
+                self._close(arc)
+        self._todo.extend(unit for unit in plan.sources if not self._opens[unit])
+        self._settle()
+
+    def prepare(self, task: Task, out: Out) -> Step:
+        """Work out what ``out`` does, without doing it: the state after it, and what each edge carries.
+
+        Raises: whatever an edge's function or a router raises; RouteError; StateError.
+        """
+        delta = self.root.schema.check(out.delta) if out.delta and not isinstance(out.delta, Changes) else out.delta
+        state = self.advance(task, delta)
+        node = self.plan.nodes[task.node]
+        output, to = out.output, out.to
+        if to is not None and not to <= {arc.target_name for arc in node.out}:
+            strange = sorted(to - {arc.target_name for arc in node.out})
+            raise RouteError(f"sends to {strange}, where none of its edges leads.")
+        taken = [router(output, state) for router in node.routers] if node.routers else ()
+        sends: list[Send] = []
+        for arc in node.out:
+            if to is not None and arc.target_name not in to:
+                continue
+            if arc.router >= 0 and arc.target_name not in taken[arc.router]:
+                continue
+            payload, values = output, None
+            if arc.carry is not None:
+                payload = arc.carry(output, state)
+                if payload is None:
+                    continue
+                if type(payload) is Carried:
+                    payload, values = payload.payload, payload.values
+            if arc.router >= 0 and (keep := taken[arc.router][arc.target_name]) is not None:
+                values = keep(state)
+            if values is not None:
+                values = self.root.schema.check(values, whole=True)
+            sends.append(Send(arc, payload, values))
+        return Step(delta, state, sends)
+
+    def advance(self, task: Task, delta: Delta) -> State:
+        """The state after ``task`` wrote ``delta`` (checked, or a frame's changes)."""
+        if self.head is not None:
+            self.history.note(delta)
+            self.head = self.head.apply(delta)
+            return self.head
+        if self._alive == 1 and not self._ended:  # this task alone: nobody can ask for history any more
+            state = task.state
+            if state.writes:
+                state = self.history.fold(state)
+            if delta:
+                self.history.note(delta)
+                return state.apply(delta)
+            return state
+        return task.state.apply(delta, self.history)
+
+    def done(self, task: Task, out: Out) -> None:
+        """``prepare`` and ``commit`` in one: what a run without a journal calls."""
+        self.commit(task, self.prepare(task, out))
+
+    def commit(self, task: Task, step: Step) -> None:
+        """Put a firing's tokens on its out-edges and let everything follow that follows."""
+        unit = self.plan.nodes[task.node].unit
+        alone = self._alive == 1 and not self._ended
+        self.running -= 1
+        self._alive -= 1
+        goes_on = False
+        for arc, payload, values in step.sends:
+            state = step.state
+            if values is not None and self.head is None:
+                state = self._replaced(state, values, alone)
+            if arc.port >= 0:
+                if arc.late:
+                    self._late.append(Token(arc.id, payload, None, task.ordinal))
+                else:
+                    goes_on = goes_on or arc.trigger
+                    self._deliver(arc, Token(arc.id, payload, state if self.head is None else None, task.ordinal))
+                continue
+            there = self.exits if arc.port == OUTSIDE else self.returns
+            there.append(Exit(arc.id, payload, values, task.ordinal, arc.trigger))
+            self._ended.append((task.node, task.ordinal, arc.id, state))
+            goes_on = goes_on or arc.trigger
+            self._left = self._left or (arc.trigger and arc.port == OUTSIDE)
+        if not goes_on:
+            self._ended.append((task.node, task.ordinal, -1, step.state))
+        self._drop(unit)
+        if self._todo:
+            self._settle()
+
+    # ------------------------------------------------------------------ out
+
+    def take(self) -> Task | None:
+        """The next task that is due, in a fixed order; None when there is none at present.
+
+        Raises: ConcurrentReset, or what a custom merge raises; ``failed_node`` says at which node.
+        """
+        if not self.ready:
+            return None
+        node, ordinal, tokens = self.ready[0]
+        state = self._state_for(node, tokens)
+        self.ready.popleft()
+        self.running += 1
+        self._fired[node] = 1
+        return Task(self.frame, node, ordinal, tokens, state, self)
+
+    @property
+    def failed_node(self) -> int:
+        """The node whose task ``take`` could not make."""
+        return self.ready[0][0]
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nothing is due and nothing is running."""
+        return not self.ready and not self.running
+
+    @property
+    def has_left(self) -> bool:
+        """Whether a live token left the scope on a trigger edge."""
+        return self._left
+
+    def end(self) -> Ended:
+        """Close the books: join all ended paths. Asked before the machine is quiet, it gives what there is so far."""
+        data = list(self._late)
+        edges = self.plan.graph.edges
+        for token in (t for *_, tokens in (*self.ready, *self._held) for t in tokens):
+            self._end_path(token)
+        for slot in self._slots.values():
+            for token in slot:
+                self._end_path(token)
+                if not edges[token.edge].trigger:
+                    data.append(token)
+        if self.head is not None:
+            whole = self.head
+        else:
+            self._ended.sort(key=lambda path: path[:3])
+            states = [state for *_, state in self._ended]
+            whole = self.history.fold(join(states, self.history)) if states else self.root
+        return Ended(
+            whole,
+            self.history.changes,
+            tuple(sorted(self.exits, key=_by_edge)),
+            tuple(sorted(self.returns, key=_by_edge)),
+            tuple(sorted(data, key=lambda token: (token.edge, token.ordinal))),
+            any(self._fired),
+        )
+
+    # ------------------------------------------------------------------ within
+
+    def _deliver(self, arc: Arc, token: Token) -> None:
+        index = arc.port
+        if token.state is not None:
+            self._alive += 1
+        port = self.plan.ports[index]
+        if port.join == "each" and arc.trigger and not self._waits[index]:
+            self._fire_each(index, token)
+        elif index in self._slots:
+            self._slots[index].append(token)
+        else:
+            self._slots[index] = [token]
+
+    def _fire_each(self, index: int, token: Token) -> None:
+        port = self.plan.ports[index]
+        edges = self.plan.graph.edges
+        data = tuple(t for t in self._slots.get(index, ()) if not edges[t.edge].trigger)
+        self._opens[self.plan.nodes[port.node].unit] += 1
+        self._due(port.node, next_ordinal(self.plan.positions[token.edge], token.ordinal), (*data, token))
+
+    def _close(self, arc: Arc) -> None:
+        """No more tokens will come on ``arc``."""
+        index = arc.port
+        port = self.plan.ports[index]
+        if port.join == "each" and arc.trigger:
+            self._drop(self.plan.nodes[port.node].unit)
+            return
+        self._waits[index] -= 1
+        if not self._waits[index]:
+            self._decide(index)
+
+    def _drop(self, unit: int) -> None:
+        self._opens[unit] -= 1
+        if not self._opens[unit]:
+            self._todo.append(unit)
+
+    def _decide(self, index: int) -> None:
+        """All edges of a port are decided: its node is due, or it is not."""
+        port = self.plan.ports[index]
+        tokens = self._slots.get(index)
+        if port.join == "each":  # it was waiting for data only
+            edges = self.plan.graph.edges
+            for token in [t for t in tokens or () if edges[t.edge].trigger]:
+                self._fire_each(index, token)
+            self._slots[index] = [t for t in tokens or () if not edges[t.edge].trigger]
+            self._drop(self.plan.nodes[port.node].unit)
+            return
+        if tokens:
+            if len(tokens) == 1 and port.needs == 1 and port.trigger_only:
+                del self._slots[index]
+                self._due(port.node, port.ordinal, (tokens[0],))
+                return
+            edges = self.plan.graph.edges
+            live = len({t.edge for t in tokens if edges[t.edge].trigger})
+            if live and (port.join == "gate" or live == port.needs):
+                del self._slots[index]
+                tokens.sort(key=lambda token: (token.edge, token.ordinal))
+                self._alive += 1 - sum(1 for t in tokens if t.state is not None)
+                self._due(port.node, port.ordinal, tuple(tokens))
+                return
+            for token in tokens:  # their paths end here; data among them may wait for another round
+                self._end_path(token)
+            self._slots[index] = [Token(t.edge, t.payload, None, t.ordinal) for t in tokens if not edges[t.edge].trigger]
+        self._drop(self.plan.nodes[port.node].unit)
+
+    def _end_path(self, token: Token) -> None:
+        if token.state is not None:
+            self._alive -= 1
+            self._ended.append((self.plan.owners.get(token.edge, -1), token.ordinal, token.edge, token.state))
+
+    def _due(self, node: int, ordinal: Ordinal, tokens: tuple[Token, ...]) -> None:
+        barriers = self.plan.barriers
+        if self._bar < len(barriers) and self.plan.nodes[node].level > barriers[self._bar][0]:
+            heapq.heappush(self._held, (self.plan.nodes[node].level, node, ordinal, tokens))
+        else:
+            self.ready.append((node, ordinal, tokens))
+
+    def _settle(self) -> None:
+        """Kill the out-edges of closed units, and those of what that closes, without recursion."""
+        todo = self._todo
+        nodes = self.plan.nodes
+        while todo:
+            unit = todo.pop()
+            for index in self.plan.units[unit]:
+                for arc in nodes[index].out:
+                    if arc.port >= 0 and not arc.late and not arc.inner:
+                        self._close(arc)
+            self._closed(unit)
+
+    def _closed(self, unit: int) -> None:
+        """A unit will never fire again: note what it skipped, and lift the barrier it may have held up."""
+        self._opens[unit] = -1
+        for index in self.plan.units[unit]:
+            if not self._fired[index]:
+                self.skips.append(index)
+            node = self.plan.nodes[index]
+            if node.leaves and self._could_leave:
+                self._lift(node.level)
+
+    def _lift(self, level: int) -> None:
+        barriers, could_leave = self.plan.barriers, self._could_leave
+        could_leave[next(i for i, (there, _) in enumerate(barriers) if there == level)] -= 1
+        while self._bar < len(barriers) and not self._left and not could_leave[self._bar]:
+            self._bar += 1
+            highest = barriers[self._bar][0] if self._bar < len(barriers) else None
+            while self._held and (highest is None or self._held[0][0] <= highest):
+                self.ready.append(heapq.heappop(self._held)[1:])
+
+    def _replaced(self, state: State, values: Mapping[str, Any], alone: bool) -> State:
+        if not alone:
+            return state.replace(values, self.history)
+        new = state.replace(values)
+        self.history.note_replace(state, new)
+        return new
+
+    def _state_for(self, node: int, tokens: tuple[Token, ...]) -> State:
+        if self.head is not None:
+            return self.head
+        vertex = self.plan.nodes[node].vertex
+        if len(tokens) == 1 and not vertex.merge:
+            return tokens[0].state or self.root
+        states = [token.state for token in tokens if token.state is not None]
+        if not states:
+            return self.root
+        merge = vertex.merge.get(self.plan.graph.edges[tokens[-1].edge].group) if vertex.merge else None
+        if merge is not None:
+            return merged(states, self.root.schema.check(joined_values(merge, states), whole=True), self.history)
+        return states[0] if len(states) == 1 else join(states, self.history)
+
+
+def _by_edge(exit: Exit) -> tuple[int, Ordinal]:
+    return exit.edge, exit.ordinal

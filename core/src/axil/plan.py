@@ -1,0 +1,203 @@
+"""The compiled graph: integers, tuples and bound callables. Immutable, and all that the machine ever sees.
+
+A ``Graph`` here is one spec, resolved: its vertices and edges. A ``Plan`` is one *scope* of it, folded: the whole graph,
+or the body of one of its cycles as entered at one node. A plan's node is a vertex, or a cycle of several.
+
+Theory of slots
+---------------
+Each edge ends in a *port* of its target: one port per group for ``gate`` and ``all``, one in all for ``each``. A port
+of the first two counts down ``waits``, its undecided edges, and decides at zero. A *unit* is what closes as one: a node,
+or a flat cycle of ``each`` nodes; it counts ``opens``, the reasons why it might still fire, and kills its out-edges at
+zero. Both counts are the whole of scheduling: nothing is ever scanned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from axil.spec import CycleLimit, GraphSpec, Limits
+from axil.state import Schema, State
+from axil.tokens import Carried, Join, Task
+
+Carry = Callable[[Any, State], "Any | Carried | None"]
+"""From (output, state after the source) to a payload, or None: dead. Pure and synchronous."""
+Merge = Callable[[Sequence[State]], Mapping[str, Any]]
+"""From the states at a join to the values of the merged one."""
+
+Mode = Literal["inline", "async", "thread", "scope"]
+
+
+class Body(Protocol):
+    """What a plan calls for a firing. ``mode`` says how: ``inline`` and ``thread`` give an ``Out``, ``async`` awaits one."""
+
+    mode: Mode
+
+    def __call__(self, task: Task, ctx: Any, /) -> Any: ...
+
+
+class Router(Protocol):
+    """Asked once per firing; gives the taken targets and, for each, the filter on its edge."""
+
+    def __call__(self, output: Any, state: State, /) -> Mapping[str, Callable[[State], Mapping[str, Any]] | None]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Edge:
+    """One edge of a graph, resolved. ``source`` and ``target`` are vertex positions; -1 is ``@entry`` or ``@exit``."""
+
+    id: int
+    name: str
+    """``a->b``, with ``#1`` and so on for further edges between the same two."""
+    source: int
+    target: int
+    target_name: str
+    carry: Carry | None = None
+    """None: the output itself."""
+    trigger: bool = True
+    group: str = ""
+    router: int = -1
+    """Position in the source's routers, or -1."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Vertex:
+    """One node of a graph, resolved."""
+
+    name: str
+    body: Body
+    join: Join = "gate"
+    merge: Mapping[str, Merge] | None = None
+    routers: tuple[Router, ...] = ()
+    lane: str | None = None
+    type: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Graph:
+    """One spec, resolved, before its cycles are folded."""
+
+    spec: GraphSpec
+    vertices: tuple[Vertex, ...]
+    edges: tuple[Edge, ...]
+    schema: Schema
+    start: Mapping[str, Any]
+    """First values of its state, checked."""
+    touching: tuple[tuple[int, ...], ...]
+    """For each vertex the ids of the edges that start or end there."""
+    loose: tuple[int, ...] = ()
+    """Ids of edges that lead straight from ``@entry`` to ``@exit``."""
+    components: tuple[Any, ...] = ()
+    """Live components in the order they were made, for their lifecycle."""
+
+    def incident(self, members: Sequence[int]) -> list[Edge]:
+        """The edges that start or end at ``members``, and, for the whole graph, the loose ones; in order."""
+        ids = {id for v in members for id in self.touching[v]}
+        if len(members) == len(self.vertices):
+            ids.update(self.loose)
+        return [self.edges[id] for id in sorted(ids)]
+
+    @property
+    def limits(self) -> Limits:
+        return self.spec.limits
+
+    def cycle_limit(self, entry: str) -> CycleLimit:
+        """The limit of a cycle that is entered at ``entry``."""
+        limits = self.spec.cycle_limits
+        return limits.get(entry) or limits.get("") or CycleLimit()
+
+
+OUTSIDE = -1
+BACK = -2
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Arc:
+    """An edge as one plan sees it: where its tokens go."""
+
+    id: int
+    carry: Carry | None
+    port: int
+    """The port it ends in; ``OUTSIDE``: it leaves the scope; ``BACK``: it was cut, and starts the next round."""
+    trigger: bool
+    router: int
+    target_name: str
+    late: bool = False
+    """A data edge that its target cannot wait for."""
+    inner: bool = False
+    """Inside a flat cycle: does not close."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Port:
+    """Where edges of one group meet."""
+
+    node: int
+    group: str
+    join: Join
+    needs: int
+    """Trigger edges, all of which must be live for ``all``."""
+    trigger_only: bool
+    """No data edge ends here."""
+    ordinal: tuple[int, ...]
+    """Of the firing that the port makes: ``()``, or its position among the node's ports."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Node:
+    """One node of a plan."""
+
+    name: str
+    vertex: Vertex
+    """Of a cycle: the cycle's own vertex, whose body is the cycle."""
+    level: int
+    out: tuple[Arc, ...]
+    unit: int
+    routers: tuple[Router, ...]
+    leaves: bool
+    """Has a trigger edge that leaves the scope."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Plan:
+    """One scope, compiled."""
+
+    graph: Graph
+    nodes: tuple[Node, ...]
+    """Sorted by (level, first in-edge, declaration): plan order."""
+    ports: tuple[Port, ...]
+    waits: tuple[int, ...]
+    """Per port: edges to be decided before it decides (``each``: data edges only)."""
+    opens: tuple[int, ...]
+    """Per unit: ports that are not decided, or edges of an ``each`` node that are open."""
+    units: tuple[tuple[int, ...], ...]
+    """Nodes of each unit."""
+    sources: tuple[int, ...]
+    """Units that nothing inside leads to: dead from the start unless something comes from outside."""
+    entries: Mapping[int, Arc]
+    """Edges from outside, by edge id."""
+    owners: Mapping[int, int]
+    """The node that each edge starts at, by edge id."""
+    positions: Mapping[int, int]
+    """The position of each edge among its target's in-edges, by edge id."""
+    barriers: tuple[tuple[int, int], ...] = ()
+    """(level, how many nodes on it have an edge that leaves), in a cycle's body."""
+    entry: int | None = None
+    """A cycle's body: the node that every round starts with."""
+    index: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Nodes by name."""
+
+    def __str__(self) -> str:
+        lines = [f"plan of {self.graph.spec.id}: {len(self.nodes)} nodes"]
+        for node in self.nodes:
+            targets = ", ".join(arc.target_name for arc in node.out) or "·"
+            lines.append(f"  {node.level:>3}  {node.name}  →  {targets}")
+        return "\n".join(lines)
+
+
+def joined_values(merge: Merge, states: Sequence[State]) -> Mapping[str, Any]:
+    """What a custom merge makes of the states, each seen as its schema's kind."""
+    views: list[Any] = [state.schema.view(state) if state.schema.view else state for state in states]
+    return merge(views)
+

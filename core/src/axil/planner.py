@@ -1,0 +1,361 @@
+"""Spec → plan: components resolved and configured, bodies adapted and wrapped, edges compiled, cycles folded.
+
+All problems of a graph, and of the graphs inside it, are gathered and raised at once. Nested graphs are compiled from an
+explicit stack, innermost first, so that depth costs no recursion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, cast
+
+from axil.bodies import Rules, adapt, is_async
+from axil.check import check
+from axil.composite import Nested, Subgraph
+from axil.config import make
+from axil.edges import EdgeParts, Seen, carry_of
+from axil.errors import AxilError, Problem, RouteError, SpecError, did_you_mean, listed
+from axil.fold import fold
+from axil.plan import Body, Edge, Graph, Plan, Router, Vertex
+from axil.spec import EdgeSpec, GraphSpec, NodeSpec, RouterSpec, Use
+from axil.state import Schema, State
+from axil.tokens import ENTRY, EXIT, Join
+from axil.values import MISSING
+
+if TYPE_CHECKING:
+    import pluggy
+
+    from axil.registry import Registry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """What plans are made with."""
+
+    registry: Registry | None = None
+    """None: the process's own, when something has to be resolved."""
+    hooks: pluggy.PluginManager | None = None
+    folder: str = ""
+    """The folder that relative paths in a file are resolved in."""
+    including: tuple[str, ...] = ()
+    """Files being included, outermost first: none may include itself."""
+
+    def resolve(self, kind: str, name: str, where: str) -> Any:
+        """The component; see ``Registry.resolve``."""
+        from axil import registry
+
+        return (self.registry or registry.default()).resolve(kind, name, where)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeInfo:
+    """What a wrapper may know of the node it wraps."""
+
+    name: str
+    vertex: Vertex
+    spec: NodeSpec
+    rules: Rules
+    schema: Schema
+    payload: str
+    setting: Setting = field(default_factory=Setting)
+
+    def single(self) -> Plan:
+        """A plan with just this node, as it is below the wrapper, between ``@entry`` and ``@exit``."""
+        payload: Any = self.payload if self.payload != "state" else "fields"
+        edges = (
+            Edge(id=0, name=f"{ENTRY}->{self.name}", source=-1, target=0, target_name=self.name),
+            Edge(id=1, name=f"{self.name}->{EXIT}", source=0, target=-1, target_name=EXIT),
+        )
+        vertex = replace(self.vertex, join="gate", merge=None, routers=(), lane=None)
+        spec = GraphSpec(id=self.name, payload=payload, end=(self.name,))
+        return fold(Graph(spec=spec, vertices=(vertex,), edges=edges, schema=self.schema, start={}, touching=((0, 1),)))
+
+
+def compile(spec: GraphSpec, setting: Setting | None = None) -> Plan:  # noqa: A001  # the field's word
+    """The plan of a graph.
+
+    Raises: SpecError: everything that is wrong with it and with the graphs inside it.
+    """
+    return Planner(setting or Setting()).compile(spec)
+
+
+class Planner:
+    """One compilation: gathers problems and components over a graph and all graphs inside it."""
+
+    def __init__(self, setting: Setting) -> None:
+        self.setting = setting
+        self.problems: list[Problem] = []
+        self.components: list[Any] = []
+
+    def compile(self, spec: GraphSpec) -> Plan:
+        order: list[tuple[_Draft, _Draft | None, str]] = []
+        stack: list[tuple[GraphSpec, _Draft | None, str, Nested | None]] = [(spec, None, "", None)]
+        while stack:
+            inner, parent, node, nested = stack.pop()
+            draft = _Draft(self, inner, nested)
+            order.append((draft, parent, node))
+            stack.extend((kid.spec, draft, name, kid) for name, kid in draft.nested.items())
+        if any(p.severity == "error" for p in self.problems):
+            raise SpecError([p for p in self.problems if p.severity == "error"])
+        plan: Plan | None = None
+        for draft, parent, node in reversed(order):
+            plan = fold(draft.graph(tuple(self.components) if parent is None else ()))
+            if parent is not None:
+                assert draft.as_nested is not None
+                parent.bodies[node] = Subgraph(draft.as_nested, plan, parent.spec.payload)
+        assert plan is not None
+        if self.setting.hooks is not None:
+            self.setting.hooks.hook.plan_compiled(plan=plan)
+        return plan
+
+    def attempt(self, where: str, make_it: Callable[[], Any]) -> Any:
+        """What ``make_it`` gives; its errors become problems and the answer None."""
+        try:
+            return make_it()
+        except SpecError as error:
+            self.problems.extend(error.problems)
+        except AxilError as error:
+            own = getattr(error, "problems", None) or (getattr(error, "problem", None),)
+            self.problems.extend(p if p.where else replace(p, where=where) for p in own if p is not None)
+        return None
+
+
+class _Draft:
+    """One graph being compiled."""
+
+    def __init__(self, planner: Planner, spec: GraphSpec, as_nested: Nested | None) -> None:
+        self.planner, self.spec, self.as_nested = planner, spec, as_nested
+        self.bodies: dict[str, Any] = {}
+        self.kinds: dict[str, Any] = {}
+        self.nested: dict[str, Nested] = {}
+        self.schema = spec.schema or Schema()
+        found = check(spec)
+        if planner.setting.hooks is not None:
+            found = [*found, *(p for told in planner.setting.hooks.hook.check(spec=spec) for p in told or ())]
+        planner.problems.extend(found)
+        self.start = planner.attempt(_where(spec.place, f'graph "{spec.id}"'), lambda: self.schema.check(spec.attributes, whole=True))
+        for node in spec.nodes:
+            planner.attempt(_where(node.place, f'node "{node.id}"'), lambda node=node: self._node(node))
+        self.edges = [self._edge(edge) for edge in spec.edges]
+
+    # -- nodes
+
+    def _node(self, node: NodeSpec) -> None:
+        component = node.body
+        if node.use is not None:
+            component = self._component("nodes", node.use, _where(node.place, f'node "{node.id}"'))
+        self.kinds[node.id] = component
+        if component is None:
+            return
+        bind = getattr(component, "bind", None)
+        if bind is not None and not isinstance(component, type):
+            bind([_OutEdge(e.source, e.target) for e in self.spec.edges if e.source == node.id])
+        scope = getattr(component, "scope", None)
+        if scope is not None:
+            self.nested[node.id] = scope(node.id, self.planner.setting)
+        else:
+            self.bodies[node.id] = self._body(node, component)
+
+    def _component(self, kind: str, use: Use, where: str) -> Any:
+        found = self.planner.setting.resolve(kind, use.type, where)
+        made = make(found, use.config, where)
+        if hasattr(made, "provision") or hasattr(made, "close"):
+            self.planner.components.append(made)
+        return made
+
+    def _body(self, node: NodeSpec, component: Any) -> Body:
+        given: dict[str, Any] = {"node": component, "config": getattr(component, "config", None), **getattr(component, "given", {})}
+        typed = self.spec.payload == "state"
+        loose = node.use is not None or not (callable(component) or getattr(component, "strict", False))
+        rules = Rules(
+            node=node.id,
+            payload="state" if typed and not loose else "messages" if loose or self.spec.payload == "messages" else "fields",
+            pull=node.pull,
+            push=node.push,
+            own=node.attributes,
+            view=self.schema.view,
+            given=given,
+        )
+        self.kinds[node.id, "rules"] = rules
+        if hasattr(component, "adapted"):
+            return component.adapted(rules)
+        call = component.run if hasattr(component, "run") else component
+        inline = getattr(component, "inline", getattr(call, "inline", None))
+        return adapt(call, rules, inline=bool(inline) and not is_async(call))
+
+    def _wrapped(self, node: NodeSpec, vertex: Vertex) -> Vertex:
+        where = _where(node.place, f'node "{node.id}"')
+        rules = self.kinds.get((node.id, "rules")) or Rules(node=node.id, payload=self.spec.payload)
+        for use in reversed(node.wrappers):
+            wrapper = self.planner.attempt(where, lambda use=use: self._component("wrappers", use, where))
+            if wrapper is not None:
+                info = NodeInfo(
+                    name=node.id, vertex=vertex, spec=node, rules=rules, schema=self.schema, payload=self.spec.payload, setting=self.planner.setting
+                )
+                vertex = replace(vertex, body=wrapper.wrap(vertex.body, info))
+        if self.planner.setting.hooks is not None:
+            for hook in reversed(self.planner.setting.hooks.hook.wrap_body.get_hookimpls()):
+                chosen = {n: v for n, v in (("spec", node), ("body", vertex.body)) if n in hook.argnames}
+                vertex = replace(vertex, body=hook.function(**chosen) or vertex.body)
+        return vertex
+
+    def _vertex(self, node: NodeSpec) -> Vertex:
+        component = self.kinds.get(node.id)
+        join: Join = node.join or getattr(component, "join", None) or "gate"
+        routers = tuple(_router(router, self.schema) for router in self._routers_of(node.id))
+        kind = node.use.type if node.use else type(component).__name__ if not callable(component) else getattr(component, "__name__", "function")
+        lane = node.lane or getattr(component, "lane", None)
+        vertex = Vertex(
+            name=node.id, body=self.bodies[node.id], join=join, merge=node.merge, routers=routers, lane=lane, type=kind
+        )
+        return self._wrapped(node, vertex)
+
+    def _routers_of(self, node: str) -> list[RouterSpec]:
+        return [router for router in self.spec.routers.values() if router.source == node]
+
+    # -- edges
+
+    def _edge(self, edge: EdgeSpec) -> EdgeParts:
+        where = _where(edge.place, f"edge {edge.source}->{edge.target}")
+
+        def part(kind: str, given: Any) -> Any:
+            if given is None or (callable(given) and not isinstance(given, Use)):
+                return _asked_by_name(given) if given is not None else None
+            use = given if isinstance(given, Use) else Use(type=str(given))
+            return self.planner.attempt(where, lambda: _edge_function(self._component(kind, use, where)))
+
+        return EdgeParts(
+            spec=edge, condition=part("conditions", edge.condition), process=part("processors", edge.process), view=self.schema.view
+        )
+
+    def graph(self, components: tuple[Any, ...]) -> Graph:
+        """Everything resolved, as a graph ready to be folded."""
+        spec = self.spec
+        number = {node.id: i for i, node in enumerate(spec.nodes)} | {ENTRY: -1, EXIT: -1}
+        router_at: dict[str, int] = {}
+        for node in spec.nodes:
+            names = [name for name, router in spec.routers.items() if router.source == node.id]
+            router_at.update((name, i) for i, name in enumerate(names))
+        seen: dict[tuple[str, str], int] = {}
+        edges: list[Edge] = []
+        touching: list[list[int]] = [[] for _ in spec.nodes]
+        for id, parts in enumerate(self.edges):
+            edge = parts.spec
+            pair = (edge.source, edge.target)
+            nth = seen[pair] = seen.get(pair, -1) + 1
+            source, target = number[edge.source], number[edge.target]
+            for end in {source, target} - {-1}:
+                touching[end].append(id)
+            edges.append(
+                Edge(
+                    id=id,
+                    name=f"{edge.source}->{edge.target}" + (f"#{nth}" if nth else ""),
+                    source=source,
+                    target=target,
+                    target_name=edge.target,
+                    carry=carry_of(parts),
+                    trigger=edge.trigger,
+                    group=edge.group,
+                    router=-1 if edge.router is None else router_at[edge.router],
+                )
+            )
+        return Graph(
+            spec=spec,
+            vertices=tuple(self._vertex(node) for node in spec.nodes),
+            edges=tuple(edges),
+            schema=self.schema,
+            start=self.start or {},
+            touching=tuple(tuple(ids) for ids in touching),
+            loose=tuple(e.id for e in edges if e.source < 0 and e.target < 0),
+            components=components,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _OutEdge:
+    """One out-edge, as a node that binds to its edges sees it."""
+
+    sender: str
+    receiver: str
+
+
+def _where(place: Any, otherwise: str) -> str:
+    return str(place) if place is not None else otherwise
+
+
+def _edge_function(component: Any) -> Any:
+    """A condition or processor as a function of ``Seen``; plain functions are asked for the text."""
+    if isinstance(component, type) or hasattr(type(component), "Config") or not hasattr(component, "__code__"):
+        return component
+    return lambda seen: component(seen.text)
+
+
+def _asked_by_name(function: Callable[..., Any]) -> Callable[[Seen], Any]:
+    """A Python callable on an edge, which may ask for ``payload`` (``output``), ``state``, ``text`` or ``fields`` by name."""
+    from axil.bodies import parameters
+
+    names = parameters(function)
+    ways: Mapping[str, Callable[[Seen], Any]] = {
+        "payload": lambda seen: seen.payload,
+        "output": lambda seen: seen.payload,
+        "message": lambda seen: seen.payload,
+        "state": lambda seen: seen.state.schema.view(seen.state) if seen.state.schema.view else seen.state,
+        "attributes": lambda seen: seen.state,
+        "text": lambda seen: seen.text,
+        "fields": lambda seen: seen.fields,
+        "seen": lambda seen: seen,
+    }
+    known = [name for name in names if name in ways]
+    if known:
+        return lambda seen: function(**{name: ways[name](seen) for name in known})
+    if len(names) >= 2:
+        return lambda seen: function(seen.payload, ways["state"](seen))
+    return lambda seen: function(seen.payload)
+
+
+def _router(spec: RouterSpec, schema: Schema) -> Router:
+    """A router's function: whatever form its answer has, as a mapping of targets to filters."""
+
+    def route(output: Any, state: State) -> Mapping[str, Any]:
+        view = schema.view(state) if schema.view else state
+        answer = spec.ask(view)
+        if answer is None:
+            raise RouteError(
+                f'the router of "{spec.source}" gave None; expected one or more of {listed(spec.targets)}.',
+                hint="Return [] to send nothing.",
+            )
+        taken: dict[str, Any] = {}
+        for one in _answers(answer):
+            name, keep = cast("tuple[Any, Any]", one) if isinstance(one, tuple) else (one, None)
+            if name not in spec.targets:
+                hint = did_you_mean(str(name), spec.targets)
+                raise RouteError(f'the router of "{spec.source}" gave {name!r}; its targets are {listed(spec.targets)}.', hint=hint)
+            taken[EXIT if name == "end" and "end" not in spec.targets else name] = _seeing(keep, schema)
+        return taken
+
+    return route
+
+
+def _answers(answer: Any) -> Iterable[Any]:
+    if isinstance(answer, str):
+        return (answer,)
+    if isinstance(answer, tuple):
+        pair = cast("tuple[Any, ...]", answer)
+        if len(pair) == 2 and isinstance(pair[0], str) and (callable(pair[1]) or pair[1] is None):
+            return (pair,)
+        return pair
+    if isinstance(answer, (list, set, frozenset)):
+        return sorted(answer) if not isinstance(answer, list) else cast("Sequence[Any]", answer)
+    raise RouteError(f"a router gave {type(answer).__name__}; expected names of targets.")
+
+
+def _seeing(keep: Any, schema: Schema) -> Any:
+    if keep is None:
+        return None
+
+    def values(state: State) -> Mapping[str, Any]:
+        given = keep(schema.view(state) if schema.view else state)
+        return {} if given is None or given is MISSING else given
+
+    return values

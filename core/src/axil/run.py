@@ -1,0 +1,682 @@
+"""The shell: starts bodies, feeds outcomes back, pauses, cancels, resumes. It decides nothing that a machine decides.
+
+One loop, ``_drive``, owns a queue of *frames* that have something due. A frame is a machine with a parent; a scope (a
+cycle, a graph, a sub-run of a body) opens a frame and is told when it has nothing left to do. So depth is a chain of
+objects, never a stack of calls or awaits. An inline body costs a call; an async body costs a task; a thread body a thread.
+
+Outcomes are journaled before they have effects. A run that failed, was cancelled or met a limit stops starting bodies,
+cancels those at work, innermost first, and gives a result that says so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any, cast
+
+from axil.composite import CycleVisit, GraphVisit, Left, Subgraph, Visit, combined, entry_tokens, output_of
+from axil.context import Channel, Clock, Context, Question, Returned
+from axil.errors import AxilError, BodyError, KernelBug, LimitReached, NodeFailed, RunCancelled, RunError, RunPaused
+from axil.fold import Cycle
+from axil.hooks import Observers
+from axil.journal import Entry, Replay, decode, decode_delta, encode, encode_delta
+from axil.machine import Ended, Machine, Send, Step
+from axil.plan import Node, Plan
+from axil.result import CycleTally, Options, Result, Status, Usage
+from axil.spec import Limits
+from axil.state import State
+from axil.tokens import Activation, Changes, Frame, Out, Task, inner_frame
+from axil.values import MISSING, thaw
+
+_SLICE = 0.005  # seconds of inline work before the event loop gets a turn
+
+
+class Pause(BaseException):
+    """Raised inside a body that asked and got no answer; not an ``Exception``, so that bodies do not swallow it."""
+
+    def __init__(self, *questions: Question) -> None:
+        super().__init__(*questions)
+        self.questions = questions
+
+
+class RealClock:
+    """The machine's clock."""
+
+    def now(self) -> float:
+        return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
+class Live:
+    """One frame that is running: a machine, and who wants to know when it has ended."""
+
+    __slots__ = ("depth", "machine", "order", "parent", "paused", "queued", "questions", "task", "visit", "waiter")
+
+    def __init__(self, machine: Machine, parent: Live | None = None, task: Task | None = None) -> None:
+        self.machine, self.parent, self.task = machine, parent, task
+        self.visit: Visit | None = None
+        self.waiter: asyncio.Future[Ended] | None = None
+        self.paused = 0
+        self.questions: list[Question] = []
+        self.queued = False
+        self.depth: int = parent.depth + 1 if parent else 0
+        self.order: tuple[Any, ...] = (*parent.order, task.node, task.ordinal, machine.frame[-1:]) if parent and task else ()
+
+
+class Run:
+    """One run of a plan. ``await run`` (or ``run.result()``) drives it to its end; ``cancel`` ends it early."""
+
+    def __init__(self, plan: Plan, inputs: Any = None, options: Options | None = None, values: Mapping[str, Any] | None = None) -> None:
+        """``values``: over the graph's own first values of the state, checked here.
+
+        Raises: StateError: ``values`` do not fit the schema.
+        """
+        self.plan, self.options = plan, options or Options()
+        self.id = self.options.identified()
+        self.limits: Limits = self.options.limits or plan.graph.limits
+        self.workspace, self.deps = self.options.workspace, self.options.deps
+        self.usage = Usage()
+        self.cycles: dict[str, CycleTally] = {}
+        self._clock: Clock = self.options.clock or RealClock()
+        self._observers = Observers.freeze(self.options.hooks, self.options.observers)
+        journal = self.options.journal
+        self._journal = journal
+        self._replay = Replay(journal.entries(self.id)) if journal is not None and self.options.run_id else Replay()
+        self._resuming = self._replay.header is not None
+        if self._replay.header is not None:
+            told = self._replay.header.data
+            inputs, values = decode(told["inputs"]), decode_delta(told["values"], plan.graph.schema)
+        checked = plan.graph.schema.check(values or {}, whole=True)
+        self._first = (inputs, checked)
+        root = plan.graph.schema.start({**plan.graph.start, **checked})
+        self._root = Live(Machine(plan, (), root))
+        self._queue: deque[Live] = deque()
+        self._parked: deque[tuple[Live, Task, Node]] = deque()
+        self._working: dict[asyncio.Task[Any], tuple[Live, Task]] = {}
+        self._frames: dict[Task, Live] = {}
+        self._lanes: dict[str, int] = {}
+        self._finished: deque[asyncio.Task[Any]] = deque()
+        self._wake: asyncio.Event | None = None
+        self._pool: ThreadPoolExecutor | None = None
+        self._failures: list[tuple[tuple[Any, ...], NodeFailed]] = []
+        self._stop: AxilError | None = None
+        self._ended: Ended | None = None
+        self._started = 0.0
+        self._result: Result | None = None
+        self._begun = False
+
+    def __await__(self) -> Any:
+        return self.result().__await__()
+
+    def cancel(self, reason: str = "cancelled") -> None:
+        """End the run: bodies at work are cancelled, innermost first; what was journaled stays."""
+        self._halt(RunCancelled(reason))
+
+    async def result(self) -> Result:
+        """Run to the end and give the result, whatever its status. Raises: CancelledError, if the awaiting task was cancelled."""
+        if self._result is not None:
+            return self._result
+        if self._begun:
+            raise KernelBug("a run was awaited twice at once.")
+        self._begun = True
+        self._wake = asyncio.Event()
+        self._started = self._clock.now()
+        watch = asyncio.create_task(self._deadline(self.limits.seconds)) if self.limits.seconds is not None else None
+        try:
+            if self._observers.run_started is not None:
+                self._observers.run_started(self.id, self.plan)
+            await self._begin()
+            await self._drive()
+        except asyncio.CancelledError:
+            self._halt(RunCancelled("the task that ran it was cancelled"))
+            raise
+        finally:
+            if watch is not None:
+                watch.cancel()
+            await self._stop_all()
+            if self._pool is not None:
+                self._pool.shutdown(wait=False, cancel_futures=True)
+            self._result = self._conclude()
+            if self._observers.run_finished is not None:
+                self._observers.run_finished(self.id, self._result)
+        return self._result
+
+    async def _begin(self) -> None:
+        inputs, values = self._first
+        if self._journal is not None and not self._resuming:
+            data = {
+                "inputs": encode(inputs),
+                "values": encode_delta(values, self.plan.graph.schema),
+                "digest": self.plan.graph.spec.digest(),
+            }
+            await self._keep(Entry("run", data=data))
+        for question, answer in self.options.answers.items():
+            if question not in self._replay.answers:
+                self._replay.answers[question] = answer
+                await self._keep(Entry("answer", data={"id": question, "value": encode(answer)}))
+        machine = self._root.machine
+        try:
+            tokens = entry_tokens(self.plan, inputs, machine.root)
+        except Exception as error:  # an entry edge's function raised: the input does not fit the graph
+            self._fail(self._root, -1, (), "@entry", error)
+            return
+        machine.start(tokens)
+        self._notice(self._root)
+
+    # ------------------------------------------------------------------ the loop
+
+    async def _drive(self) -> None:
+        queue = self._queue
+        assert self._wake is not None
+        turn_ends = time.monotonic() + _SLICE
+        ticks = 0
+        while True:
+            while queue and self._stop is None:
+                live = queue[0]
+                machine = live.machine
+                if not machine.ready:
+                    queue.popleft()
+                    live.queued = False
+                    await self._settle(live)
+                    continue
+                try:
+                    task = machine.take()
+                except Exception as error:  # noqa: BLE001  # a join or a custom merge failed: the node it is for has failed
+                    node = machine.failed_node
+                    self._fail(live, node, (), machine.plan.nodes[node].name, error)
+                    break
+                if task is not None:
+                    waiting = self._start(live, task)
+                    if waiting is not None:
+                        await waiting
+                ticks += 1
+                if not ticks & 31 and time.monotonic() > turn_ends:
+                    await asyncio.sleep(0)
+                    turn_ends = time.monotonic() + _SLICE
+            if self._finished:
+                await self._take_in()
+            elif self._stop is not None or not self._working:
+                return
+            else:
+                self._wake.clear()
+                await self._wake.wait()
+                turn_ends = time.monotonic() + _SLICE
+
+    def _start(self, live: Live, task: Task) -> Awaitable[None] | None:
+        """Begin one firing. An awaitable where something has to be waited for before the loop goes on."""
+        node = live.machine.plan.nodes[task.node]
+        if self._replay.done and (entry := self._replay.done.get(Activation(task.frame, node.name, task.ordinal))) is not None:
+            self._commit(live, task, self._retold(live.machine, task, node, entry))
+            return None
+        mode = node.vertex.body.mode
+        if mode == "scope":
+            return self._enter(live, task, node)
+        self.usage.firings += 1
+        if self.limits.firings is not None and self.usage.firings > self.limits.firings:
+            self.usage.firings -= 1
+            self._halt(LimitReached(f"the run fired {self.limits.firings} times, which is its limit.", id="AX412"))
+            return None
+        if mode == "inline" and node.vertex.lane is None:
+            return self._inline(live, task, node)
+        self._parked.append((live, task, node))
+        self._unpark()
+        return None
+
+    def _inline(self, live: Live, task: Task, node: Node) -> Awaitable[None] | None:
+        if self._observers.firing_started is not None:
+            self._observers.firing_started(Activation(task.frame, node.name, task.ordinal), "node")
+        body: Any = node.vertex.body
+        ctx = Context(self, task, Activation(task.frame, node.name, task.ordinal)) if getattr(body, "wants_ctx", True) else None
+        try:
+            out = body(task, ctx)
+        except Pause as pause:
+            self._pause(live, pause)
+            return None
+        except Exception as error:  # noqa: BLE001  # a body may raise anything; it is reported with its node's path
+            self._fail(live, task.node, task.ordinal, node.name, error)
+            return None
+        if inspect.isawaitable(out):
+            self._work(live, task, node, out)
+            return None
+        return self._finish(live, task, node, out)
+
+    def _unpark(self) -> None:
+        """Start parked firings as far as concurrency and lanes allow, in order."""
+        most = self.limits.concurrency
+        for _ in range(len(self._parked)):
+            if most is not None and len(self._working) >= most:
+                return
+            live, task, node = self._parked.popleft()
+            lane = node.vertex.lane
+            if lane is not None and self._lanes.get(lane, 0) >= self.limits.lanes.get(lane, 1):
+                self._parked.append((live, task, node))
+                continue
+            activation = Activation(task.frame, node.name, task.ordinal)
+            if self._observers.firing_started is not None:
+                self._observers.firing_started(activation, "node")
+            ctx = Context(self, task, activation)
+            body = node.vertex.body
+            self._work(live, task, node, self._in_thread(body, task, ctx) if body.mode == "thread" else self._awaited(body, task, ctx))
+
+    async def _awaited(self, body: Any, task: Task, ctx: Context) -> Any:
+        out = body(task, ctx)
+        return await out if inspect.isawaitable(out) else out
+
+    async def _in_thread(self, body: Any, task: Task, ctx: Context) -> Any:
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self.options.threads, thread_name_prefix=f"axil-{self.id}")
+        context = contextvars.copy_context()
+        return await asyncio.get_running_loop().run_in_executor(self._pool, context.run, body, task, ctx)
+
+    def _work(self, live: Live, task: Task, node: Node, doing: Any) -> None:
+        job = asyncio.ensure_future(doing)
+        self._working[job] = (live, task)
+        self._frames[task] = live
+        if node.vertex.lane is not None:
+            self._lanes[node.vertex.lane] = self._lanes.get(node.vertex.lane, 0) + 1
+        job.add_done_callback(self._one_done)
+
+    def _one_done(self, job: asyncio.Task[Any]) -> None:
+        self._finished.append(job)
+        if self._wake is not None:
+            self._wake.set()
+
+    async def _take_in(self) -> None:
+        """Take in what bodies at work came to."""
+        while self._finished:
+            job = self._finished.popleft()
+            live, task = self._working.pop(job)
+            del self._frames[task]
+            node = live.machine.plan.nodes[task.node]
+            if node.vertex.lane is not None:
+                self._lanes[node.vertex.lane] -= 1
+            if job.cancelled():
+                if self._stop is None:
+                    self._fail(live, task.node, task.ordinal, node.name, RunCancelled("the body was cancelled from outside the run"))
+                continue
+            error = job.exception()
+            if error is None:
+                if self._stop is None:
+                    waiting = self._finish(live, task, node, job.result())
+                    if waiting is not None:
+                        await waiting
+            elif isinstance(error, Pause):
+                self._pause(live, error)
+            else:
+                self._fail(live, task.node, task.ordinal, node.name, error)
+        if self._stop is None and self._parked:
+            self._unpark()
+
+    # ------------------------------------------------------------------ outcomes
+
+    def _finish(self, live: Live, task: Task, node: Node, out: Any) -> Awaitable[None] | None:
+        """An outcome: worked out, journaled, and put into effect."""
+        try:
+            if type(out) is not Out:
+                raise BodyError(f"the body gave {type(out).__name__}; a body gives an Out.")
+            step = live.machine.prepare(task, out)
+        except Exception as error:  # noqa: BLE001  # an edge, a router or the state refused the outcome: its node has failed
+            self._fail(live, task.node, task.ordinal, node.name, error)
+            return None
+        return self._record(live, task, node, step)
+
+    def _record(self, live: Live, task: Task, node: Node, step: Step) -> Awaitable[None] | None:
+        if self._journal is None:
+            self._commit(live, task, step)
+            return None
+        return self._record_and_commit(live, task, node, step)
+
+    async def _record_and_commit(self, live: Live, task: Task, node: Node, step: Step) -> None:
+        try:
+            entry = self._told(live.machine, task, node, step)
+        except AxilError as error:
+            self._fail(live, task.node, task.ordinal, node.name, error)
+            return
+        await self._keep(entry)
+        self._commit(live, task, step)
+
+    def _commit(self, live: Live, task: Task, step: Step) -> None:
+        machine = live.machine
+        machine.commit(task, step)
+        node = machine.plan.nodes[task.node]
+        if self._observers.firing_finished is not None:
+            output = step.sends[0].payload if step.sends else None
+            self._observers.firing_finished(Activation(task.frame, node.name, task.ordinal), _kind(node), output)
+        self._notice(live)
+
+    def _notice(self, live: Live) -> None:
+        """A frame's machine moved: report what it skipped, and queue it if something is due or nothing is left."""
+        machine = live.machine
+        if machine.skips:
+            if self._observers.firing_skipped is not None:
+                for index in machine.skips:
+                    node = machine.plan.nodes[index]
+                    self._observers.firing_skipped(Activation(machine.frame, node.name), _kind(node))
+            machine.skips.clear()
+        if not live.queued and (machine.ready or machine.running == live.paused):
+            live.queued = True
+            self._queue.append(live)
+
+    async def _keep(self, entry: Entry) -> None:
+        if self._journal is not None:
+            waiting = self._journal.append(self.id, entry)
+            if waiting is not None:
+                await waiting
+
+    def _told(self, machine: Machine, task: Task, node: Node, step: Step) -> Entry:
+        schema, edges = machine.root.schema, machine.plan.graph.edges
+        sends = [
+            [edges[s.arc.id].name, encode(s.payload), None if s.values is None else encode_delta(s.values, schema)] for s in step.sends
+        ]
+        data = {"delta": encode_delta(step.delta, schema), "sends": sends, "at": self._elapsed()}
+        return Entry("done", task.frame, node.name, task.ordinal, data)
+
+    def _retold(self, machine: Machine, task: Task, node: Node, entry: Entry) -> Step:
+        """The step that a journal recorded. Raises: JournalError: it names an edge that the plan does not have."""
+        schema, edges = machine.root.schema, machine.plan.graph.edges
+        arcs = {edges[arc.id].name: arc for arc in node.out}
+        delta = Changes(decode_delta(entry.data["delta"], schema))
+        sends = [
+            Send(arcs[name], decode(payload), None if values is None else decode_delta(values, schema))
+            for name, payload, values in entry.data["sends"]
+            if name in arcs
+        ]
+        return Step(delta, machine.advance(task, delta), sends)
+
+    # ------------------------------------------------------------------ scopes
+
+    def _enter(self, live: Live, task: Task, node: Node) -> Awaitable[None] | None:
+        body = node.vertex.body
+        activation = Activation(task.frame, node.name, task.ordinal)
+        if self._observers.firing_started is not None:
+            self._observers.firing_started(activation, _kind(node))
+        try:
+            if isinstance(body, Cycle):
+                visit: Visit = CycleVisit(body, task, node.name, told=self._replay.rounds.get(activation, ()))
+                if not visit.enters(task):
+                    return self._record(live, task, node, Step({}, task.state, ()))
+            else:
+                visit = GraphVisit(cast("Subgraph", body), task, node.name)
+        except Exception as error:  # noqa: BLE001  # entering failed: the node has failed
+            self._fail(live, task.node, task.ordinal, node.name, error)
+            return None
+        inner = Live(visit.machine, live, task)
+        inner.visit = visit
+        self._notice(inner)
+        return None
+
+    async def _settle(self, live: Live) -> None:
+        """A frame has nothing due: it has ended, or it is stuck on open questions, or it waits for bodies at work."""
+        machine = live.machine
+        if machine.running:
+            if machine.running == live.paused:
+                self._stuck(live)
+            return
+        ended = machine.end()
+        if live.parent is None or live.task is None:
+            self._ended = ended
+            return
+        if live.waiter is not None:
+            if not live.waiter.done():
+                live.waiter.set_result(ended)
+            return
+        assert live.visit is not None
+        parent, task = live.parent, live.task
+        node = parent.machine.plan.nodes[task.node]
+        try:
+            entry = live.visit.next(ended)
+            if entry is not None and self._journal is not None:
+                await self._keep(entry)
+            outcome = live.visit.result()
+        except LimitReached as limit:
+            self._halt(limit)
+            return
+        except Exception as error:  # noqa: BLE001  # what a scope hands back was refused: its node has failed
+            self._fail(parent, task.node, task.ordinal, node.name, error)
+            return
+        if isinstance(outcome, Machine):
+            live.machine = outcome
+            live.order = (*live.order[:-1], outcome.frame[-1:])
+            self._notice(live)
+            return
+        if isinstance(outcome, Left):
+            self._tally(task.frame, node.name, outcome)
+            waiting = self._record(parent, task, node, self._left(parent.machine, task, node, outcome))
+        elif outcome is None:
+            waiting = self._record(parent, task, node, Step({}, parent.machine.advance(task, {}), ()))
+        else:
+            waiting = self._finish(parent, task, node, outcome)
+        if waiting is not None:
+            await waiting
+
+    def _left(self, machine: Machine, task: Task, node: Node, left: Left) -> Step:
+        arcs = {arc.id: arc for arc in node.out}
+        sends: dict[int, list[Send]] = {}
+        for exit in left.exits:
+            sends.setdefault(exit.edge, []).append(Send(arcs[exit.edge], exit.payload, exit.values))
+        return Step(left.changes, machine.advance(task, left.changes), [send for edge in sorted(sends) for send in sends[edge]])
+
+    def _tally(self, frame: Frame, name: str, left: Left) -> None:
+        path = Activation(frame, name).path
+        tally = self.cycles.setdefault(path, CycleTally())
+        tally.entries += 1
+        tally.rounds += left.rounds
+        tally.ends[left.reason] = tally.ends.get(left.reason, 0) + 1
+
+    # ------------------------------------------------------------------ what bodies may ask (Host)
+
+    def emit(self, activation: Activation, chunk: Any) -> None:
+        if self._observers.chunk is not None:
+            self._observers.chunk(activation, chunk)
+
+    def _elapsed(self) -> float:
+        return self._replay.elapsed + self._clock.now() - self._started
+
+    def now(self, activation: Activation, call: int) -> float:
+        known = self._replay.clock.get((activation, call))
+        if known is not None:
+            return known
+        now = self._elapsed()
+        if self._journal is not None:
+            data = {"call": call, "value": now, "at": now}
+            waiting = self._journal.append(self.id, Entry("clock", activation.frame, activation.node, activation.ordinal, data))
+            if waiting is not None:
+                asyncio.ensure_future(waiting)
+        return now
+
+    async def sleep(self, activation: Activation, call: int, seconds: float) -> None:
+        until = self._replay.slept.get((activation, call))
+        if until is None:
+            until = self._elapsed() + seconds
+            data = {"call": call, "until": until}
+            await self._keep(Entry("slept", activation.frame, activation.node, activation.ordinal, data))
+        await self._clock.sleep(max(0.0, until - self._elapsed()))
+
+    async def ask(self, activation: Activation, call: int, question: Question) -> Any:
+        named = replace(question, id=f"{activation}?{call}", node=activation.path)
+        if named.id in self._replay.answers:
+            return self._replay.answers[named.id]
+        channel: Channel | None = self.options.channel
+        answer = MISSING if channel is None else await channel.ask(named)
+        if answer is MISSING:
+            if named.id not in self._replay.asked:
+                await self._keep(Entry("asked", activation.frame, activation.node, activation.ordinal, {"id": named.id, "text": named.text}))
+            raise Pause(named)
+        await self._keep(Entry("answer", data={"id": named.id, "value": encode(answer)}))
+        return answer
+
+    async def step(self, activation: Activation, name: str, call: Callable[[], Awaitable[Any]]) -> Any:
+        if (activation, name) in self._replay.steps:
+            return self._replay.steps[activation, name]
+        value = await call()
+        if self._journal is not None:
+            data = {"name": name, "value": encode(value)}
+            await self._keep(Entry("step", activation.frame, activation.node, activation.ordinal, data))
+        return value
+
+    def allows(self, what: str) -> bool:
+        return what in self.options.allow
+
+    async def enter(self, task: Task, plan: Plan, inputs: Any, name: tuple[str | int, ...], state: State | None) -> Returned:
+        parent = self._frames[task]
+        node = parent.machine.plan.nodes[task.node]
+        root = (state or task.state).rooted()
+        machine = Machine(plan, (*inner_frame(task.frame, node.name, task.ordinal), *name), root, keeps=True)
+        machine.start(entry_tokens(plan, inputs, root))
+        live = Live(machine, parent, task)
+        live.waiter = asyncio.get_running_loop().create_future()
+        self._notice(live)
+        assert self._wake is not None
+        self._wake.set()
+        ended = await live.waiter
+        return Returned(output_of(plan.graph, ended), Changes(ended.changes), ended.fired)
+
+    def spend(self, tokens: Mapping[str, int], cost: float) -> None:
+        for kind, count in tokens.items():
+            self.usage.tokens[kind] = self.usage.tokens.get(kind, 0) + count
+        self.usage.cost += cost
+        if self.limits.tokens is not None and sum(self.usage.tokens.values()) > self.limits.tokens:
+            self._halt(LimitReached(f"the run used more than {self.limits.tokens} model tokens, which is its limit.", id="AX413"))
+        if self.limits.cost is not None and self.usage.cost > self.limits.cost:
+            self._halt(LimitReached(f"the run cost more than {self.limits.cost}, which is its limit.", id="AX414"))
+
+    # ------------------------------------------------------------------ ends
+
+    async def _deadline(self, seconds: float) -> None:
+        await self._clock.sleep(seconds)
+        self._halt(LimitReached(f"the run took more than {seconds} seconds, which is its limit.", id="AX415"))
+
+    def _pause(self, live: Live, pause: Pause) -> None:
+        live.paused += 1
+        live.questions.extend(pause.questions)
+        self._notice(live)
+
+    def _stuck(self, live: Live) -> None:
+        """Everything in a frame has ended or waits for answers: so does the task that opened it."""
+        if live.waiter is not None:
+            if not live.waiter.done():
+                live.waiter.set_exception(Pause(*live.questions))
+        elif live.parent is not None:
+            self._pause(live.parent, Pause(*live.questions))
+
+    def _fail(self, live: Live, node: int, ordinal: tuple[int, ...], name: str, error: BaseException) -> None:
+        activation = Activation(live.machine.frame, name, ordinal)
+        if isinstance(error, NodeFailed):
+            failed = error
+        else:
+            failed = NodeFailed(activation.path, error)
+        self._failures.append(((*live.order, node, ordinal), failed))
+        if self._observers.firing_failed is not None:
+            kind = _kind(live.machine.plan.nodes[node]) if node >= 0 else "node"
+            self._observers.firing_failed(activation, kind, error)
+        self._halt(failed)
+
+    def _halt(self, why: AxilError) -> None:
+        if self._stop is None:
+            self._stop = why
+        if self._wake is not None:
+            self._wake.set()
+
+    async def _stop_all(self) -> None:
+        """Cancel bodies at work, innermost frames first, and wait until they are gone."""
+        while self._working:
+            deepest = max(live.depth for live, _ in self._working.values())
+            jobs = [job for job, (live, _) in self._working.items() if live.depth == deepest]
+            for job in jobs:
+                job.cancel()
+            await asyncio.wait(jobs)
+            await asyncio.sleep(0)
+            stopping, self._stop = self._stop, self._stop or RunCancelled("the run ended")
+            await self._take_in()
+            self._stop = stopping
+
+    def _conclude(self) -> Result:
+        self.usage.seconds = self._elapsed()
+        status: Status = "done"
+        error: RunError | None = None
+        questions: tuple[Question, ...] = ()
+        if self._failures:
+            self._failures.sort(key=lambda failure: failure[0])
+            first, *others = [failed for _, failed in self._failures]
+            first.others = tuple(others)
+            status, error = "failed", first
+        elif isinstance(self._stop, LimitReached):
+            status, error = "limited", self._stop
+        elif isinstance(self._stop, RunCancelled):
+            status, error = "cancelled", self._stop
+        elif self._ended is None:
+            questions = tuple(self._root.questions)
+            if not questions:
+                raise KernelBug("the run has nothing to do, has not ended, and waits for nobody.")
+            status, error = "paused", RunPaused(f"{len(questions)} open question(s): {questions[0].text}")
+        return self._made(status, error, questions)
+
+    def _made(self, status: Status, error: RunError | None, questions: tuple[Question, ...]) -> Result:
+        graph = self.plan.graph
+        ended = self._ended or self._root.machine.end()
+        attributes = {name: thaw(value) for name, value in ended.state.items() if not name.startswith("@")}
+        schema = graph.schema
+        state = schema.view(graph.schema.start(attributes)) if schema.view else attributes
+        exits: dict[str, list[Any]] = {}
+        for exit in ended.exits:
+            edge = graph.edges[exit.edge]
+            exits.setdefault(graph.vertices[edge.source].name if edge.source >= 0 else "@entry", []).append(thaw(exit.payload))
+        output = thaw(output_of(graph, ended)) if status == "done" else None
+        messages: tuple[Any, ...] = ()
+        if graph.spec.payload == "messages":
+            messages = tuple(output or ())
+            output = messages[-1]["content"] if messages else None
+        elif graph.spec.payload == "state":
+            output = state if status == "done" else None
+        elif status == "done" and output is None:
+            output = {}
+        result = Result(
+            status=status,
+            run_id=self.id,
+            output=output,
+            state=state,
+            attributes=attributes,
+            messages=messages,
+            exits={name: tuple(payloads) for name, payloads in exits.items()},
+            questions=questions,
+            usage=self.usage,
+            cycles=self.cycles,
+            error=error,
+        )
+        if error is not None:
+            error.result = result
+        return result
+
+
+def _kind(node: Node) -> str:
+    body = node.vertex.body
+    return "cycle" if isinstance(body, Cycle) else "graph" if isinstance(body, Subgraph) else "node"
+
+
+def run_sync(doing: Awaitable[Any]) -> Any:
+    """The one sync door: drive ``doing`` to its end on an event loop of its own.
+
+    Raises: RuntimeError: called from a running event loop; await there instead.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(_as_coroutine(doing))
+    if inspect.iscoroutine(doing):
+        doing.close()
+    raise RuntimeError("a sync door was opened on a running event loop; await the async form (run, stream) there instead.")
+
+
+async def _as_coroutine(doing: Awaitable[Any]) -> Any:
+    return await doing
+
+
+__all__ = ["Live", "Pause", "RealClock", "Run", "combined", "run_sync"]

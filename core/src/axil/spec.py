@@ -1,0 +1,232 @@
+"""A graph as data: what files say and builders build, before anything is resolved.
+
+Everything in a spec that came from a file is plain data. Specs made in Python may hold live objects in ``body``,
+``carry``, ``merge``, ``filter`` and ``router``; such a spec runs, but cannot be written to a file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from typing import Any, Literal
+
+from axil.errors import Problem, SpecError
+from axil.state import Schema
+from axil.tokens import Join
+
+
+class FromEnvironment(str):
+    """Text that holds the value of an environment variable; where specs are shown, hashed or written, ``template`` stands for it.
+
+    >>> key = FromEnvironment("sk-123", "${API_KEY}")
+    >>> key == "sk-123", key, f"{key}"
+    (True, ${API_KEY}, 'sk-123')
+    """
+
+    template: str
+
+    def __new__(cls, value: str, template: str) -> FromEnvironment:
+        self = super().__new__(cls, value)
+        self.template = template
+        return self
+
+    def __getnewargs__(self) -> tuple[str, str]:
+        return str(self), self.template
+
+    def __repr__(self) -> str:
+        return self.template
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Use:
+    """A component by name, with its config: ``{type: keyword, config: {any: [done]}}``."""
+
+    type: str
+    config: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where in a file something was written; ``line`` counts from 1."""
+
+    file: str = ""
+    line: int | None = None
+    path: str = ""
+    """``nodes[2].config.max_duration``"""
+    keys: tuple[str | int, ...] = field(default=(), repr=False)
+    """The same as keys and positions: ``("graph", "nodes", 2, "config", "max_duration")``."""
+    lines: Mapping[tuple[str | int, ...], int] | None = field(default=None, compare=False, repr=False)
+    """The lines of the whole file, by keys."""
+
+    def at(self, *keys: str | int) -> Place:
+        """The place of something inside: ``place.at("config", "max_duration")``; on the nearest line that is known."""
+        path, whole, line = self.path, self.keys, self.line
+        for key in keys:
+            whole = (*whole, key)
+            path = f"{path}[{key}]" if isinstance(key, int) else f"{path}.{key}" if path else key
+            if self.lines is not None:
+                line = self.lines.get(whole, line)
+        return Place(file=self.file, line=line, path=path, keys=whole, lines=self.lines)
+
+    def __str__(self) -> str:
+        file = f"{self.file}:{self.line}" if self.line else self.file
+        return " ".join(part for part in (file, self.path) if part)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeSpec:
+    """One node: a name, and a body that is named (``use``) or given (``body``)."""
+
+    id: str
+    use: Use | None = None
+    body: Any = None
+    """A callable, or an instance of a node class; Python only."""
+    join: Join | None = None
+    """None: what the node's class says, else ``gate``."""
+    merge: Mapping[str, Any] | None = None
+    """Per edge group: a callable from the list of states to the values of the merged one."""
+    lane: str | None = None
+    wrappers: tuple[Use, ...] = ()
+    """Outermost first."""
+    pull: Mapping[str, str] | None = None
+    """Attributes the body sees: None all, ``{}`` none, else these; values describe."""
+    push: Mapping[str, str] | None = None
+    """Output fields written back: None as ``pull`` says, ``{}`` none, else these."""
+    attributes: Mapping[str, Any] | None = None
+    """The node's own attributes, with their first values."""
+    description: str = ""
+    extras: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Plain data that the kernel carries and does not read: ``log_output``, ``input``, ``output``."""
+    place: Place | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EdgeSpec:
+    """One edge. What it carries: ``condition`` asks, ``keys`` select, ``process`` rewrites; ``carry`` replaces all three."""
+
+    source: str
+    target: str
+    trigger: bool = True
+    """False: carries data and never makes the target live."""
+    group: str = ""
+    condition: Any = None
+    """A ``Use``, a callable ``(payload, state) -> bool``, or None: always."""
+    keys: Mapping[str, str] | None = None
+    """Fields to carry, with descriptions; ``{}``: none, only the trigger; None: the whole payload."""
+    process: Any = None
+    """A ``Use``, a callable ``payload -> payload | None``, or None."""
+    filter: Callable[..., Any] | None = None
+    """From the state to the values of the state that goes on; Python only."""
+    carry_data: bool = True
+    """False: carries an empty payload."""
+    marks: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Put on every message carried, for the receiving node to read: ``{"keep": True}``."""
+    router: str | None = None
+    """The name of the router (``GraphSpec.routers``) that decides whether this edge is taken."""
+    extras: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Plain data that the kernel carries and does not read: ``description``."""
+    place: Place | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RouterSpec:
+    """A function asked once per firing of ``source`` for the targets among ``targets`` that its edges lead to.
+
+    It gives a name, a list of names, ``(name, filter)`` or a list of those.
+    """
+
+    source: str
+    targets: tuple[str, ...]
+    ask: Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CycleLimit:
+    """How often a cycle may turn, and what reaching it means."""
+
+    rounds: int | None = 100
+    """None: no limit."""
+    at_limit: Literal["limited", "exit"] = "limited"
+    """``limited`` ends the run with that status; ``exit`` ends the cycle as if it had nothing left to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What a run may use; None: no limit. Reaching one is the status ``limited`` and a named error."""
+
+    firings: int | None = None
+    seconds: float | None = None
+    concurrency: int | None = None
+    """Bodies at work at the same time."""
+    lanes: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Bodies at work at the same time per lane; a lane that is not listed admits 1."""
+    tokens: int | None = None
+    """Model tokens, as reported by ``ctx.spend``."""
+    cost: float | None = None
+    """Money, in the unit of the reports."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphSpec:
+    """A graph: nodes, edges, the shape of its state, and its limits. Edges may start at ``@entry`` and end at ``@exit``."""
+
+    id: str
+    nodes: tuple[NodeSpec, ...] = ()
+    edges: tuple[EdgeSpec, ...] = ()
+    routers: Mapping[str, RouterSpec] = field(default_factory=dict[str, RouterSpec])
+    schema: Schema | None = None
+    """None: attributes, an open schema."""
+    attributes: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """First values of the state."""
+    payload: Literal["fields", "messages", "state"] = "fields"
+    """What edges carry: fields of a message, lists of messages, or (typed state) nothing."""
+    end: tuple[str, ...] = ()
+    """Message graphs: whose output is the result, in order of preference."""
+    flow: Literal["carried", "shared"] = "carried"
+    cycles: Literal["allow", "forbid"] = "allow"
+    cycle_limits: Mapping[str, CycleLimit] = field(default_factory=dict[str, CycleLimit])
+    """By the name of the node at which the cycle is entered; ``""``: all others."""
+    limits: Limits = field(default_factory=Limits)
+    requires: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Distributions that provide what the graph uses, with version specifiers."""
+    description: str = ""
+    extras: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Plain data that the kernel carries and does not read: ``memory``, ``log_level``; and ``SURROUNDINGS``."""
+    place: Place | None = None
+
+    def digest(self) -> str:
+        """A stable hash of everything that a file could say; live objects count by their qualified name.
+
+        Where the file lies and what the environment held do not count: a run resumes after a key was renewed.
+        """
+        own = replace(self, extras={k: v for k, v in self.extras.items() if k not in SURROUNDINGS})
+        return hashlib.sha256(json.dumps(_plain(own, 0), sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+SURROUNDINGS = frozenset({"folder", "root", "trail", "vars", "environment", "warnings"})
+"""Keys of ``GraphSpec.extras`` that say where a file was read and with what, not what it says."""
+
+_TOO_DEEP = 200
+
+
+def _plain(value: Any, depth: int) -> Any:
+    if depth > _TOO_DEEP:
+        raise SpecError(Problem("AX110", "", f"nested deeper than {_TOO_DEEP} levels.", "Flatten the configuration."))
+    if isinstance(value, FromEnvironment):
+        return value.template
+    if isinstance(value, (str, int, float, bool)) or value is None:
+        return value
+    if isinstance(value, Place):
+        return None
+    if is_dataclass(value) and not isinstance(value, type):
+        plain: dict[str, Any] = {f.name: _plain(getattr(value, f.name), depth + 1) for f in fields(value) if f.name != "place"}
+        return plain
+    if isinstance(value, Mapping):
+        items: list[Any] = [[str(k), _plain(v, depth + 1)] for k, v in value.items()]  # pyright: ignore[reportUnknownVariableType,reportUnknownArgumentType]
+        return sorted(items, key=lambda item: item[0])
+    if isinstance(value, (list, tuple)):
+        return [_plain(v, depth + 1) for v in value]  # pyright: ignore[reportUnknownVariableType]
+    kind: Any = value if isinstance(value, type) or callable(value) else type(value)
+    return f"{getattr(kind, '__module__', '')}:{getattr(kind, '__qualname__', type(kind).__qualname__)}"

@@ -1,0 +1,133 @@
+"""What a typed field accepts, and how its values are written down: pydantic's validators, made to fit ``state``.
+
+A value is checked in lax mode. Values of fields that grow stay ``Log``s; what a journal keeps is read back before it is
+accepted, so a value that would come back different is refused while it can still be named.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import types
+import typing
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, Literal, cast
+
+from axil.errors import InvalidValue, JournalError
+from axil.values import Log, same
+
+
+def adapter(kind: Any, config: Mapping[str, Any]) -> Any:
+    """pydantic's ``TypeAdapter`` of a type, under the model's configuration where the type has none of its own.
+
+    Raises: whatever pydantic raises for a type it cannot validate.
+    """
+    shared = not config and type(kind) is type and kind.__module__ == "builtins"  # by identity: int | float equals float | int
+    return _shared(kind) if shared else _made(kind, config)
+
+
+@functools.cache
+def _shared(kind: Any) -> Any:
+    return _made(kind, {})
+
+
+def _made(kind: Any, config: Mapping[str, Any]) -> Any:
+    from pydantic import TypeAdapter
+    from pydantic.errors import PydanticUserError
+
+    # Bytes are kept as base64 where we may say so: as text they would have to be UTF-8.
+    settings: Any = {"arbitrary_types_allowed": True, **config, "ser_json_bytes": "base64", "val_json_bytes": "base64"}
+    try:
+        return TypeAdapter(kind, config=settings)
+    except PydanticUserError as error:
+        if error.code != "type-adapter-config-unused":
+            raise
+        return TypeAdapter(kind)
+
+
+class Checks:
+    """What one field accepts, and how its values are written down: calling it gives the value as the field's type."""
+
+    __slots__ = ("_full", "_loose", "_name", "_stays", "log")
+
+    def __init__(self, name: str, full: Any, loose: Any, log: bool, stays: bool) -> None:
+        """
+        Args:
+            full, loose: pydantic's validator with the field's constraints, and without.
+            log: lists become logs. stays: logs stay logs.
+        """
+        self._name, self._full, self._loose, self.log, self._stays = name, full, loose, log, stays
+
+    def __call__(self, value: Any) -> Any:
+        return self._checked(self._full, value)
+
+    def delta(self, value: Any) -> Any:
+        """A delta as the field's type, constraints aside. Raises: InvalidValue."""
+        try:
+            return self._checked(self._loose, value)
+        except ValueError as error:
+            told = "; ".join(line.strip() for line in str(error).splitlines()[1:3])
+            raise InvalidValue(f'field "{self._name}" does not take this: {told or error}') from error
+
+    def _checked(self, adapter: Any, value: Any) -> Any:
+        if type(value) is not Log:
+            return self.as_log(adapter.validate_python(value))
+        items: list[Any] = list(value.raw())
+        checked = adapter.validate_python(items)
+        if not self._stays or not isinstance(checked, (list, tuple)):
+            return checked
+        own = cast("Sequence[Any]", checked)
+        if len(own) == len(items) and all(same(a, b) for a, b in zip(own, items, strict=True)):
+            return value  # the very object, so that a replacement sees that nothing changed
+        return Log(own)
+
+    def as_log(self, value: Any) -> Any:
+        return Log(cast("Iterable[Any]", value)) if self.log and isinstance(value, (list, tuple)) else value
+
+    def as_list(self, value: Any) -> Any:
+        return list(value.raw()) if type(value) is Log else value
+
+    def encode(self, value: Any) -> Any:
+        """Plain data from which ``decode`` makes an equal value. Raises: JournalError: there is none."""
+        items = self.as_list(value)
+        try:
+            data = self._loose.dump_python(items, mode="json", by_alias=True, round_trip=True, warnings="error")
+            back = self.as_list(self.decode(data))
+        except (ValueError, TypeError, RecursionError) as error:
+            raise self._unwritable(value, str(error).splitlines()[0]) from error
+        if not (same(back, items) or (type(back) is type(items) and repr(back) == repr(items))):  # repr: NaN is not equal to itself
+            raise self._unwritable(value, "what is read back is not equal to it.")
+        return data
+
+    def decode(self, data: Any) -> Any:
+        return self.as_log(self._loose.validate_json(json.dumps(data)))
+
+    def encode_delta(self, value: Any) -> Any:
+        """As ``encode``, for a field whose deltas need not be of its type: marked with whether this one was."""
+        try:
+            return ["typed", self.encode(value)]
+        except JournalError:
+            return ["plain", self.as_list(value)]  # the journal judges
+
+    def decode_delta(self, data: Any) -> Any:
+        form, value = data
+        return self.decode(value) if form == "typed" else value
+
+    def _unwritable(self, value: Any, told: str) -> JournalError:
+        hint = "Write plain data, or declare the field as the exact type."
+        return JournalError(f'field "{self._name}" holds a {type(value).__name__} that cannot be written down: {told}', hint=hint)
+
+
+_ATOMS: Final = (str, int, float, bool, type(None), None, Any)
+
+
+def is_plain(kind: Any) -> bool:
+    """Whether values of the type are plain data already; of ``Any`` nobody knows, so the journal judges."""
+    if any(kind is each for each in (*_ATOMS, list, dict)):
+        return True
+    origin, args = typing.get_origin(kind), typing.get_args(kind)
+    if origin is Literal:
+        return all(type(value) in _ATOMS for value in args)
+    if origin is dict:
+        return args[0] is str and is_plain(args[1])
+    return origin in (list, typing.Union, types.UnionType) and all(is_plain(arg) for arg in args)

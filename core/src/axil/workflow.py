@@ -1,0 +1,232 @@
+"""A graph that can be run: ``run``, ``stream``, ``resume``, and the sync door ``invoke``.
+
+A workflow is immutable once it is compiled and keeps nothing of a run: any number of runs may be under way at once.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from axil.errors import AxilError, JournalError, Problem, SpecError
+from axil.planner import Setting, compile
+from axil.result import Event, Options, Result
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from axil.plan import Plan
+    from axil.run import Run
+    from axil.spec import GraphSpec
+
+
+class Workflow:
+    """A spec, compiled on first use."""
+
+    def __init__(self, spec: GraphSpec | None = None, setting: Setting | None = None) -> None:
+        self._spec = spec
+        self.setting = setting or Setting()
+        self._plan: Plan | None = None
+        self._open = 0
+
+    @property
+    def spec(self) -> GraphSpec:
+        """The graph as data."""
+        assert self._spec is not None
+        return self._spec
+
+    @property
+    def plan(self) -> Plan:
+        """The compiled graph. Raises: SpecError: all that is wrong with it."""
+        if self._plan is None:
+            self._plan = compile(self.spec, self.setting)
+        return self._plan
+
+    # -- running
+
+    def start(self, input: Mapping[str, Any] | str | None = None, attributes: Mapping[str, Any] | None = None, **options: Any) -> Run:
+        """A run, not yet begun: ``await`` it, or ``cancel`` it from elsewhere. ``options``: fields of ``Options``."""
+        from axil.run import Run
+
+        plan = self.plan
+        inputs, values = self._given(input, attributes)
+        return Run(plan, inputs, self._options(options), values)
+
+    def _given(self, input: Any, attributes: Mapping[str, Any] | None) -> tuple[Any, Mapping[str, Any]]:
+        payload = self.plan.graph.spec.payload
+        if payload == "state":
+            given: Mapping[str, Any] = input if isinstance(input, Mapping) else _fields_of_model(input)
+            return {}, {**given, **(attributes or {})}
+        if payload == "messages":
+            from axil.inputs import as_messages
+
+            return as_messages({} if input is None else input), attributes or {}
+        return ({"message": input} if isinstance(input, str) else dict(input or {})), attributes or {}
+
+    def _options(self, given: Mapping[str, Any]) -> Options:
+        unknown = [name for name in given if name not in Options.__dataclass_fields__]
+        if unknown:
+            raise TypeError(f"unknown option(s) {', '.join(unknown)}; there are {', '.join(Options.__dataclass_fields__)}.")
+        return replace(Options(hooks=self.setting.hooks), **given)
+
+    async def run(self, input: Mapping[str, Any] | str | None = None, attributes: Mapping[str, Any] | None = None, **options: Any) -> Result:
+        """Run to the end.
+
+        Args:
+            input: what ``@entry`` edges carry: fields, or the text of a message; of a typed graph: values of its state.
+            attributes: over the graph's own.
+        Returns: the result; ``status`` tells ``done`` from ``paused``, ``limited`` and ``cancelled``.
+        Raises: NodeFailed: a node failed; ``error.result`` holds the partial result.
+        """
+        async with self:
+            result = await self.start(input, attributes, **options).result()
+        if result.status == "failed" and result.error is not None:
+            raise result.error
+        return result
+
+    def invoke(self, input: Mapping[str, Any] | str | None = None, attributes: Mapping[str, Any] | None = None, **options: Any) -> tuple[Any, dict[str, Any]]:
+        """The sync door: run to the end on an event loop of its own and give ``(output, attributes)``.
+
+        Raises: NodeFailed, LimitReached, RunPaused, RunCancelled: the run did not end well; RuntimeError: an event loop is running.
+        """
+        from axil.run import run_sync
+
+        result: Result = run_sync(self.run(input, attributes, **options))
+        if result.error is not None:
+            raise result.error
+        return result.output, result.attributes
+
+    async def resume(self, run_id: str, *, journal: Any, answers: Mapping[str, Any] | None = None, **options: Any) -> Result:
+        """Go on with a run that a journal knows: what is finished is not run again.
+
+        Args:
+            answers: to its open questions, by question id.
+        Raises: JournalError: the journal does not know the run, or it was another graph's.
+        """
+        header = next((entry for entry in journal.entries(run_id) if entry.kind == "run"), None)
+        if header is None:
+            raise JournalError(f'the journal knows no run "{run_id}".', id="AX503")
+        if header.data["digest"] != self.plan.graph.spec.digest():
+            raise JournalError(f'run "{run_id}" was begun with another version of this graph.', id="AX504", hint="Finish it with that version.")
+        return await self.run(run_id=run_id, journal=journal, answers=answers or {}, **options)
+
+    async def stream(
+        self, input: Mapping[str, Any] | str | None = None, attributes: Mapping[str, Any] | None = None, *, buffer: int = 1000, **options: Any
+    ) -> AsyncIterator[Event]:
+        """The same run, watched: events in the order they happened; the last one is ``run_finished`` with the result.
+
+        Leaving the iteration early cancels the run. A slow reader loses the oldest chunks beyond ``buffer``; the event after
+        the gap counts them. Raises: NodeFailed, after the last event.
+        """
+        import asyncio
+
+        watch = _Watch(asyncio.Event(), buffer)
+        async with self:
+            run = self.start(input, attributes, **{**options, "observers": [*options.get("observers", ()), watch]})
+            job = asyncio.ensure_future(run.result())
+            job.add_done_callback(lambda _: watch.more.set())
+            try:
+                while True:
+                    while watch.events:
+                        yield watch.events.popleft()
+                    if job.done():
+                        break
+                    await watch.more.wait()
+                    watch.more.clear()
+                result = job.result()
+            finally:
+                run.cancel("nobody watches any more")
+                await asyncio.gather(job, return_exceptions=True)
+        if result.status == "failed" and result.error is not None:
+            raise result.error
+
+    # -- lifecycle of components
+
+    async def __aenter__(self) -> Workflow:
+        """Provision components; kept until the last ``async with`` is left."""
+        self._open += 1
+        if self._open == 1:
+            ready: list[Any] = []
+            try:
+                for component in self.plan.graph.components:
+                    ready.append(component)
+                    if hasattr(component, "provision"):
+                        await component.provision()
+            except BaseException:
+                self._open -= 1
+                await _close(ready)
+                raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._open -= 1
+        if not self._open:
+            await _close(self.plan.graph.components)
+
+
+async def _close(components: Any) -> None:
+    """Close in reverse order, every one, whatever the others raise; the first error is raised at the end."""
+    first: BaseException | None = None
+    for component in reversed(list(components)):
+        try:
+            if hasattr(component, "close"):
+                await component.close()
+        except Exception as error:  # noqa: BLE001  # the others must be closed as well
+            first = first or error
+    if first is not None:
+        raise first
+
+
+def _fields_of_model(given: Any) -> Mapping[str, Any]:
+    if given is None:
+        return {}
+    names = getattr(type(given), "model_fields", None)
+    if names is None:
+        raise SpecError(Problem("AX120", "input", f"expected the fields of the state, found {type(given).__name__}.", "Give a mapping."))
+    return {name: getattr(given, name) for name in names}
+
+
+class _Watch:
+    """An observer that turns everything into events, in a bounded buffer."""
+
+    def __init__(self, more: asyncio.Event, buffer: int) -> None:
+        self.more, self.buffer = more, buffer
+        self.events: deque[Event] = deque()
+        self._chunks = 0
+        self._lost = 0
+
+    def _add(self, kind: str, activation: Any = None, data: Any = None) -> None:
+        lost, self._lost = self._lost, 0
+        self.events.append(Event(kind, activation, data, lost))
+        self.more.set()
+
+    def run_started(self, run_id: str) -> None:
+        self._add("run_started", None, run_id)
+
+    def firing_started(self, activation: Any, kind: str) -> None:
+        self._add("firing_started", activation, kind)
+
+    def chunk(self, activation: Any, chunk: Any) -> None:
+        waiting = sum(1 for event in self.events if event.kind == "chunk") if len(self.events) >= self.buffer else 0
+        if waiting >= self.buffer:
+            oldest = next(i for i, event in enumerate(self.events) if event.kind == "chunk")
+            self._lost += self.events[oldest].lost + 1
+            del self.events[oldest]
+        self._add("chunk", activation, chunk)
+
+    def firing_finished(self, activation: Any, kind: str, output: Any) -> None:
+        self._add("firing_finished", activation, output)
+
+    def firing_failed(self, activation: Any, kind: str, error: BaseException) -> None:
+        self._add("firing_failed", activation, error)
+
+    def firing_skipped(self, activation: Any, kind: str) -> None:
+        self._add("firing_skipped", activation, kind)
+
+    def run_finished(self, run_id: str, result: Any) -> None:
+        self._add("run_finished", None, result)
+
+
+__all__ = ["AxilError", "Workflow"]

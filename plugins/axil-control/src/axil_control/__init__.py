@@ -1,0 +1,8 @@
+"""Nodes that steer a graph, conditions and processors for its edges; no model is involved."""
+
+from __future__ import annotations
+
+from axil_control.channels import Replies
+from axil_control.switches import LogicSwitch
+
+__all__ = ["LogicSwitch", "Replies"]

@@ -1,0 +1,130 @@
+"""Channels: how a person is asked while a run waits. ``Replies`` has its answers ready; ``terminal`` reads them from a keyboard."""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from collections.abc import Iterable
+from typing import Any, TextIO
+
+from axil.context import Question
+from axil.values import MISSING
+from pydantic import BaseModel, Field
+
+
+class Replies:
+    """``replies``: gives its answers in order, then none: the run pauses.
+
+    >>> Replies(["yes", "no"])
+    Replies(2 left)
+    """
+
+    class Config(BaseModel, extra="forbid", frozen=True):
+        """The answers."""
+
+        answers: tuple[Any, ...] = Field((), description="Answers, in the order of the questions.")
+
+    def __init__(self, answers: Iterable[Any] | Config = ()) -> None:
+        self._left = deque(answers.answers if isinstance(answers, Replies.Config) else answers)
+        self.asked: list[Question] = []
+        """Every question, answered or not."""
+
+    async def ask(self, question: Question) -> Any:
+        self.asked.append(question)
+        return self._left.popleft() if self._left else MISSING
+
+    def __repr__(self) -> str:
+        return f"Replies({len(self._left)} left)"
+
+
+class Terminal:
+    """``terminal``: asks on the terminal; where there is none, nobody answers and the run pauses.
+
+    One question at a time. An empty line takes the question's default, if it has one; the end of the input is no answer.
+    """
+
+    class Config(BaseModel, extra="forbid", frozen=True):
+        """``terminal`` has no settings."""
+
+    def __init__(self, config: Config | None = None, *, stdin: TextIO | None = None, stdout: TextIO | None = None) -> None:
+        self.config = config or self.Config()
+        self._streams = (stdin, stdout)
+        self._lock: Any = None
+
+    async def ask(self, question: Question) -> Any:
+        import asyncio
+
+        stdin, stdout = self._streams[0] or sys.stdin, self._streams[1] or sys.stdout
+        if stdin is None or stdout is None or not stdin.isatty():
+            return MISSING
+        if self._lock is None:
+            self._lock = asyncio.Lock()
+        async with self._lock:
+            stdout.write(asked(question))
+            while True:
+                stdout.write("> ")
+                stdout.flush()
+                line = await _line(stdin)
+                if not line:
+                    return MISSING
+                answer = read(question, line.rstrip("\r\n"))
+                if answer is not MISSING:
+                    return answer
+                stdout.write("Please give one of the answers above.\n")
+
+
+async def _line(stdin: TextIO) -> str:
+    """One line, from a thread that keeps nobody waiting: a reading that nobody needs any more ends with the process."""
+    import asyncio
+    import threading
+
+    loop = asyncio.get_running_loop()
+    answer: asyncio.Future[str] = loop.create_future()
+
+    def tell(line: str) -> None:
+        if not answer.done():
+            answer.set_result(line)
+
+    def wait_for_it() -> None:
+        try:
+            line = stdin.readline()
+        except (OSError, ValueError):  # the terminal is gone, which is the end of the input
+            line = ""
+        try:
+            loop.call_soon_threadsafe(tell, line)
+        except RuntimeError:  # the run is over and its loop closed: nobody waits for the line
+            return
+
+    threading.Thread(target=wait_for_it, name="axil-terminal", daemon=True).start()
+    return await answer
+
+
+def asked(question: Question) -> str:
+    """A question as lines for a terminal."""
+    where = f" {question.node}" if question.node else ""
+    parts = [f"──{where} asks", str(question.data.get("description") or ""), question.text]
+    parts += [f"{number}. {option}" for number, option in enumerate(question.options, 1)]
+    if question.kind == "approval":
+        parts.append("yes or no")
+    if question.default is not None:
+        parts.append(f"(empty: {question.default})")
+    return "\n" + "\n".join(dict.fromkeys(part for part in parts if part)) + "\n"
+
+
+_APPROVAL = {"y": True, "yes": True, "n": False, "no": False}
+
+
+def read(question: Question, line: str) -> Any:
+    """What a line answers; ``MISSING``: nothing that was asked for."""
+    if not line and question.default is not None:
+        return question.default
+    if question.kind == "approval":
+        return _APPROVAL.get(line.strip().lower(), MISSING)
+    if not question.options:
+        return line
+    chosen = line.strip()
+    if chosen in question.options:
+        return chosen
+    if chosen.isdecimal() and 1 <= int(chosen) <= len(question.options):
+        return question.options[int(chosen) - 1]
+    return MISSING

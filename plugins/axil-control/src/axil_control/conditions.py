@@ -1,0 +1,171 @@
+"""Conditions for edges: pure functions of what the edge sees. What they cannot decide they do not guess."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from axil.edges import Seen
+from pydantic import BaseModel, Field, field_validator, model_validator
+
+from axil_control.expression import Expression
+from axil_control.named import as_condition, component
+from axil_control.patterns import PatternConfig, compiled
+
+FAILED: Final = "==CODE EXECUTION FAILED=="
+"""What the text of a failed ``python`` node begins with."""
+
+
+class Plain(BaseModel, extra="forbid", frozen=True):
+    """A condition without settings."""
+
+
+class Always:
+    """``true``: the edge is taken."""
+
+    Config = Plain
+
+    def __init__(self, config: Plain | None = None) -> None:
+        self.config = config or Plain()
+
+    def __call__(self, seen: Seen) -> bool:
+        return True
+
+
+class Never:
+    """``false``, ``always_false``: the edge is not taken."""
+
+    Config = Plain
+
+    def __init__(self, config: Plain | None = None) -> None:
+        self.config = config or Plain()
+
+    def __call__(self, seen: Seen) -> bool:
+        return False
+
+
+class CodePassed:
+    """``code_pass``: the text does not report failed code."""
+
+    Config = Plain
+
+    def __init__(self, config: Plain | None = None) -> None:
+        self.config = config or Plain()
+
+    def __call__(self, seen: Seen) -> bool:
+        return FAILED not in seen.text
+
+
+class CodeFailed:
+    """``code_fail``: the text reports failed code."""
+
+    Config = Plain
+
+    def __init__(self, config: Plain | None = None) -> None:
+        self.config = config or Plain()
+
+    def __call__(self, seen: Seen) -> bool:
+        return FAILED in seen.text
+
+
+class Keyword:
+    """``keyword``: words that must not be there (``none``), words or patterns of which one must (``any``, ``regex``).
+
+    First ``none``: any hit is no. Then ``any``, then ``regex``: any hit is yes. Without a hit: no if ``any`` or ``regex``
+    was given, else yes. Empty words are ignored.
+    """
+
+    class Config(BaseModel, extra="forbid", frozen=True):
+        """What ``keyword`` looks for."""
+
+        any: tuple[str, ...] = Field((), description="Texts; one of them found: yes.")
+        none: tuple[str, ...] = Field((), description="Texts; one of them found: no, whatever else is found.")
+        regex: tuple[str, ...] = Field((), description="Regular expressions; one of them found: yes.")
+        case_sensitive: bool = Field(True, description="Tell upper case from lower case.")
+        default: bool = Field(False, description="Without effect; DevAll files may hold it.")
+
+        @field_validator("any", "none", "regex", mode="before")
+        @classmethod
+        def _nothing_is_empty(cls, value: object) -> object:
+            return () if value is None else (value,) if isinstance(value, str) else value
+
+        @field_validator("regex")
+        @classmethod
+        def _patterns_are_some(cls, patterns: tuple[str, ...]) -> tuple[str, ...]:
+            for pattern in patterns:
+                compiled(pattern)
+            return patterns
+
+        @model_validator(mode="after")
+        def _asks_something(self) -> Any:
+            if not (self.any or self.none or self.regex):
+                raise ValueError("AX603 keyword asks nothing; give at least one of any, none and regex.")
+            return self
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self._any, self._none = ([self._folded(word) for word in words if word] for words in (config.any, config.none))
+        self._patterns = [compiled(pattern, case_sensitive=config.case_sensitive) for pattern in config.regex]
+
+    def _folded(self, text: str) -> str:
+        return text if self.config.case_sensitive else text.lower()
+
+    def __call__(self, seen: Seen) -> bool:
+        text = seen.text
+        folded = self._folded(text)
+        if any(word in folded for word in self._none):
+            return False
+        if any(word in folded for word in self._any) or any(pattern.search(text) for pattern in self._patterns):
+            return True
+        return not (self.config.any or self.config.regex)
+
+
+class Regex:
+    """``regex``: the pattern is found in the text."""
+
+    Config = PatternConfig
+
+    def __init__(self, config: PatternConfig) -> None:
+        self.config = config
+        self._pattern = config.compiled()
+
+    def __call__(self, seen: Seen) -> bool:
+        return self._pattern.search(seen.text) is not None
+
+
+class Stated:
+    """``expression``: an expression over ``text``, ``message`` and ``state`` holds; see ``axil_control.expression``."""
+
+    class Config(BaseModel, extra="forbid", frozen=True):
+        """What must hold."""
+
+        expression: str = Field(description='For example: message.score >= 7 and "draft" not in text')
+
+        @field_validator("expression")
+        @classmethod
+        def _can_be_read(cls, text: str) -> str:
+            Expression(text)
+            return text
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self._expression = Expression(config.expression)
+
+    def __call__(self, seen: Seen) -> bool:
+        return self._expression.holds(seen)
+
+
+class Function:
+    """``function``: a condition by its registered name, with no settings. Import paths are not names."""
+
+    class Config(BaseModel, extra="forbid", frozen=True):
+        """Which condition."""
+
+        name: str = Field(min_length=1, description="A name that some distribution registers under axil.conditions.")
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        # The one component here that resolves when it is made: an unknown name has to be found before the run.
+        self._condition = as_condition(component("conditions", config.name))
+
+    def __call__(self, seen: Seen) -> bool:
+        return self._condition(seen)

@@ -1,0 +1,40 @@
+"""What can be wrong with a control node's wiring, its input or its expression.
+
+    AxilError
+    └── ControlError         a sentence with an id, AX600 to AX649      (ValueError)
+        ├── BindingError         a switch and its out-edges do not fit
+        ├── ExpressionError      a condition's text cannot be read
+        ├── InputError           what reached a node is not what it works on
+        └── IncludeError         a subgraph's file may not be, or cannot be, included
+
+Policy is the kernel's ``ComponentBlocked``, a wrong target its ``RouteError``.
+"""
+
+from __future__ import annotations
+
+from axil.errors import AxilError, Problem
+
+
+class ControlError(AxilError, ValueError):
+    """One sentence with an id; ``hint`` says what to do next."""
+
+    def __init__(self, id: str, message: str, hint: str = "", where: str = "") -> None:
+        self.id = id
+        self.problem = Problem(id, where, message, hint)
+        super().__init__(str(self.problem))
+
+
+class BindingError(ControlError):
+    """A switch's conditions and its out-edges do not fit."""
+
+
+class ExpressionError(ControlError):
+    """An expression cannot be read; the message shows where."""
+
+
+class InputError(ControlError):
+    """What reached a node is not what it works on."""
+
+
+class IncludeError(ControlError):
+    """A subgraph's file may not be, or cannot be, included."""

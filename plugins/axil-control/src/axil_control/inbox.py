@@ -1,0 +1,121 @@
+"""``inbox``: what a node remembers of its messages, around any body.
+
+Theory of operation
+-------------------
+Messages that a firing leaves behind wait in the node's own state, under ``inbox``. At the next firing they come first,
+then what arrived, edge by edge, with three marks read on the way: ``keep`` makes a message survive every window,
+``clear`` on what an edge brings empties the inbox before it (``"context"``: but for kept messages, ``"all"``: of them
+too), ``empty`` is a bearer of marks and no message. The body sees the list as if it all had come on one edge. Afterwards
+the window decides what stays.
+
+An edge clears once per firing, before the first of its messages. (DevAll clears before each, so that of several messages
+on such an edge only the last is left.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from axil.context import Context, local_field
+from axil.inputs import Message, as_messages
+from axil.plan import Body, Mode
+from axil.planner import NodeInfo
+from axil.tokens import Changes, Out, Task, Token
+from pydantic import BaseModel, Field
+
+
+def received(waiting: Sequence[Message], tokens: Sequence[Token]) -> list[Message]:
+    """What a firing sees: what was waiting, and what came, with its marks obeyed."""
+    seen = list(waiting)
+    for token in tokens:
+        came = as_messages(token.payload)
+        cleared = {m.get("clear") for m in came}
+        if "all" in cleared:
+            seen = []
+        elif "context" in cleared:
+            seen = [m for m in seen if m.get("keep")]
+        seen.extend({name: value for name, value in m.items() if name != "clear"} for m in came if not m.get("empty"))
+    return seen
+
+
+def windowed(messages: Sequence[Message], window: int) -> list[Message]:
+    """What stays: all (-1), kept ones only (0), or the newest ``window``, of which kept ones are counted and never dropped.
+
+    >>> windowed([{"content": 1, "keep": True}, {"content": 2}, {"content": 3}], 2)
+    [{'content': 1, 'keep': True}, {'content': 3}]
+    """
+    if window < 0:
+        return list(messages)
+    kept = sum(1 for m in messages if m.get("keep"))
+    dropped = len(messages) - kept - max(0, window - kept)
+    stays: list[Message] = []
+    for m in messages:
+        if not m.get("keep"):
+            dropped -= 1
+            if dropped >= 0:
+                continue
+        stays.append(m)
+    return stays
+
+
+def own(messages: Sequence[Message], node: str) -> list[Message]:
+    """What the node said, as it will read it later: its own words."""
+    marks = ("preserve_role", "keep", "clear")
+    return [{**{k: v for k, v in m.items() if k not in marks}, "role": "assistant", "source": node} for m in messages]
+
+
+class Inbox:
+    """``inbox``: keeps messages for the next firing of a node."""
+
+    class Config(BaseModel, extra="forbid", frozen=True):
+        """What stays after a firing."""
+
+        context_window: int = Field(
+            0, ge=-1, description="0: kept messages only; N: the newest N, kept ones counted; -1: all. Unless 0, the node's own outputs too."
+        )
+
+    def __init__(self, config: Config | None = None) -> None:
+        self.config = config or self.Config()
+
+    def wrap(self, body: Body, node: NodeInfo) -> Body:
+        return _Remembering(body, node, self.config.context_window)
+
+
+class _Remembering:
+    """The wrapped body; called in the way the body wants to be called, scopes through a run of their own."""
+
+    wants_ctx = True
+
+    def __init__(self, body: Body, node: NodeInfo, window: int) -> None:
+        self._body, self._node, self._window = body, node, window
+        self.mode: Mode = "async" if body.mode in ("async", "scope") else body.mode
+        self._single = node.single() if body.mode == "scope" else None
+
+    def __call__(self, task: Task, ctx: Context, /) -> Any:
+        messages = received(ctx.local.get("inbox", ()), task.tokens)
+        if self.mode == "async":
+            return self._awaited(task, ctx, messages)
+        return self._kept(self._body(_reading(task, messages), ctx), ctx, messages)
+
+    async def _awaited(self, task: Task, ctx: Context, messages: list[Message]) -> Out:
+        if self._single is None:
+            return self._kept(await self._body(_reading(task, messages), ctx), ctx, messages)
+        returned = await ctx.run(self._single, messages, name=0)
+        nothing = returned.output is None
+        return self._kept(Out([] if nothing else returned.output, returned.changes, frozenset() if nothing else None), ctx, messages)
+
+    def _kept(self, out: Out, ctx: Context, messages: list[Message]) -> Out:
+        stays = windowed(messages, self._window)
+        if self._window:
+            stays += own(as_messages(out.output), self._node.name)
+        field = local_field(ctx.activation.node)
+        delta = {**out.delta, field: {**(ctx.touched or {}), **(out.delta.get(field) or {}), "inbox": stays}}
+        return Out(out.output, Changes(delta) if type(out.delta) is Changes else delta, out.to)
+
+
+def _reading(task: Task, messages: list[Message]) -> Task:
+    """The task as if all messages had come on one edge."""
+    first = task.tokens[0] if task.tokens else Token(-1, None, task.state)
+    token = Token(first.edge, messages, first.state, first.ordinal)
+    return Task(task.frame, task.node, task.ordinal, (token,), task.state, task.owner)

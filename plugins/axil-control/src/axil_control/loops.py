@@ -1,0 +1,81 @@
+"""Nodes that end loops: they stay silent until a count or a time is reached, then send the token that leaves.
+
+Neither stops anything by itself. A loop ends because the message they send goes out on an edge that leaves it. Count and
+start time are kept in ``local``: they belong to the run, survive rounds and resume, and are never shared between runs.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal
+
+from axil.inputs import message
+from axil.tokens import Out
+from pydantic import BaseModel, Field
+
+from axil_control.messages import forwarded, silence
+
+SECONDS: Final = {"seconds": 1.0, "minutes": 60.0, "hours": 3600.0}
+
+
+class LoopCounter:
+    """``loop_counter``: sends its message at the Nth firing, and nothing before."""
+
+    inline = True
+
+    class Config(BaseModel, extra="forbid", frozen=True):
+        """When ``loop_counter`` sends, and what."""
+
+        max_iterations: int = Field(10, ge=1, description="The firing at which the message is sent.")
+        reset_on_emit: bool = Field(True, description="Count from zero again after sending; false: send at every later firing.")
+        message: str | None = Field(None, description='The text sent; empty: "Loop limit reached (N)".')
+
+    def __init__(self, config: Config | None = None) -> None:
+        self.config = config or self.Config()
+
+    def run(self, local: dict[str, Any]) -> Any:
+        config = self.config
+        count = local.get("count", 0) + 1
+        reached = count >= config.max_iterations
+        local["count"] = 0 if reached and config.reset_on_emit else count
+        if not reached:
+            return silence()
+        return [message(config.message or f"Loop limit reached ({config.max_iterations})", "assistant")]
+
+
+class LoopTimer:
+    """``loop_timer``: sends its message once the time is up, counted from its own first firing.
+
+    It looks at the clock only when it fires; it interrupts nothing. As a gate (``passthrough``) it forwards what comes,
+    sends its message instead at the first firing past the limit, and forwards again ever after.
+    """
+
+    inline = True
+
+    class Config(BaseModel, extra="forbid", frozen=True):
+        """When ``loop_timer`` sends, and what."""
+
+        max_duration: int | float = Field(60.0, gt=0, allow_inf_nan=False, description="How long, in units of duration_unit.")
+        duration_unit: Literal["seconds", "minutes", "hours"] = Field("seconds", description="The unit of max_duration.")
+        reset_on_emit: bool = Field(
+            True, description="Start the clock again at each sending; false: send at every later firing. A gate sends once either way."
+        )
+        message: str | None = Field(None, description='The text sent; empty: "Time limit reached (D unit)".')
+        passthrough: bool = Field(False, description="Forward what comes before the limit and after the message, as a gate.")
+
+    def __init__(self, config: Config | None = None) -> None:
+        self.config = config or self.Config()
+
+    def run(self, payloads: list[Any], local: dict[str, Any], ctx: Any) -> Any:
+        config = self.config
+        now = ctx.now()
+        start = local.setdefault("start", now)
+        reached = now - start >= config.max_duration * SECONDS[config.duration_unit]
+        if config.passthrough:
+            if not reached or local.get("sent"):
+                return Out(forwarded(payloads))
+            local["sent"] = True
+        elif not reached:
+            return silence()
+        elif config.reset_on_emit:
+            local["start"] = now
+        return [message(config.message or f"Time limit reached ({config.max_duration} {config.duration_unit})", "assistant")]

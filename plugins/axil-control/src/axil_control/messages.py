@@ -1,0 +1,86 @@
+"""Nodes that pass messages on: ``literal`` says the same each time, ``passthrough`` repeats what came, ``vote`` finds the majority."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from axil.inputs import Message, as_messages, folded, is_messages, message, text_of
+from axil.tokens import Out
+from pydantic import BaseModel, Field
+
+
+def silence() -> Out:
+    """Nothing sent: every out-edge dies, whatever it carries."""
+    return Out([], to=frozenset())
+
+
+def forwarded(payloads: Sequence[Any]) -> Any:
+    """All that came, unchanged: one list of messages, or fields folded where payloads hold fields."""
+    some = [payload for payload in payloads if payload]
+    if all(is_messages(payload) for payload in some or payloads):
+        return [m for payload in some for m in as_messages(payload)]
+    return folded(payloads)
+
+
+class Constant:
+    """``literal``: one fixed message; what came in only triggers it."""
+
+    inline = True
+
+    class Config(BaseModel, extra="forbid", frozen=True):
+        """What ``literal`` says."""
+
+        content: str = Field(min_length=1, description="The text of the message.")
+        role: Literal["user", "assistant"] = Field("user", description="Who says it; edges keep this role.")
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    def run(self) -> list[Message]:
+        return [message(self.config.content, self.config.role, preserve_role=True)]
+
+
+class Passthrough:
+    """``passthrough``: what came in, or only the last of it; one empty user message where nothing came."""
+
+    inline = True
+
+    class Config(BaseModel, extra="forbid", frozen=True):
+        """What ``passthrough`` repeats."""
+
+        only_last_message: bool = Field(True, description="Repeat the last message only; false: all of them.")
+
+    def __init__(self, config: Config | None = None) -> None:
+        self.config = config or self.Config()
+
+    def run(self, payloads: list[Any]) -> Any:
+        came = forwarded(payloads)
+        if not is_messages(came):
+            return Out(folded(payloads[-1:]) if self.config.only_last_message else came)
+        if not came:
+            return [message("")]
+        return came[-1:] if self.config.only_last_message else came
+
+
+class Vote:
+    """``vote``: the text that most sources said last; of equals, the one said on the first edge. Blank texts do not count."""
+
+    inline = True
+
+    class Config(BaseModel, extra="forbid", frozen=True):
+        """``vote`` has no settings."""
+
+    def __init__(self, config: Config | None = None) -> None:
+        self.config = config or self.Config()
+
+    def run(self, payloads: list[Any]) -> Any:
+        last: dict[Any, str] = {}
+        for position, payload in enumerate(payloads):
+            for m in as_messages(payload):
+                last[m.get("source") or position] = text_of(m)
+        votes = Counter(text for text in last.values() if text.strip())
+        if not votes:
+            return silence()
+        return [message(votes.most_common(1)[0][0], "assistant")]

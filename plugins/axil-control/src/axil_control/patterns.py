@@ -1,0 +1,61 @@
+"""Regular expressions as settings: four switches that several components share, checked when the config is read."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from pydantic import BaseModel, Field, field_validator, model_validator
+
+
+def compiled(pattern: str, *, case_sensitive: bool = True, multiline: bool = False, dotall: bool = False) -> re.Pattern[str]:
+    """The pattern with its flags. Raises: ValueError, saying where the pattern is wrong."""
+    flags = (0 if case_sensitive else re.IGNORECASE) | (re.MULTILINE if multiline else 0) | (re.DOTALL if dotall else 0)
+    try:
+        return re.compile(pattern, flags)
+    except re.error as error:
+        raise ValueError(f"AX601 expected a regular expression, found {pattern!r}: {error}.") from error
+
+
+class PatternConfig(BaseModel, extra="forbid", frozen=True):
+    """What a pattern matches. The one config that others extend, so that the same switch has the same name everywhere."""
+
+    pattern: str = Field(min_length=1, description="A regular expression, searched anywhere in the text.")
+    case_sensitive: bool = Field(True, description="Tell upper case from lower case.")
+    multiline: bool = Field(False, description="^ and $ match at every line.")
+    dotall: bool = Field(False, description="A dot matches line breaks too.")
+
+    @model_validator(mode="after")
+    def _pattern_is_one(self) -> Any:
+        self.compiled()
+        return self
+
+    def compiled(self) -> re.Pattern[str]:
+        """The pattern, ready to search with."""
+        return compiled(self.pattern, case_sensitive=self.case_sensitive, multiline=self.multiline, dotall=self.dotall)
+
+
+class GroupConfig(PatternConfig):
+    """A pattern, and which of its groups is wanted."""
+
+    group: int | str | None = Field(None, description="Number or name of the group that is taken; empty: the whole match.")
+
+    @field_validator("group", mode="before")
+    @classmethod
+    def _digits_are_a_number(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            return int(value) if value.isdecimal() else value or None
+        return value
+
+    @model_validator(mode="after")
+    def _group_is_there(self) -> Any:
+        pattern, group = self.compiled(), self.group
+        there = group in pattern.groupindex if isinstance(group, str) else 0 <= (group or 0) <= pattern.groups
+        if not there:
+            names = ", ".join(pattern.groupindex) or "none"
+            raise ValueError(f"AX601 the pattern has no group {group!r}; it has {pattern.groups}, with the names: {names}.")
+        return self
+
+    def taken(self, match: re.Match[str]) -> str | None:
+        """What the wanted group matched; None where it took no part."""
+        return match.group(self.group or 0)

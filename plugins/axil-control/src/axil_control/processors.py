@@ -1,0 +1,145 @@
+"""Processors for edges: what is carried instead. None drops it, and the edge is dead."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final, Literal
+
+from axil.edges import Seen
+from axil.inputs import render, text_of
+from axil.values import MISSING
+from pydantic import BaseModel, Field, field_validator
+
+from axil_control.errors import InputError
+from axil_control.expression import ROOTS, Key, follow, path_of, root_of
+from axil_control.named import as_processor, component
+from axil_control.patterns import GroupConfig
+
+_MARK: Final = "{match}"
+
+
+class RegexExtract:
+    """``regex_extract``: the first match of a pattern, or all of them joined by line breaks."""
+
+    class Config(GroupConfig):
+        """What is extracted, and what happens where nothing is."""
+
+        multiple: bool = Field(False, description="Take all matches, one a line; false: the first.")
+        template: str = Field(_MARK, description="What becomes of a match; {match} stands for it, empty is the match itself.")
+        on_no_match: Literal["pass", "default", "drop"] = Field(
+            "pass", description="Where nothing matches: carry what came, carry default_value, or carry nothing."
+        )
+        default_value: str | None = Field(None, description="Carried where nothing matches and on_no_match is default.")
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self._pattern = config.compiled()
+
+    def __call__(self, seen: Seen) -> Any:
+        config = self.config
+        matches = (config.taken(match) for match in self._pattern.finditer(seen.text))
+        found = ((config.template or _MARK).replace(_MARK, text) for text in matches if text is not None)
+        if config.multiple:
+            lines = list(found)
+            if lines:
+                return "\n".join(lines)
+        else:
+            first = next(found, None)
+            if first is not None:
+                return first
+        if config.on_no_match == "drop":
+            return None
+        return (config.default_value or "") if config.on_no_match == "default" else seen.payload
+
+
+_PLACE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
+
+
+class Template:
+    """``template``: a text with places in braces. ``{text}`` is what came, ``{name}`` a field, ``{state.a.b}`` a field of the state.
+
+    A text is put in as it is and never read again, other values as JSON; ``{{`` and ``}}`` are braces.
+    """
+
+    class Config(BaseModel, extra="forbid", frozen=True):
+        """The text, and what happens where a field is missing."""
+
+        template: str = Field(description="For example: Review this for {state.audience}: {text}")
+        on_missing: Literal["error", "empty"] = Field("error", description="Where a field is missing: fail, or put in nothing.")
+
+        @field_validator("template")
+        @classmethod
+        def _places_are_paths(cls, template: str) -> str:
+            _parts(template)
+            return template
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self._parts = _parts(config.template)
+
+    def __call__(self, seen: Seen) -> str:
+        return "".join(part if isinstance(part, str) else self._value(seen, part) for part in self._parts)
+
+    def _value(self, seen: Seen, keys: tuple[Key, ...]) -> str:
+        value = follow(root_of(seen, str(keys[0])), keys[1:])
+        if value is not MISSING:
+            return text_of(value) if keys[1:] == ("content",) else render(value)
+        if self.config.on_missing == "empty":
+            return ""
+        path = ".".join(map(str, keys))
+        raise InputError("AX632", f"the template asks for {path}, which is not there.", "Write the field, or set on_missing: empty.")
+
+
+def _parts(template: str) -> list[str | tuple[Key, ...]]:
+    """The text between places, and the places' paths. Raises: ValueError."""
+    parts: list[str | tuple[Key, ...]] = []
+    end = 0
+    for place in _PLACE.finditer(template):
+        parts.append(template[end : place.start()])
+        end = place.end()
+        if place[0] in ("{{", "}}"):
+            parts.append(place[0][0])
+        elif place[1] is None:
+            raise ValueError(f"AX602 a single {place[0]!r} at character {place.start() + 1}; write {place[0] * 2!r} for a brace.")
+        else:
+            parts.append(_keys(place[1].strip()))
+    parts.append(template[end:])
+    return [part for part in parts if part != ""]
+
+
+def _keys(path: str) -> tuple[Key, ...]:
+    try:
+        keys = path_of("text" if path == "match" else path)
+    except ValueError as error:
+        raise ValueError(f"AX602 {{{path}}} is not the path of a field: {error}.") from error
+    return keys if keys[0] in ROOTS else ("message", *keys)
+
+
+class Function:
+    """``function``: a processor by its registered name, with no settings. Import paths are not names."""
+
+    class Config(BaseModel, extra="forbid", frozen=True):
+        """Which processor."""
+
+        name: str = Field(min_length=1, description="A name that some distribution registers under axil.processors.")
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        # Resolved when it is made: an unknown name has to be found before the run.
+        self._process = as_processor(component("processors", config.name))
+
+    def __call__(self, seen: Seen) -> Any:
+        return self._process(seen)
+
+
+class Uppercase:
+    """``uppercase_payload``: the text in capitals."""
+
+    class Config(BaseModel, extra="forbid", frozen=True):
+        """``uppercase_payload`` has no settings."""
+
+    def __init__(self, config: Config | None = None) -> None:
+        self.config = config or self.Config()
+
+    def __call__(self, seen: Seen) -> str:
+        return seen.text.upper()

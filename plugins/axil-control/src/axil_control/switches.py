@@ -1,0 +1,226 @@
+"""Nodes that choose among their out-edges: by predicates (``LogicSwitch``), by conditions (``switch``), by a value (``router``).
+
+What they send is what they received, unchanged. What they choose are names of nodes; edges that are not chosen die.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, cast
+
+from axil.bodies import is_async
+from axil.edges import Seen
+from axil.errors import RouteError, did_you_mean, listed
+from axil.tokens import Out, Task
+from axil.values import MISSING
+from pydantic import BaseModel, Field, field_validator
+
+from axil_control.errors import BindingError
+from axil_control.expression import Expression
+from axil_control.messages import forwarded
+from axil_control.named import as_condition, component
+
+Predicate = Callable[..., Any]
+
+
+def receiver_of(edge: Any) -> str:
+    """The name of the node that an edge leads to."""
+    return _name(edge.receiver)
+
+
+def _name(end: Any) -> str:
+    return end if isinstance(end, str) else str(end.name)
+
+
+def unfit(what: str, named: Iterable[str], receivers: Sequence[str], *, all_of_them: bool) -> None:
+    """Nothing, if ``named`` are receivers, and all of them where that is asked. Raises: BindingError (AX611, AX612)."""
+    names = list(named)
+    strangers = [name for name in names if name not in receivers]
+    if strangers:
+        hint = did_you_mean(strangers[0], receivers) or f"Its out-edges lead to {listed(receivers) or 'nothing'}."
+        raise BindingError("AX611", f"{what} names {listed(strangers)}, where none of its edges leads.", hint)
+    missing = [name for name in receivers if name not in names]
+    if all_of_them and missing:
+        raise BindingError("AX612", f"{what} says nothing of {listed(missing)}, where its edges lead.", "Add them, or bind edge by edge.")
+
+
+class LogicSwitch:
+    """A switch for graphs made in Python: each out-edge may be bound to a predicate ``(message, attributes) -> bool``.
+
+    All predicates are asked; several may match. As soon as one edge is bound, those that are not bound are never taken;
+    a switch without any binding sends to all. Predicates are plain functions: what waits is a node.
+
+    Args:
+        routes: a predicate for every receiver, by its name, instead of ``condition_binding``.
+    """
+
+    inline = True
+
+    def __init__(self, routes: Mapping[str, Predicate] | None = None) -> None:
+        self._routes = {name: _asking(predicate, name) for name, predicate in (routes or {}).items()}
+        self._bound: list[tuple[Any, Callable[[Any, Any], Any]]] = []
+        self._predicates: dict[str, Callable[[Any, Any], Any]] = dict(self._routes)
+
+    def condition_binding(self, callback: Predicate, out_edge: Any) -> None:
+        """Take ``out_edge`` where ``callback(message, attributes)``, or ``callback(message)``, is true.
+
+        Raises: BindingError (AX610): the edge is bound already or starts at another node; (AX613) the callback is async.
+        """
+        name = receiver_of(out_edge)
+        if self._routes:
+            raise BindingError("AX610", f"the switch has routes; the edge to {name} cannot be bound as well.", "Put it into routes.")
+        if any(edge is out_edge for edge, _ in self._bound) or name in self._predicates:
+            raise BindingError("AX610", f"the edge to {name} is bound already.", "Join the two conditions in one function.")
+        senders = {_name(edge.sender) for edge, _ in self._bound} | {_name(out_edge.sender)}
+        if len(senders) > 1:
+            raise BindingError("AX610", f"the edge to {name} starts at {_name(out_edge.sender)}, other bound edges elsewhere.")
+        predicate = _asking(callback, name)
+        self._bound.append((out_edge, predicate))
+        self._predicates[name] = predicate
+
+    def bind(self, out_edges: list[Any]) -> None:
+        """Called when the graph is built: every condition belongs to an out-edge. Raises: BindingError."""
+        receivers = list(dict.fromkeys(receiver_of(edge) for edge in out_edges))
+        senders = {_name(edge.sender) for edge in out_edges}
+        foreign = [receiver_of(edge) for edge, _ in self._bound if senders and _name(edge.sender) not in senders]
+        if foreign:
+            raise BindingError("AX610", f"the bound edge to {foreign[0]} does not start at this switch.")
+        unfit("routes" if self._routes else "a binding", self._predicates, receivers, all_of_them=bool(self._routes))
+
+    def run(self, inputs: dict[str, Any], attributes: Any) -> Out:
+        if not self._predicates:
+            return Out(inputs)
+        return Out(inputs, to=frozenset([name for name, asks in self._predicates.items() if asks(inputs, attributes)]))
+
+
+def _asking(callback: Predicate, name: str) -> Callable[[Any, Any], Any]:
+    """The callback with two arguments, whether it takes one or two. Decided here, once."""
+    if not callable(callback):
+        raise BindingError("AX613", f"the condition for {name} is a {type(callback).__name__}; expected a function.")
+    if is_async(callback):
+        raise BindingError("AX613", f"the condition for {name} is async.", "Let a node do what waits, and the switch ask for its result.")
+    try:
+        signature = inspect.signature(callback)
+    except (TypeError, ValueError):  # written in C: it gets what MASFactory gives
+        return callback
+    try:
+        signature.bind(None, None)
+    except TypeError:
+        return lambda message, attributes: callback(message)
+    return callback
+
+
+def seen_by(payloads: Sequence[Any], task: Task) -> Seen:
+    """All that came, as conditions see it."""
+    return Seen(forwarded(payloads), task.state)
+
+
+class Switch:
+    """``switch``: sends what came to each target whose condition holds; to none, if none holds."""
+
+    inline = True
+
+    class Config(BaseModel, extra="forbid", frozen=True):
+        """The conditions."""
+
+        routes: dict[str, Any] = Field(
+            min_length=1,
+            description="A condition for each target: an expression, true, false, or {type, config}. Other out-edges are never taken.",
+        )
+
+        @field_validator("routes")
+        @classmethod
+        def _conditions_can_be_read(cls, routes: dict[str, Any]) -> dict[str, Any]:
+            for target, condition in routes.items():
+                if isinstance(condition, str):
+                    Expression(condition)
+                elif not isinstance(condition, bool) and not (
+                    isinstance(condition, dict) and isinstance(condition.get("type"), str) and condition.keys() <= {"type", "config"}
+                ):
+                    raise ValueError(f"AX614 {target}: expected an expression, true, false or {{type, config}}.")
+            return routes
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self._conditions: dict[str, Callable[[Seen], Any]] | None = None
+
+    def bind(self, out_edges: list[Any], setting: Any = None) -> None:
+        """Called when the plan is made: targets are known and conditions found. Raises: BindingError, and as ``component``."""
+        unfit("routes", self.config.routes, [receiver_of(edge) for edge in out_edges], all_of_them=False)
+        self._conditions = {target: _condition(given, target, setting) for target, given in self.config.routes.items()}
+
+    def run(self, payloads: list[Any], task: Task) -> Out:
+        if self._conditions is None:
+            self._conditions = {target: _condition(given, target) for target, given in self.config.routes.items()}
+        seen = seen_by(payloads, task)
+        return Out(seen.payload, to=frozenset([target for target, holds in self._conditions.items() if holds(seen)]))
+
+
+def _condition(given: Any, target: str, setting: Any = None) -> Callable[[Seen], Any]:
+    if isinstance(given, bool):
+        return lambda seen: given
+    if isinstance(given, str):
+        return Expression(given).holds
+    use = cast("dict[str, Any]", given)
+    return as_condition(component("conditions", use["type"], use.get("config"), where=f"routes.{target}", setting=setting))
+
+
+class Router:
+    """``router``: sends what came to the targets that a value names: a field of the message or the state, or an expression.
+
+    The value is a name or a list of names, ``names`` may translate it. A name that is not a target is an error.
+    """
+
+    inline = True
+
+    class Config(BaseModel, extra="forbid", frozen=True):
+        """Where the names come from."""
+
+        by: str = Field(description="An expression whose value names targets, for example: message.next")
+        names: dict[str, str | list[str]] = Field(
+            default_factory=dict[str, "str | list[str]"], description="What values stand for: {approve: publisher}. Others stand for themselves."
+        )
+        otherwise: str | None = Field(None, description="The target where the value is missing or empty; without it that is an error.")
+
+        @field_validator("by")
+        @classmethod
+        def _can_be_read(cls, text: str) -> str:
+            Expression(text)
+            return text
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self._by = Expression(config.by)
+        self._targets: list[str] | None = None
+
+    def bind(self, out_edges: list[Any], setting: Any = None) -> None:
+        """Called when the plan is made: these are the targets. Raises: BindingError (AX611)."""
+        self._targets = list(dict.fromkeys(receiver_of(edge) for edge in out_edges))
+        named = [name for names in self.config.names.values() for name in ([names] if isinstance(names, str) else names)]
+        unfit("the router", [*named, *([self.config.otherwise] if self.config.otherwise else [])], self._targets, all_of_them=False)
+
+    def run(self, payloads: list[Any], task: Task) -> Out:
+        seen = seen_by(payloads, task)
+        return Out(seen.payload, to=frozenset(self._chosen(self._by(seen))))
+
+    def _chosen(self, value: Any) -> list[str]:
+        config = self.config
+        if value is MISSING or value is None or value == "" or value == []:
+            if config.otherwise is None:
+                raise RouteError(f"the router's {config.by} is {'missing' if value is MISSING else 'empty'}.", hint="Set otherwise, or write the field.")
+            return [config.otherwise]
+        wanted = [value] if isinstance(value, str) else value
+        if not isinstance(wanted, (list, tuple)) or not all(isinstance(name, str) for name in wanted):
+            raise RouteError(f"the router's {config.by} is {value!r:.80}; expected the name of a node, or a list of names.")
+        chosen: list[str] = []
+        for name in cast("Sequence[str]", wanted):
+            stands_for = config.names.get(name.strip(), name.strip())
+            chosen.extend([stands_for] if isinstance(stands_for, str) else stands_for)
+        strangers = [name for name in chosen if self._targets is not None and name not in self._targets]
+        if strangers:
+            hint = did_you_mean(strangers[0], self._targets or ())
+            raise RouteError(f"the router's {config.by} names {listed(strangers)}; its targets are {listed(self._targets or [])}.", hint=hint)
+        return chosen
+
+

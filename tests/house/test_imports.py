@@ -1,0 +1,67 @@
+"""What an import costs, and that everything imported is declared."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import subprocess
+import sys
+
+LOADED = """
+import sys
+before = set(sys.modules)
+import axil
+import json
+print(json.dumps(sorted({name.partition(".")[0] for name in set(sys.modules) - before})))
+"""
+
+
+def test_importing_axil_loads_the_standard_library_pluggy_and_itself():
+    printed = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, check=True, text=True, timeout=60).stdout
+    loaded = set(json.loads(printed))
+    assert "axil" in loaded
+    assert loaded - sys.stdlib_module_names == {"axil"} | (loaded & {"pluggy"})
+
+
+def test_importing_axil_starts_no_event_loop_machinery():
+    """asyncio is most of what an import would cost; it is loaded when a run starts."""
+    printed = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, check=True, text=True, timeout=60).stdout
+    assert "asyncio" not in json.loads(printed)
+
+
+def test_importing_a_member_prints_nothing(member):
+    if not member.has_code:
+        assert "entry-points" not in member.project
+        return
+    done = subprocess.run([sys.executable, "-W", "error", "-c", f"import {member.import_name}"], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+# Where the import name is not the distribution's name with underscores.
+IMPORTED_AS = {"pyyaml": "yaml"}
+
+
+def test_every_import_is_declared(member):
+    """A plugin that leans on what another distribution happens to install breaks on the day that one changes."""
+    needed = [
+        *member.project.get("dependencies", []),
+        *(each for extra in member.project.get("optional-dependencies", {}).values() for each in extra),
+    ]
+    names = [re.match(r"[\w.-]+", each)[0].lower() for each in needed]
+    declared = {IMPORTED_AS.get(name, name.replace("-", "_")) for name in names} | {member.import_name}
+    imported = {
+        name.partition(".")[0]
+        for file in sorted((member.folder / "src").rglob("*.py"))
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        for name in names_of(node)
+    }
+    assert imported - declared - sys.stdlib_module_names == set()
+
+
+def names_of(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom) and not node.level:
+        return [node.module or ""]
+    return []
