@@ -13,7 +13,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from axil.context import Context, Question
-from axil.errors import AxilError, ConfigError, LimitReached, NodeFailed, PluginError, Problem, RunCancelled, RunPaused, SpecError, StateError
+from axil.errors import (
+    AxilError,
+    ConfigError,
+    LimitReached,
+    NodeFailed,
+    PluginError,
+    Problem,
+    RunCancelled,
+    RunPaused,
+    SpecError,
+    StateError,
+)
 from axil.graph import Graph, Loop, RootGraph
 from axil.hooks import hookimpl
 from axil.journal import MemoryJournal

@@ -48,7 +48,8 @@ class Plain:
     __slots__ = ("_call", "_read", "_supplies", "mode", "wants_ctx")
 
     def __init__(self, call: Callable[..., Any], supplies: Mapping[str, Supply], read: Callable[[Any, Task, Any, Any], Out], mode: Mode):
-        self._call, self._supplies, self._read, self.mode = call, tuple(supplies.items()), read, mode
+        self._call, self._supplies, self._read = call, tuple(supplies.items()), read
+        self.mode: Mode = mode
         self.wants_ctx = mode == "async" or not {"ctx", "local"}.isdisjoint(supplies)
 
     def __call__(self, task: Task, ctx: Any, /) -> Any:
@@ -113,7 +114,7 @@ def is_async(call: Any) -> bool:
         call = cast("Any", call).func
     if inspect.iscoroutinefunction(call) or inspect.isasyncgenfunction(call):
         return True
-    method = getattr(type(call), "__call__", None)  # noqa: B004  # the question is not whether it can be called, but how
+    method = getattr(cast("type[Any]", type(call)), "__call__", None)  # noqa: B004  # the question is not whether it can be called, but how
     return inspect.iscoroutinefunction(method) or inspect.isasyncgenfunction(method)
 
 
@@ -139,8 +140,8 @@ def supplied(rules: Rules) -> dict[str, Supply]:
 def inputs_of(task: Task) -> dict[str, Any]:
     """The live payloads folded into fields; containers are copied when they are touched."""
     tokens = task.tokens
-    if len(tokens) == 1 and type(tokens[0].payload) is dict and not is_messages(tokens[0].payload):
-        return fields_of(tokens[0].payload)
+    if len(tokens) == 1 and type(tokens[0].payload) is dict:
+        return fields_of(cast("dict[str, Any]", tokens[0].payload))
     return fields_of(folded(token.payload for token in tokens))
 
 

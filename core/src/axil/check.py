@@ -17,7 +17,8 @@ def check(spec: GraphSpec) -> list[Problem]:
     known = set(ids)
     found.extend(_names(spec))
     found.extend(_ends(spec, known))
-    sound = [e for e in spec.edges if e.source in known | {ENTRY} and e.target in known | {EXIT}]
+    starts, stops = known | {ENTRY}, known | {EXIT}
+    sound = [e for e in spec.edges if e.source in starts and e.target in stops]
     found.extend(_duplicates(spec, sound))
     found.extend(_merges(spec, sound))
     found.extend(_routers(spec, known))
@@ -40,14 +41,21 @@ def _names(spec: GraphSpec) -> Iterable[Problem]:
             yield Problem("AX101", where, f'two nodes are called "{node.id}".', "Names tell activations apart; rename one.")
         seen.add(node.id)
         if not node.id or node.id.startswith(("@", "#", "cycle(")) or "/" in node.id:
-            yield Problem("AX102", where, f'"{node.id}" cannot be a name.', 'A name is not empty, has no "/" and does not begin with "@", "#" or "cycle(".')
+            yield Problem(
+                "AX102",
+                where,
+                f'"{node.id}" cannot be a name.',
+                'A name is not empty, has no "/" and does not begin with "@", "#" or "cycle(".',
+            )
 
 
 def _ends(spec: GraphSpec, known: set[str]) -> Iterable[Problem]:
     for edge in spec.edges:
         for key, end, special in (("from", edge.source, ENTRY), ("to", edge.target, EXIT)):
             if end not in known and end != special:
-                yield Problem("AX104", _at(edge.place, f"edge {edge.source}->{edge.target}", key), f'no node "{end}".', did_you_mean(end, known))
+                yield Problem(
+                    "AX104", _at(edge.place, f"edge {edge.source}->{edge.target}", key), f'no node "{end}".', did_you_mean(end, known)
+                )
     for name in spec.cycle_limits:
         if name and name not in known:
             yield Problem("AX105", _at(spec.place, f'graph "{spec.id}"', "cycle_limits"), f'no node "{name}".', did_you_mean(name, known))

@@ -28,7 +28,7 @@ from typing import Any, Protocol, cast
 from axil.context import local_field
 from axil.errors import CycleError, KernelBug, LimitReached, listed
 from axil.fold import Cycle
-from axil.inputs import Message, folded, gathered
+from axil.inputs import Message, as_messages, folded, gathered
 from axil.journal import Entry, decode, decode_delta, encode, encode_delta
 from axil.machine import Ended, Exit, Machine
 from axil.plan import Graph, Mode, Plan
@@ -318,11 +318,11 @@ def output_of(graph: Graph, ended: Ended) -> Any:
     for e in ended.exits:
         edge = graph.edges[e.edge]
         source = graph.vertices[edge.source].name if edge.source >= 0 else ""
-        by_source.setdefault(source, []).extend(e.payload)
+        by_source.setdefault(source, []).extend(as_messages(e.payload))
     for name in spec.end:
         if by_source.get(name):
             return by_source[name]
-    return next((messages for messages in by_source.values() if messages), [])
+    return next((messages for messages in by_source.values() if messages), list[Message]())
 
 
 def combined(schema: Schema, parts: Sequence[Mapping[str, Any]]) -> Changes:

@@ -127,7 +127,7 @@ def _misfit(model: type[BaseModel], found: list[dict[str, Any]], where: str | Pl
     expected = " or ".join(dict.fromkeys(_expected(error, info) for error in found))
     hidden = _is_secret(kind, keys)
     told = "" if hidden else f", found {shown(first.get('input'))}"
-    allowed = re.findall(r"'([^']*)'", str((first.get("ctx") or {}).get("expected", "")))
+    allowed = re.findall(r"'([^']*)'", str(cast("dict[str, Any]", first.get("ctx") or {}).get("expected", "")))
     value = first.get("input")
     hint = did_you_mean(value, allowed) if isinstance(value, str) and not hidden else ""
     return Problem("AX131", _inside(where, keys), f"expected {expected}{told}.", hint)
@@ -152,7 +152,8 @@ _BOUNDS = (("gt", ">"), ("ge", "≥"), ("lt", "<"), ("le", "≤"))
 
 
 def _expected(error: Mapping[str, Any], info: Any) -> str:
-    kind, context = str(error["type"]), error.get("ctx") or {}
+    kind = str(error["type"])
+    context = cast("Mapping[str, Any]", error.get("ctx") or {})
     if kind in ("literal_error", "enum"):
         return f"one of {context.get('expected', '')}".replace("'", "").replace(" or ", ", ")
     bounds = [f"{sign} {context.get(name, _bound(info, name))}" for name, sign in _BOUNDS if _bound(info, name) is not None]
@@ -182,9 +183,9 @@ def _keys(raw: Any, error: Mapping[str, Any]) -> Keys:
     keys: list[str | int] = []
     location = cast("Sequence[str | int]", error["loc"])
     for i, key in enumerate(location):
-        if isinstance(raw, Mapping) and key in raw:
-            raw = cast("Any", raw)[key]
-        elif isinstance(raw, (list, tuple)) and isinstance(key, int) and key < len(cast("list[Any]", raw)):
+        if (isinstance(raw, Mapping) and key in raw) or (
+            isinstance(raw, (list, tuple)) and isinstance(key, int) and key < len(cast("list[Any]", raw))
+        ):
             raw = cast("Any", raw)[key]
         elif error["type"] == "missing" and i == len(location) - 1:
             return (*keys, key)
@@ -205,7 +206,8 @@ def _fields(kind: Any) -> Mapping[str, Any]:
     """The fields of the first model in an annotation; empty: there is none."""
     if isinstance(kind, type) and hasattr(kind, "model_fields"):
         return cast("Mapping[str, Any]", cast("Any", kind).model_fields)
-    return next((found for part in getattr(kind, "__args__", ()) if (found := _fields(part))), {})
+    inner = (_fields(part) for part in getattr(kind, "__args__", ()))
+    return next((found for found in inner if found), dict[str, Any]())
 
 
 def _field(model: Any, keys: Keys) -> tuple[Any, Any]:
@@ -252,7 +254,7 @@ class Secret:
         if isinstance(value, Secret):
             self.name, self._value = value.name, value._value
         elif isinstance(value, Mapping):
-            if set(value) != {"env"} or not isinstance(value["env"], str) or not value["env"]:
+            if set(value) != {"env"} or not value["env"]:
                 raise ValueError("expected {env: NAME}, ${NAME} or text")
             self.name = value["env"]
         elif isinstance(value, str):
@@ -286,14 +288,14 @@ class Secret:
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
-        from pydantic_core import core_schema
+        from typing import Annotated
+
+        from pydantic import PlainSerializer, PlainValidator
 
         def reference(secret: Secret) -> Any:
             return {"env": secret.name} if secret.name else "**********"
 
-        return core_schema.no_info_plain_validator_function(
-            cls, serialization=core_schema.plain_serializer_function_ser_schema(reference, when_used="json")
-        )
+        return handler.generate_schema(Annotated[Any, PlainValidator(cls), PlainSerializer(reference, when_used="json")])
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> dict[str, Any]:

@@ -64,9 +64,10 @@ class Channel(Protocol):
 class Host(Protocol):
     """What a run offers to the contexts of its activations."""
 
-    workspace: Path | None
-    deps: Any
-
+    @property
+    def workspace(self) -> Path | None: ...
+    @property
+    def deps(self) -> Any: ...
     def emit(self, activation: Activation, chunk: Any) -> None: ...
     def now(self, activation: Activation, call: int) -> float: ...
     async def sleep(self, activation: Activation, call: int, seconds: float) -> None: ...
@@ -152,7 +153,9 @@ class Context:
         """``await call()``, recorded under ``name``: a resumed body gets the recorded result. The result is plain data."""
         return await self._host.step(self.activation, name, call)
 
-    async def run(self, plan: Plan, inputs: Any = None, /, *, name: str | int | Sequence[str | int], state: State | None = None) -> Returned:
+    async def run(
+        self, plan: Plan, inputs: Any = None, /, *, name: str | int | Sequence[str | int], state: State | None = None
+    ) -> Returned:
         """Run ``plan`` in a frame of its own and give what comes back.
 
         Args:

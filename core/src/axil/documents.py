@@ -108,9 +108,9 @@ def measure(document: Document, *, limits: tuple[int, int, int] = (DEEPEST, MOST
             kind = type(value).__name__
             raise _too("AX103", document, keys, f"expected plain data, found a {kind}.", "Write it as text, in quotes.")
         if count + len(waiting) > most:
-            raise _too("AX111", document, (), f"holds more than {most} values, variables and aliases counted where they are used.")
+            raise _too("AX144", document, (), f"holds more than {most} values, variables and aliases counted where they are used.")
         if size > largest:
-            raise _too("AX111", document, (), f"holds more than {largest} characters, variables counted where they are used.")
+            raise _too("AX144", document, (), f"holds more than {largest} characters, variables counted where they are used.")
 
 
 def _too(id: str, document: Document, keys: Keys, message: str, hint: str = "") -> SpecError:
@@ -119,6 +119,7 @@ def _too(id: str, document: Document, keys: Keys, message: str, hint: str = "") 
 
 # ---------------------------------------------------------------------------------------------------------------- JSON
 
+_scan = cast("Callable[[str, int, bool], tuple[str, int]]", json.decoder.scanstring)  # pyright: ignore[reportAttributeAccessIssue,reportUnknownMemberType]  # not in the stubs
 _SPACE = re.compile(r"[ \t\n\r]*")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 _WORDS: Final = {"true": True, "false": False, "null": None}
@@ -148,7 +149,7 @@ class _Json:
         space = _SPACE.match(self.text, at)
         return space.end() if space else at
 
-    def fail(self, at: int, message: str, id: str = "AX101", hint: str = "") -> NoReturn:
+    def fail(self, at: int, message: str, id: str = "AX140", hint: str = "") -> NoReturn:
         raise refused(id, self.name, self.line(at), message, hint)
 
     def value(self, at: int, keys: Keys) -> tuple[Any, int]:
@@ -156,7 +157,7 @@ class _Json:
         if len(keys) > DEEPEST:
             self.fail(at, f"nested deeper than {DEEPEST} levels.", "AX110", "Make it flatter.")
         if len(self.lines) > MOST:
-            self.fail(at, f"more than {MOST} values.", "AX111", "Split the file; a subgraph can be a file of its own.")
+            self.fail(at, f"more than {MOST} values.", "AX144", "Split the file; a subgraph can be a file of its own.")
         if first == '"':
             return self.string(at)
         if first == "{":
@@ -178,7 +179,7 @@ class _Json:
         if not self.text.startswith('"', at):
             self.fail(at, "expected a key in double quotes.")
         try:
-            return json.decoder.scanstring(self.text, at + 1, True)
+            return _scan(self.text, at + 1, True)
         except json.JSONDecodeError as error:
             self.fail(error.pos, f"{error.msg.rstrip(' at')}.")
 
@@ -200,7 +201,7 @@ class _Json:
             start = at
             key, at = self.string(at)
             if key in found:
-                self.fail(start, f"the key {shown(key)} is there twice.", "AX112", "Remove one.")
+                self.fail(start, f"the key {shown(key)} is there twice.", "AX145", "Remove one.")
             self.lines[(*keys, key)] = self.line(start)
             at = self.skip(at)
             if self.text[at : at + 1] != ":":
@@ -239,9 +240,9 @@ def parse_toml(text: str, name: str) -> Document:
         found = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)$", str(error))
         message = str(error)[: found.start()] if found else str(error)
         line = int(found[1]) if found and found[1] else text.count("\n") + 1
-        raise refused("AX101", name, line, f"{message}.") from error
+        raise refused("AX140", name, line, f"{message}.") from error
     except (ValueError, RecursionError) as error:
-        raise refused("AX111", name, None, "a number or a nesting is too long to be read.", "Make it smaller.") from error
+        raise refused("AX144", name, None, "a number or a nesting is too long to be read.", "Make it smaller.") from error
     return Document(data=data, lines=_toml_lines(text), name=name)
 
 
@@ -249,17 +250,17 @@ def _toml_lines(text: str) -> dict[Keys, int]:
     """Best effort, by the shape of lines: what looks like a header or a key inside a longer text is skipped."""
     lines: dict[Keys, int] = {}
     counts: dict[Keys, int] = {}
-    table: Keys = ()
+    table: tuple[Any, ...] = ()
     inside = ""
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.split("\n"), 1):
         was_inside = inside
         for quotes in _TRIPLE.findall(line):
             inside = "" if inside == quotes else inside or quotes
         if was_inside:
             continue
         if header := _HEADER.match(line):
-            table = ()
-            parts = [part.strip("\"'") for part in _PART.findall(header[2])]
+            table = cast("tuple[Any, ...]", ())
+            parts = _parts(header[2])
             for part in parts[:-1]:
                 table = (*table, part)
                 table = (*table, counts[table] - 1) if table in counts else table
@@ -269,8 +270,13 @@ def _toml_lines(text: str) -> dict[Keys, int]:
                 table = (*table, counts[table] - 1)
             lines.setdefault(table, number)
         elif entry := _ENTRY.match(line):
-            lines.setdefault((*table, *(part.strip("\"'") for part in _PART.findall(entry[1]))), number)
+            lines.setdefault((*table, *_parts(entry[1])), number)
     return lines
+
+
+def _parts(dotted: str) -> list[str]:
+    found: list[str] = _PART.findall(dotted)
+    return [part.strip("\"'") for part in found]
 
 
 # ----------------------------------------------------------------------------------------------------------- variables
@@ -293,7 +299,7 @@ def resolve(
 
     Variables may use variables. Names that are not among them are looked up in the environment; what comes from there is
     marked (``FromEnvironment``) and not searched for placeholders. Unknown names and circles are reported.
-    Raises: SpecError (AX111): values that grow without bound.
+    Raises: SpecError (AX144): values that grow without bound.
     """
     work = _Resolver(document, variables, environment, report)
     data = work.walk(document.data, ())
@@ -331,7 +337,7 @@ class _Resolver:
             end = found.end()
             size += len(parts[-1])
             if size > LARGEST:
-                raise _too("AX111", self._document, keys, f"variables make more than {LARGEST} characters of it.")
+                raise _too("AX144", self._document, keys, f"variables make more than {LARGEST} characters of it.")
         joined = "".join([*parts, text[end:]])
         return FromEnvironment(joined, text) if marked else joined
 
@@ -341,7 +347,7 @@ class _Resolver:
         if name in self._variables:
             if name in self._open or len(self._open) >= DEEPEST:
                 circle = " → ".join([*self._open[self._open.index(name) if name in self._open else 0 :], name])
-                self.problem("AX114", keys, f"the variable {name} needs itself: {circle}.", "Give one of them a plain value.")
+                self.problem("AX147", keys, f"the variable {name} needs itself: {circle}.", "Give one of them a plain value.")
                 return found
             self._open.append(name)
             value = self.walk(self._variables[name], ("vars", name))
@@ -351,7 +357,7 @@ class _Resolver:
             value = FromEnvironment(self._environment[name], "${" + name + "}")
         else:
             hint = did_you_mean(name, self._variables) or f"Add it to vars, or set the environment variable {name}."
-            self.problem("AX113", keys, f"nothing is known for {found}.", hint)
+            self.problem("AX146", keys, f"nothing is known for {found}.", hint)
             return found
         self._known[name] = value
         return value

@@ -142,13 +142,18 @@ def _passing(parts: EdgeParts) -> Carry:
             if condition is not None and not condition(Seen(output, state)):
                 return None
             return (rewrite(output, state) if rewrite else output) if spec.carry_data else _NO_FIELDS
-        taken = output if condition is None else [m for m in output if condition(Seen(m, state))]
+        messages = cast("list[Message]", output)
+        taken = messages if condition is None else [m for m in messages if condition(Seen(m, state))]
         if taken and rewrite is not None and spec.carry_data:
             new = [rewrite(m, state) for m in taken]
-            taken = [m if isinstance(m, dict) and "content" in m else message(m) for m in new if m is not None]
+            taken = [_as_message(m) for m in new if m is not None]
         return deliver(taken) if taken else None
 
     return carry
+
+
+def _as_message(new: Any) -> Message:
+    return cast("Message", new) if isinstance(new, dict) and "content" in new else message(new)
 
 
 def _delivering(spec: EdgeSpec) -> Callable[[list[Message]], list[Message]]:

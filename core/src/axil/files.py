@@ -19,7 +19,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -77,13 +77,13 @@ def load(
     name = os.fspath(path)
     real = os.path.realpath(name)
     folder = os.path.dirname(real)
-    reading = Reading(
-        vars=vars or {}, environment=environment, allow_code=allow_code, folder=folder, root=folder, trail=(real,)
-    )
+    reading = Reading(vars=vars or {}, environment=environment, allow_code=allow_code, folder=folder, root=folder, trail=(real,))
     return spec_from(parse(name, real, registry), reading)
 
 
-def include(name: str, outer: Mapping[str, Any], *, where: str = "", registry: Registry | None = None, reading: Reading | None = None) -> GraphSpec:
+def include(
+    name: str, outer: Mapping[str, Any], *, where: str = "", registry: Registry | None = None, reading: Reading | None = None
+) -> GraphSpec:
     """The graph in a file that another file mentions.
 
     Args:
@@ -91,7 +91,7 @@ def include(name: str, outer: Mapping[str, Any], *, where: str = "", registry: R
         outer: ``extras`` of the mentioning graph; its variables are seen, weaker than the file's own.
         where: the place that mentions it, for messages.
         reading: environment and allowance for code.
-    Raises: SpecError: AX119 a circle, more than 16 levels, or outside the folder; and what ``load`` raises.
+    Raises: SpecError: AX117 a circle, more than 16 levels, or outside the folder; and what ``load`` raises.
     """
     base = reading or Reading()
     folder = str(outer.get("folder") or ".")
@@ -101,9 +101,9 @@ def include(name: str, outer: Mapping[str, Any], *, where: str = "", registry: R
     shown = os.path.relpath(real, os.path.dirname(trail[0])) if trail else name
     if real in trail:
         circle = " → ".join(os.path.basename(each) for each in (*trail[trail.index(real) :], real))
-        raise SpecError(Problem("AX119", where, f"{name} includes itself: {circle}.", "A loop is a cycle of edges, not of files."))
+        raise SpecError(Problem("AX117", where, f"{name} includes itself: {circle}.", "A loop is a cycle of edges, not of files."))
     if len(trail) >= MOST_INCLUDED:
-        raise SpecError(Problem("AX119", where, f"{name} would be included at a depth of more than {MOST_INCLUDED}.", "Make it flatter."))
+        raise SpecError(Problem("AX117", where, f"{name} would be included at a depth of more than {MOST_INCLUDED}.", "Make it flatter."))
     inner = Reading(
         vars=base.vars,
         outer=outer.get("vars", {}),
@@ -139,12 +139,12 @@ def inline(data: Any, outer: Mapping[str, Any], *, place: Place | None = None, r
 def _included(name: str, folder: str, root: str, where: str) -> str:
     """The real path of a file inside ``root``."""
     if "\0" in name or "://" in name:
-        raise SpecError(Problem("AX119", where, "only files can be included.", "Write a path."))
+        raise SpecError(Problem("AX117", where, "only files can be included.", "Write a path."))
     for start in dict.fromkeys((folder, root)):
         real = os.path.realpath(os.path.join(start, name))
         if os.path.commonpath([real, root]) != root:
             told = f"{name} is outside the workflow's folder."
-            raise SpecError(Problem("AX119", where, told, "Put it into the folder of the first file, or below."))
+            raise SpecError(Problem("AX117", where, told, "Put it into the folder of the first file, or below."))
         if os.path.exists(real):
             return real
     raise SpecError(Problem("AX100", where, f"no file {name}.", _near(os.path.join(root, name))))
@@ -154,7 +154,8 @@ def parse(name: str, real: str, registry: Registry | None = None) -> Document:
     """The document in a file, within bounds. ``name`` is what messages call it, ``real`` its path without links."""
     suffix = Path(name).suffix.lower().lstrip(".")
     if not suffix:
-        raise refused("AX100", name, None, "a workflow file is known by its suffix, and this one has none.", "Call it flow.yaml or flow.json.")
+        hint = "Call it flow.yaml or flow.json."
+        raise refused("AX100", name, None, "a workflow file is known by its suffix, and this one has none.", hint)
     text = _text(name, real)
     loader: Any = (registry or default()).resolve("loaders", suffix, name)
     document = (loader() if isinstance(loader, type) else loader)(text, name)
@@ -176,12 +177,12 @@ def _text(name: str, real: str) -> str:
     except OSError as error:
         raise refused("AX100", name, None, f"it cannot be read: {error.strerror or error}.") from error
     if len(data) > LARGEST:
-        raise refused("AX111", name, None, f"larger than {LARGEST} bytes.", "Split it; a subgraph can be a file of its own.")
+        raise refused("AX144", name, None, f"larger than {LARGEST} bytes.", "Split it; a subgraph can be a file of its own.")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise refused("AX101", name, line, "this is not text in UTF-8.", "Save it as UTF-8.") from error
+        raise refused("AX140", name, line, "this is not text in UTF-8.", "Save it as UTF-8.") from error
 
 
 def _near(path: str) -> str:
@@ -216,10 +217,4 @@ def spec_from(document: Document, reading: Reading | None = None) -> GraphSpec:
         "environment": resolved.environment,
         "warnings": tuple(problem for problem in problems if problem.severity == "warning"),
     }
-    return _with(spec, {**spec.extras, **{key: value for key, value in around.items() if value}})
-
-
-def _with(spec: GraphSpec, extras: Mapping[str, Any]) -> GraphSpec:
-    from dataclasses import replace
-
-    return replace(spec, extras=extras)
+    return replace(spec, extras={**spec.extras, **{key: value for key, value in around.items() if value}})

@@ -95,7 +95,10 @@ EDGE: Final[Shape] = _object(
 )
 
 CYCLE_LIMIT: Final[Shape] = _object(
-    {"rounds": _of(_COUNT, "How often the cycle may turn."), "at_limit": {"enum": ["limited", "exit"], "description": "What that means."}}
+    {
+        "rounds": {"type": ["integer", "string"], "minimum": 1, "description": "How often the cycle may turn, or unlimited."},
+        "at_limit": {"enum": ["limited", "exit"], "description": "What that means."},
+    }
 )
 LIMITS: Final[Shape] = _object(
     {
@@ -174,7 +177,9 @@ class Shapes:
     """Compares a document with shapes and reports every difference. An optional key that is null is a key that is not there."""
 
     def __init__(self, document: Document, report: Callable[[Problem], None]) -> None:
-        self._document, self._report = document, report
+        self._document, self.report = document, report
+        self.spoiled: set[Keys] = set()
+        """Parts in which something has the wrong shape, down to the keys of nodes and edges."""
 
     def fits(self, value: Any, shape: Shape, keys: Keys) -> bool:
         """Whether ``value`` has the shape, all the way down; what has not is reported."""
@@ -199,17 +204,19 @@ class Shapes:
                 if item is not None or key in shape["required"]:
                     fine = self.fits(item, properties[key], (*keys, key)) and fine
             elif others is False:
-                fine = self.problem("AX102", (*keys, key), f'unknown key "{key}".', self._instead(key, properties, keys))
+                fine = self.problem("AX141", (*keys, key), f'unknown key "{key}".', self._instead(key, properties, keys))
             elif others is not True:
                 fine = self.fits(item, others, (*keys, key)) and fine
         for key in shape.get("required", ()):
             if key not in value:
-                fine = self.problem("AX108", keys, f'the key "{key}" is missing.', _meaning(properties[key]))
+                fine = self.problem("AX142", keys, f'the key "{key}" is missing.', _meaning(properties[key]))
         return fine
 
     def _instead(self, key: str, properties: Mapping[str, Shape], keys: Keys) -> str:
         if hint := did_you_mean(key, properties):
             return hint
+        if key in ("merge", "filter", "router", "body"):
+            return "It is a function, and can be given in Python only."
         places = {"graph": GRAPH, "the node": NODE, "the edge": EDGE, "the top of the file": ROOT}
         for place, shape in places.items():
             if key in shape["properties"] and shape["properties"] is not properties:
@@ -218,7 +225,9 @@ class Shapes:
 
     def problem(self, id: str, keys: Keys, message: str, hint: str = "") -> bool:
         """Reports a problem; False, for ``return``."""
-        self._report(Problem(id, str(self._document.place(*keys)), message, hint))
+        self.report(Problem(id, str(self._document.place(*keys)), message, hint))
+        if id != "AX141":  # what is known of the part can still be read
+            self.spoiled.update(keys[:length] for length in range(2, len(keys) + 1))
         return False
 
 
@@ -291,7 +300,7 @@ def _config_schema(registry: Registry, kind: str, name: str, definitions: dict[s
 def _open(shape: Any, depth: int) -> Any:
     """The shape for editors: optional keys may be null, components have their config."""
     if not isinstance(shape, Mapping) or depth > DEEPEST:
-        return shape
+        return cast("Any", shape)
     source = cast("Shape", shape)
     result: dict[str, Any] = {k: v for k, v in source.items() if k not in ("properties", "items", "additionalProperties")}
     for key in ("items", "additionalProperties"):

@@ -118,14 +118,14 @@ class Graph:
         elif component is not None and hasattr(component, "name") and not getattr(component, "name", ""):
             component.name = name
         if inline and component is not None:
-            component.inline = True
+            cast("Any", component).inline = True
         self._components[name] = component
         self._specs[name] = NodeSpec(
             id=name,
             use=use,
             body=component,
             join=join,
-            merge=None if merge is None else dict(merge) if isinstance(merge, Mapping) else {"": merge},
+            merge=None if merge is None else dict(cast("Mapping[str, Any]", merge)) if isinstance(merge, Mapping) else {"": merge},
             lane=lane,
             wrappers=tuple(wrappers),
             pull=getattr(component, "pull_default", None) if pull_keys is _UNSET else pull_keys,
@@ -267,7 +267,7 @@ class Graph:
     def _keys(self, keys: Any) -> Mapping[str, str] | None:
         if keys is None:
             return {} if self._schema is not None and self._schema.closed else {"message": ""}
-        return dict(keys) if isinstance(keys, Mapping) else dict.fromkeys(keys, "")
+        return dict(cast("Mapping[str, str]", keys)) if isinstance(keys, Mapping) else dict.fromkeys(keys, "")
 
     def _end(self, given: Any, role: str) -> str:
         if isinstance(given, str):
@@ -279,8 +279,10 @@ class Graph:
             if component is given:
                 return name
         named = getattr(given, "name", None) or _title(given)
-        same = ' There is another node of that name.' if named in self._specs else ""
-        raise SpecError(Problem("AX125", self._where, f'the {role} "{named}" is not a node of this graph.{same}', "Connect nodes made by this graph."))
+        same = " There is another node of that name." if named in self._specs else ""
+        raise SpecError(
+            Problem("AX125", self._where, f'the {role} "{named}" is not a node of this graph.{same}', "Connect nodes made by this graph.")
+        )
 
     def _token(self, name: str) -> str:
         return name if name in self._specs else _SPECIAL.get(name.lower(), name)
@@ -291,14 +293,21 @@ class Graph:
                 other.condition is edge.condition
             ):
                 raise SpecError(
-                    Problem("AX106", self._where, f"there is an edge from {edge.source} to {edge.target} already.", "Give it a group or a condition of its own.")
+                    Problem(
+                        "AX106",
+                        self._where,
+                        f"there is an edge from {edge.source} to {edge.target} already.",
+                        "Give it a group or a condition of its own.",
+                    )
                 )
         if self._cycles == "forbid" and edge.trigger and edge.source != ENTRY and edge.target != EXIT:
             circle = self._order.add(edge.source, edge.target)
             if circle:
                 path = " -> ".join(circle)
                 raise SpecError(
-                    Problem("AX111", self._where, f"the edge would close a cycle: {path}.", 'Use a Loop, or make the graph with cycles="allow".')
+                    Problem(
+                        "AX111", self._where, f"the edge would close a cycle: {path}.", 'Use a Loop, or make the graph with cycles="allow".'
+                    )
                 )
         self._edges.append(edge)
         return EdgeHandle(sender, receiver, edge)
@@ -346,14 +355,18 @@ class Loop(Graph):
         self._given = (memories, tools, retrievers)
         self._feedback: list[EdgeSpec] = []
         if options.get("state") is not None:
-            raise SpecError(Problem("AX127", f'loop "{name}"', "a loop has attributes, not a typed state.", 'Use a Graph with cycles="allow".'))
+            raise SpecError(
+                Problem("AX127", f'loop "{name}"', "a loop has attributes, not a typed state.", 'Use a Graph with cycles="allow".')
+            )
         bounded = max_iterations is not None and max_iterations > 0
         if model is not None and terminate_condition_prompt is not None:
             from axil import registry
             from axil.config import make
 
             self._judge = make(
-                registry.default().resolve("nodes", "judge", f'loop "{name}"'), {"model": model, "prompt": terminate_condition_prompt}, f'loop "{name}"'
+                registry.default().resolve("nodes", "judge", f'loop "{name}"'),
+                {"model": model, "prompt": terminate_condition_prompt},
+                f'loop "{name}"',
             )
         if not bounded and self._stop is None and self._judge is None:
             raise SpecError(
@@ -364,7 +377,8 @@ class Loop(Graph):
                     "Give a positive max_iterations, a terminate_condition_function, or a model with a terminate_condition_prompt.",
                 )
             )
-        super().__init__(name, **{"cycles": "allow", **options})
+        settings: dict[str, Any] = {"cycles": "allow", **options}
+        super().__init__(name, **settings)
 
     def set_initial_messages(self, messages: Mapping[str, Any]) -> None:
         """Fields that the controller holds before anything came in."""
@@ -405,13 +419,24 @@ class Loop(Graph):
         circle = self._order.add(edge.source, edge.target)
         if circle:
             path = " -> ".join(circle)
-            raise SpecError(Problem("AX111", self._where, f"the edge would close a cycle beside the controller: {path}.", "Lead it through the controller, or nest a Loop."))
+            raise SpecError(
+                Problem(
+                    "AX111",
+                    self._where,
+                    f"the edge would close a cycle beside the controller: {path}.",
+                    "Lead it through the controller, or nest a Loop.",
+                )
+            )
 
     def scope(self, node: str, setting: Setting) -> Nested:
         """This loop as a node's body. It pushes its counters and what ``push_keys`` names."""
         counters = {} if self._in_loop or self.push_keys == {} else {"current_iteration": "", "max_iterations": ""}
         push = {**(self.push_keys or {}), **counters}
-        return replace(super().scope(node, setting), push=push, hidden=frozenset({"current_iteration", "max_iterations"}) if self._in_loop else frozenset())
+        return replace(
+            super().scope(node, setting),
+            push=push,
+            hidden=frozenset({"current_iteration", "max_iterations"}) if self._in_loop else frozenset(),
+        )
 
     def to_spec(self) -> GraphSpec:
         spec = super().to_spec()
@@ -422,7 +447,7 @@ class Loop(Graph):
             stop=self._stop,
             judge=self._judge,
             first=self._first,
-            fed_back=[key for key in fed_back],
+            fed_back=list(fed_back),
             targets=targets,
             given=self._given,
         )
@@ -492,7 +517,11 @@ def _schema(state: Any) -> Schema | None:
 def _formatted(formatter: Any) -> Any:
     if not hasattr(formatter, "dump"):
         return formatter
-    return lambda payload: {"message": formatter.dump(payload)}
+
+    def dump(payload: Any) -> dict[str, Any]:
+        return {"message": formatter.dump(payload)}
+
+    return dump
 
 
 def _spelled(ask: Callable[..., Any]) -> Callable[..., Any]:
@@ -507,7 +536,10 @@ def _spelled(ask: Callable[..., Any]) -> Callable[..., Any]:
             return [spell(part) for part in cast("list[Any]", answer)]
         return answer
 
-    return lambda state: spell(ask(state))
+    def asked(state: Any) -> Any:
+        return spell(ask(state))
+
+    return asked
 
 
 class _Order:

@@ -27,9 +27,7 @@ def message(content: Any, role: str = "user", **more: Any) -> Message:
 
 def is_messages(payload: Any) -> bool:
     """Whether the payload is a list of messages (the empty list is)."""
-    return isinstance(payload, (list, tuple)) and all(
-        isinstance(m, dict) and "content" in m for m in cast("Sequence[Any]", payload)
-    )
+    return isinstance(payload, (list, tuple)) and all(isinstance(m, dict) and "content" in m for m in cast("Sequence[Any]", payload))
 
 
 def folded(payloads: Iterable[Any]) -> dict[str, Any]:
@@ -103,8 +101,10 @@ def text_of(payload: Any) -> str:
         return text_of(payload["content"])
     if isinstance(payload, Mapping) and set(cast("Mapping[str, Any]", payload)) == {"message"}:
         return text_of(payload["message"])
-    if isinstance(payload, list) and all(isinstance(part, dict) and part.get("type") == "text" for part in cast("list[Any]", payload)):
-        return "\n".join(str(part.get("text", "")) for part in cast("list[Any]", payload))
+    if isinstance(payload, list) and all(isinstance(part, dict) for part in cast("list[Any]", payload)):
+        parts = cast("list[dict[str, Any]]", payload)
+        if all(part.get("type") == "text" for part in parts):
+            return "\n".join(str(part.get("text", "")) for part in parts)
     return "" if payload is None else render(payload)
 
 

@@ -32,7 +32,7 @@ def encode(value: Any, depth: int = 0) -> Any:
     >>> encode({"a": (1, 2.5)})
     {'a': {'@': 'tuple', 'v': [1, 2.5]}}
     """
-    kind = type(value)
+    kind: type[Any] = cast("type[Any]", type(value))
     if value is None or kind is bool or kind is str:
         return value
     if kind is int:
@@ -72,7 +72,8 @@ def decode(data: Any) -> Any:
     table = cast("dict[str, Any]", data)
     if _TAG not in table:
         return {key: decode(item) for key, item in table.items()}
-    tag, inner = table[_TAG], table.get("v")
+    inner: Any = table.get("v")
+    tag = table[_TAG]
     if tag == "int":
         return int(inner, 16)
     if tag == "float":

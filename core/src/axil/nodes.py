@@ -232,6 +232,6 @@ class _ControllerBody:
         spent = controller.most is not None and controller.most > 0 and count > controller.most
         if spent and not met and controller.most is not None:
             attributes["current_iteration"] = controller.most
-        delta = pushed(replace(self.rules, push={name: "" for name in attributes.written}), {}, task.state, attributes)
+        delta = pushed(replace(self.rules, push=dict.fromkeys(attributes.written, "")), {}, task.state, attributes)
         out = Out(fields, delta, frozenset({EXIT}) if spent or met else controller.targets)
         return with_local(out, self.rules.node, ctx.local)

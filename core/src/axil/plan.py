@@ -32,8 +32,8 @@ Mode = Literal["inline", "async", "thread", "scope"]
 class Body(Protocol):
     """What a plan calls for a firing. ``mode`` says how: ``inline`` and ``thread`` give an ``Out``, ``async`` awaits one."""
 
-    mode: Mode
-
+    @property
+    def mode(self) -> Mode: ...
     def __call__(self, task: Task, ctx: Any, /) -> Any: ...
 
 
@@ -200,4 +200,3 @@ def joined_values(merge: Merge, states: Sequence[State]) -> Mapping[str, Any]:
     """What a custom merge makes of the states, each seen as its schema's kind."""
     views: list[Any] = [state.schema.view(state) if state.schema.view else state for state in states]
     return merge(views)
-

@@ -6,6 +6,7 @@ explicit stack, innermost first, so that depth costs no recursion.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
@@ -72,7 +73,7 @@ class NodeInfo:
         return fold(Graph(spec=spec, vertices=(vertex,), edges=edges, schema=self.schema, start={}, touching=((0, 1),)))
 
 
-def compile(spec: GraphSpec, setting: Setting | None = None) -> Plan:  # noqa: A001  # the field's word
+def compile(spec: GraphSpec, setting: Setting | None = None) -> Plan:  # the field's word
     """The plan of a graph.
 
     Raises: SpecError: everything that is wrong with it and with the graphs inside it.
@@ -128,6 +129,7 @@ class _Draft:
         self.planner, self.spec, self.as_nested = planner, spec, as_nested
         self.bodies: dict[str, Any] = {}
         self.kinds: dict[str, Any] = {}
+        self.rules: dict[str, Rules] = {}
         self.nested: dict[str, Nested] = {}
         self.schema = spec.schema or Schema()
         found = check(spec)
@@ -165,9 +167,10 @@ class _Draft:
         return made
 
     def _body(self, node: NodeSpec, component: Any) -> Body:
+        loose = node.use is not None or not (callable(component) or getattr(component, "strict", False))
+        component = cast("Any", component)
         given: dict[str, Any] = {"node": component, "config": getattr(component, "config", None), **getattr(component, "given", {})}
         typed = self.spec.payload == "state"
-        loose = node.use is not None or not (callable(component) or getattr(component, "strict", False))
         rules = Rules(
             node=node.id,
             payload="state" if typed and not loose else "messages" if loose or self.spec.payload == "messages" else "fields",
@@ -177,7 +180,7 @@ class _Draft:
             view=self.schema.view,
             given=given,
         )
-        self.kinds[node.id, "rules"] = rules
+        self.rules[node.id] = rules
         if hasattr(component, "adapted"):
             return component.adapted(rules)
         call = component.run if hasattr(component, "run") else component
@@ -186,12 +189,18 @@ class _Draft:
 
     def _wrapped(self, node: NodeSpec, vertex: Vertex) -> Vertex:
         where = _where(node.place, f'node "{node.id}"')
-        rules = self.kinds.get((node.id, "rules")) or Rules(node=node.id, payload=self.spec.payload)
+        rules = self.rules.get(node.id) or Rules(node=node.id, payload=self.spec.payload)
         for use in reversed(node.wrappers):
             wrapper = self.planner.attempt(where, lambda use=use: self._component("wrappers", use, where))
             if wrapper is not None:
                 info = NodeInfo(
-                    name=node.id, vertex=vertex, spec=node, rules=rules, schema=self.schema, payload=self.spec.payload, setting=self.planner.setting
+                    name=node.id,
+                    vertex=vertex,
+                    spec=node,
+                    rules=rules,
+                    schema=self.schema,
+                    payload=self.spec.payload,
+                    setting=self.planner.setting,
                 )
                 vertex = replace(vertex, body=wrapper.wrap(vertex.body, info))
         if self.planner.setting.hooks is not None:
@@ -204,11 +213,15 @@ class _Draft:
         component = self.kinds.get(node.id)
         join: Join = node.join or getattr(component, "join", None) or "gate"
         routers = tuple(_router(router, self.schema) for router in self._routers_of(node.id))
-        kind = node.use.type if node.use else type(component).__name__ if not callable(component) else getattr(component, "__name__", "function")
-        lane = node.lane or getattr(component, "lane", None)
-        vertex = Vertex(
-            name=node.id, body=self.bodies[node.id], join=join, merge=node.merge, routers=routers, lane=lane, type=kind
+        kind = (
+            node.use.type
+            if node.use
+            else type(component).__name__
+            if not callable(component)
+            else getattr(component, "__name__", "function")
         )
+        lane = node.lane or getattr(component, "lane", None)
+        vertex = Vertex(name=node.id, body=self.bodies[node.id], join=join, merge=node.merge, routers=routers, lane=lane, type=kind)
         return self._wrapped(node, vertex)
 
     def _routers_of(self, node: str) -> list[RouterSpec]:
@@ -286,9 +299,14 @@ def _where(place: Any, otherwise: str) -> str:
 
 def _edge_function(component: Any) -> Any:
     """A condition or processor as a function of ``Seen``; plain functions are asked for the text."""
-    if isinstance(component, type) or hasattr(type(component), "Config") or not hasattr(component, "__code__"):
+    if not inspect.isfunction(component):
         return component
-    return lambda seen: component(seen.text)
+    function = cast("Callable[[str], Any]", component)
+
+    def asked(seen: Seen) -> Any:
+        return function(seen.text)
+
+    return asked
 
 
 def _asked_by_name(function: Callable[..., Any]) -> Callable[[Seen], Any]:
@@ -346,7 +364,8 @@ def _answers(answer: Any) -> Iterable[Any]:
             return (pair,)
         return pair
     if isinstance(answer, (list, set, frozenset)):
-        return sorted(answer) if not isinstance(answer, list) else cast("Sequence[Any]", answer)
+        several = cast("Sequence[Any]", answer)
+        return several if isinstance(answer, list) else sorted(several)
     raise RouteError(f"a router gave {type(answer).__name__}; expected names of targets.")
 
 

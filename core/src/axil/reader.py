@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, cast
 
 from axil.documents import Document, Keys, shown
-from axil.errors import Problem, did_you_mean, listed
+from axil.errors import Problem, SpecError, did_you_mean, listed
 from axil.format import FIELD, GRAPH, Shapes
-from axil.spec import CycleLimit, EdgeSpec, GraphSpec, Limits, NodeSpec, Place, Use
+from axil.spec import CycleLimit, EdgeSpec, GraphSpec, Limits, NodeSpec, Use
+from axil.state import Field, Schema
 from axil.tokens import ENTRY, EXIT
+from axil.values import isolate
 
 NEVER: Final = "always_false"
 """The condition that ``condition: false`` means."""
@@ -61,7 +63,8 @@ class Reader:
         if data.get("is_majority_voting") is True:
             nodes, edges, end = self._voting(nodes, keys)
         else:
-            edges, end = self._connected(edges, start, end, names, keys, payload)
+            left_open = data.get("end") == []
+            edges, end = self._connected(edges, start, end, names, keys, payload=payload, left_open=left_open)
         schema, attributes, own = self._state(data, keys)
         kept = {key: data[key] for key in KEPT if data.get(key) not in (None, "", [])}
         self._stores(_list(data, "memory"), (*keys, "memory"))
@@ -101,9 +104,9 @@ class Reader:
             if name in names:
                 line = self._document.place(*keys, names[name]).line
                 on = f" (line {line})" if line else ""
-                self._problem("AX105", (*keys, i, "id"), f'the node "{name}" is there already{on}.', "Give one of them another id.")
+                self._problem("AX101", (*keys, i, "id"), f'the node "{name}" is there already{on}.', "Give one of them another id.")
             elif name.startswith("@"):
-                self._problem("AX105", (*keys, i, "id"), f'"{name}" begins with @, as only names of axil do.', "Choose another id.")
+                self._problem("AX102", (*keys, i, "id"), f'"{name}" begins with @, as only names of axil do.', "Choose another id.")
             names.setdefault(name, i)
         return names
 
@@ -111,7 +114,8 @@ class Reader:
         if not self._fine(keys):
             return None
         if data.get("dynamic") is not None:
-            self._problem("AX120", (*keys, "dynamic"), "dynamic has no effect on a node.", "Put it on the edges that lead here.", warning=True)
+            hint = "Put it on the edges that lead here."
+            self._problem("AX118", (*keys, "dynamic"), "dynamic has no effect on a node.", hint, warning=True)
         use = self._use({"type": data["type"], "config": data.get("config")}, keys, "type")
         self._subgraph(use, keys)
         extras = {key: data[key] for key in ("input", "output") if data.get(key)}
@@ -144,18 +148,19 @@ class Reader:
 
     def _either(self, data: dict[str, Any], name: str, old: str, keys: Keys) -> Mapping[str, str] | None:
         if data.get(name) is not None and data.get(old) is not None:
-            self._problem("AX102", (*keys, old), f"{name} and {old} say the same.", f"Remove {old}.")
+            self._problem("AX141", (*keys, old), f"{name} and {old} say the same.", f"Remove {old}.")
         value = data.get(name) if data.get(name) is not None else data.get(old)
         return None if value is None else _mapping(value)
 
     def _use(self, value: Any, keys: Keys, key: str = "") -> Use:
         """A component and its config. An import path is code, and needs leave."""
-        named = {"type": value} if isinstance(value, str) else cast("dict[str, Any]", value)
+        named: dict[str, Any] = {"type": value} if isinstance(value, str) else value
         if ":" in named["type"] and not self._allow_code:
             where = keys if isinstance(value, str) or not key else (*keys, key)
             told = f"import paths are not allowed in files, found {shown(named['type'])}."
-            self._problem("AX115", where, told, "Name an installed component, or allow code for this run.")
-        return Use(type=named["type"], config=named.get("config") or {})
+            self._problem("AX148", where, told, "Name an installed component, or allow code for this run.")
+        config = cast("dict[str, Any]", named.get("config") or {})
+        return Use(type=named["type"], config=config)
 
     def _subgraph(self, use: Use, keys: Keys) -> None:
         """A graph that is written into a node's config is looked at now, while its lines are known."""
@@ -180,9 +185,9 @@ class Reader:
                 received[target].marks = True
             if data.get("dynamic") is not None and target in received:
                 self._dynamic(data, here, received[target])
-            same = repr((edge, data.get("dynamic")))
+            same = repr((replace(edge, place=None), data.get("dynamic")))
             if same in seen:
-                self._problem("AX118", here, f"the same edge is there already: edges[{seen[same]}].", "Remove one.", warning=True)
+                self._problem("AX106", here, f"the same edge is there already: edges[{seen[same]}].", "Remove one.", warning=True)
             elif sound:
                 seen[same] = i
                 yield edge
@@ -231,14 +236,16 @@ class Reader:
     def _dynamic(self, data: dict[str, Any], keys: Keys, received: _Received) -> None:
         """One more edge that wants its target to run per part; all such edges of a node agree."""
         dynamic, here = data["dynamic"], (*keys, "dynamic")
-        kind, config, split = dynamic["type"], dynamic.get("config") or {}, dynamic.get("split") or "message"
-        named = {"type": split} if isinstance(split, str) else split
+        kind: str = dynamic["type"]
+        config: dict[str, Any] = dynamic.get("config") or {}
+        split: Any = dynamic.get("split") or "message"
+        named: dict[str, Any] = {"type": split} if isinstance(split, str) else split
         asked: dict[str, Any] = {"split": {"type": named["type"], "config": named.get("config") or {}}}
         asked["max_parallel"] = config.get("max_parallel") or 10
         if kind == "tree":
             asked["group_size"] = config.get("group_size") or 3
         elif config.get("group_size") is not None:
-            self._problem("AX102", (*here, "config", "group_size"), 'unknown key "group_size".', "It belongs to trees.")
+            self._problem("AX141", (*here, "config", "group_size"), 'unknown key "group_size".', "It belongs to trees.")
         edge = f"edges[{keys[-1]}]"
         if received.dynamic is None:
             received.dynamic, received.kind, received.first = asked, kind, edge
@@ -246,7 +253,8 @@ class Reader:
             theirs = {"type": received.kind, **received.dynamic}
             differ = [key for key, value in {"type": kind, **asked}.items() if theirs.get(key) != value]
             told = f'{received.first} wants another {" and ".join(differ)} for the node "{data["to"]}"'
-            self._problem("AX109", here, f"{told}: {theirs['type']} there, {kind} here." if "type" in differ else f"{told}.", "Make them agree.")
+            kinds = f": {received.kind} there, {kind} here" if "type" in differ else ""
+            self._problem("AX116", here, f"{told}{kinds}.", "Make them agree.")
         received.edges.append(data["from"])
 
     # -- start and end
@@ -272,9 +280,14 @@ class Reader:
         end: list[tuple[str, Keys]],
         names: Mapping[str, int],
         keys: Keys,
+        *,
         payload: str,
+        left_open: bool,
     ) -> tuple[list[EdgeSpec], list[str]]:
-        """The edges with those from ``@entry`` and to ``@exit``, and whose output is the result."""
+        """The edges with those from ``@entry`` and to ``@exit``, and whose output is the result.
+
+        ``end: []`` leaves the end open, as DevAll's editor writes it: the first node without out-edges, or no result at all.
+        """
         given = {edge.target for edge in edges if edge.source == ENTRY}
         exits = [edge.source for edge in edges if edge.target == EXIT]
         targets = {edge.target for edge in edges if edge.trigger}
@@ -283,19 +296,17 @@ class Reader:
         if not start and not given and payload == "messages" and fine and names:
             sources = [name for name in names if name not in targets]
             hint = f"Write start: [{listed(sources or list(names), 3)}]."
-            self._problem("AX106", keys, "no start: nothing says which nodes receive the input.", hint)
-        entries = [
-            EdgeSpec(source=ENTRY, target=name, place=self._document.place(*where)) for name, where in start if name not in given
-        ]
+            self._problem("AX114", keys, "no start: nothing says which nodes receive the input.", hint)
+        entries = [EdgeSpec(source=ENTRY, target=name, place=self._document.place(*where)) for name, where in start if name not in given]
         ends = [name for name, _ in end]
         sinks = [name for name in names if name not in leaving]
         if not ends and not exits and names and fine:
-            if len(sinks) == 1:
-                ends = sinks
-            else:
+            ends = sinks[:1]
+            if len(sinks) != 1:
                 found = f"{len(sinks)} nodes have no out-edge ({listed(sinks, 4)})" if sinks else "every node has an out-edge"
                 told = f"graph lacks a unique natural end; specify end: {found}."
-                self._problem("AX107", keys, told, f"Write end: [{(sinks or list(names))[0]}], or several in order of preference.")
+                hint = f"Write end: [{(sinks or list(names))[0]}], or several in order of preference."
+                self._problem("AX115", keys, told, hint, warning=left_open)
         elif not exits and sinks and sinks[0] not in ends:
             ends.append(sinks[0])
         there = set(exits)
@@ -325,7 +336,7 @@ class Reader:
             if isinstance(rounds, str) and rounds != "unlimited":
                 self._problem("AX103", (*keys, name, "rounds"), f"expected a whole number, or unlimited, found {shown(rounds)}.")
             if name != "*" and name not in names:
-                self._problem("AX104", (*keys, name), f'no node "{name}".', did_you_mean(name, names))
+                self._problem("AX105", (*keys, name), f'no node "{name}".', did_you_mean(name, names))
             limit = CycleLimit(rounds=None if isinstance(rounds, str) else rounds, at_limit=data.get("at_limit") or "limited")
             limits["" if name == "*" else name] = limit
         return limits
@@ -340,11 +351,11 @@ class Reader:
         for i, store in enumerate(stores):
             name = cast("dict[str, Any]", store).get("name") if isinstance(store, dict) else None
             if isinstance(name, str) and name in seen:
-                self._problem("AX105", (*keys, i, "name"), f'the memory "{name}" is there already.', "Give one of them another name.")
+                self._problem("AX143", (*keys, i, "name"), f'the memory "{name}" is there already.', "Give one of them another name.")
             elif isinstance(name, str):
                 seen.add(name)
 
-    def _state(self, data: dict[str, Any], keys: Keys) -> tuple[Any, dict[str, Any], dict[str, Any]]:
+    def _state(self, data: dict[str, Any], keys: Keys) -> tuple[Schema | None, dict[str, Any], dict[str, Any]]:
         """The schema (None: open), first values, and what ``extras`` remembers of the fields."""
         attributes = {**cast("dict[str, Any]", data.get("attributes") if isinstance(data.get("attributes"), dict) else {})}
         state = cast("dict[str, Any]", data.get("state") if isinstance(data.get("state"), dict) else {})
@@ -352,12 +363,38 @@ class Reader:
         here = (*keys, "state")
         if not typed:
             return None, {**state, **attributes}, {}
-        if not all([self._shapes.fits(value, FIELD, (*here, name)) for name, value in state.items()]):
+        fits = [self._shapes.fits(value, FIELD, (*here, name)) for name, value in state.items()]
+        if not all(fits):
             return None, attributes, {}
-        from axil.fields import schema_of  # what it needs of the kernel is loaded only for typed state
+        return self._typed(state, here), attributes, {"state": state}
 
-        schema = schema_of(state, lambda name, message, hint: self._problem("AX117", (*here, name), message, hint))
-        return schema, attributes, {"state": state}
+    def _typed(self, state: dict[str, Any], keys: Keys) -> Schema | None:
+        from axil.schema import generate_state_schema  # it needs pydantic; only typed state does
+
+        try:
+            schema = generate_state_schema([(n, v["type"], v.get("strategy") or "overwrite") for n, v in state.items()], "state")
+        except SpecError as error:
+            for problem in error.problems:
+                named = re.search(r'field "(.*?)"$|field (\d+)$', problem.where)
+                at = (named[1] or list(state)[int(named[2])],) if named else ()
+                self._problem(problem.id, (*keys, *at), problem.message, problem.hint)
+            return None
+        fields = dict(schema.fields)
+        for name, data in state.items():
+            if "default" in data:
+                fields[name] = self._defaulted(fields[name], data["default"], (*keys, name, "default"))
+        return replace(schema, fields=fields)
+
+    def _defaulted(self, declared: Field, value: Any, keys: Keys) -> Field:
+        """The field with a first value; checked now, and made again for each state."""
+        check = declared.validate
+        try:
+            first = value if check is None else check(value)
+        except Exception as error:  # noqa: BLE001  # a strategy of a plugin may raise anything
+            told = [line.strip() for line in str(error).splitlines()]
+            self._problem("AX103", keys, f"{shown(value)} does not fit the field: {(told[1:2] or told)[0].partition(' [type=')[0]}.")
+            return declared
+        return replace(declared, default=lambda: isolate(first))
 
 
 _LIMITS: Final = frozenset(Limits.__dataclass_fields__)
@@ -384,11 +421,10 @@ def _function(value: Any) -> Any:
 def _requirements(value: Any) -> dict[str, str]:
     if isinstance(value, dict):
         return {name: str(version or "") for name, version in cast("dict[str, Any]", value).items()}
-    found = [re.match(r"\s*([A-Za-z0-9][\w.-]*)\s*(.*?)\s*$", item) for item in value or [] if isinstance(item, str)]
+    items = cast("list[Any]", value) if isinstance(value, list) else []
+    found = [re.match(r"\s*([A-Za-z0-9][\w.-]*)\s*(.*?)\s*$", item) for item in items if isinstance(item, str)]
     return {match[1]: match[2] for match in found if match}
 
 
 def _stem(name: str) -> str:
     return re.sub(r"\.[^./\\]*$", "", re.split(r"[/\\]", name)[-1]) or "graph"
-
-

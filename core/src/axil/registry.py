@@ -12,10 +12,10 @@ import json
 import os
 import pkgutil
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Literal, Protocol, cast
 
 from axil.errors import (
     ComponentBlocked,
@@ -95,9 +95,9 @@ class Policy:
         object.__setattr__(self, "pins", pins)
         wrong = [rule for rule in self.pins if ":" not in rule]
         if self.mode not in ("auto", "listed"):
-            raise ConfigError(Problem("AX137", "plugins.mode", f'expected auto or listed, found "{self.mode}".'))
+            raise ConfigError(Problem("AX135", "plugins.mode", f'expected auto or listed, found "{self.mode}".'))
         if wrong:
-            raise ConfigError(Problem("AX137", "plugins.pins", f'expected kind:name, found "{wrong[0]}".', "Write nodes:switch."))
+            raise ConfigError(Problem("AX135", "plugins.pins", f'expected kind:name, found "{wrong[0]}".', "Write nodes:switch."))
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Policy:
@@ -106,19 +106,19 @@ class Policy:
         ``AXIL_PLUGINS_MODE`` is the mode, ``AXIL_PLUGINS`` what is allowed (and implies mode ``listed``), ``AXIL_BLOCK``
         what is blocked, ``AXIL_ONLY`` what alone may be used (set and empty: only the kernel), ``AXIL_PINS`` the pins
         (``nodes:switch=axil-control``). Settings of a project file will come below these.
-        Raises: ConfigError (AX137): a value has no meaning.
+        Raises: ConfigError (AX135): a value has no meaning.
         """
         given = os.environ if environment is None else environment
         allow = _words(given.get("AXIL_PLUGINS", ""))
         mode = given.get("AXIL_PLUGINS_MODE", "").strip().lower() or ("listed" if "AXIL_PLUGINS" in given else "auto")
         if mode not in ("auto", "listed"):
-            raise ConfigError(Problem("AX137", "AXIL_PLUGINS_MODE", f'expected auto or listed, found "{mode}".'))
+            raise ConfigError(Problem("AX135", "AXIL_PLUGINS_MODE", f'expected auto or listed, found "{mode}".'))
         pins: dict[str, str] = {}
         for pin in _words(given.get("AXIL_PINS", "")):
             component, equals, distribution = pin.partition("=")
             if not equals or ":" not in component or not distribution:
                 example = "Write nodes:switch=axil-control."
-                raise ConfigError(Problem("AX137", "AXIL_PINS", f'expected kind:name=distribution, found "{pin}".', example))
+                raise ConfigError(Problem("AX135", "AXIL_PINS", f'expected kind:name=distribution, found "{pin}".', example))
             pins[component.strip()] = distribution.strip()
         only = frozenset(_words(given["AXIL_ONLY"])) if "AXIL_ONLY" in given else None
         return cls(mode=mode, allow=frozenset(allow), block=frozenset(_words(given.get("AXIL_BLOCK", ""))), pins=pins, only=only)
@@ -282,7 +282,7 @@ class Registry:
                 found = getattr(found, name) if name else found
         except (KeyboardInterrupt, GeneratorExit):
             raise
-        except BaseException as error:  # noqa: BLE001  # whatever a plugin does while it is imported, SystemExit included, costs only itself
+        except BaseException as error:  # whatever a plugin does while it is imported, SystemExit included, costs only itself
             cause = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
             raise PluginLoadError(
                 f'the {KINDS[component.kind]} "{component.name}" is provided by {component}, which failed to import '
@@ -323,7 +323,7 @@ class Registry:
             return self._given
         import importlib_metadata
 
-        return importlib_metadata.entry_points()
+        return cast("Any", importlib_metadata).entry_points()  # its signature is not typed
 
     def _component(self, kind: str, entry: EntryPoint) -> Component:
         distribution = canonical(entry.dist.name) if entry.dist is not None else ""
@@ -342,7 +342,9 @@ class Registry:
 
 def _known_kind(kind: str) -> str:
     if kind not in KINDS:
-        raise ValueError(f'no kind of component is called "{kind}"; there are {listed(sorted(KINDS), 20)}. {did_you_mean(kind, KINDS)}'.strip())
+        raise ValueError(
+            f'no kind of component is called "{kind}"; there are {listed(sorted(KINDS), 20)}. {did_you_mean(kind, KINDS)}'.strip()
+        )
     return kind
 
 
@@ -369,7 +371,7 @@ def default() -> Registry:
 
 
 @contextmanager
-def use(registry: Registry) -> Iterator[Registry]:
+def use(registry: Registry) -> Generator[Registry]:
     """Makes ``registry`` the default within a ``with``, in all threads: for tests."""
     global _current
     before, _current = _current, registry

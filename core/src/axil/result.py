@@ -8,11 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from axil.composite import output_of
 from axil.context import Channel, Clock, Question
-from axil.errors import AxilError
+from axil.errors import AxilError, LimitReached
 from axil.inputs import Message
 from axil.journal import Journal
+from axil.machine import Ended
+from axil.plan import Graph
 from axil.spec import Limits
+from axil.values import thaw
 
 Status = Literal["done", "paused", "failed", "limited", "cancelled"]
 
@@ -58,6 +62,34 @@ class Usage:
     cost: float = 0.0
 
 
+class Meter:
+    """Counts what a run uses and says when a limit is reached."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.usage = Usage()
+
+    def fire(self) -> LimitReached | None:
+        """Count one firing that is about to begin; the limit, if it may not."""
+        most = self.limits.firings
+        if most is not None and self.usage.firings >= most:
+            return LimitReached(f"the run fired {most} times, which is its limit.", id="AX412")
+        self.usage.firings += 1
+        return None
+
+    def spend(self, tokens: Mapping[str, int], cost: float) -> LimitReached | None:
+        """Count reported usage; the limit, if it is passed."""
+        usage, limits = self.usage, self.limits
+        for kind, count in tokens.items():
+            usage.tokens[kind] = usage.tokens.get(kind, 0) + count
+        usage.cost += cost
+        if limits.tokens is not None and sum(usage.tokens.values()) > limits.tokens:
+            return LimitReached(f"the run used more than {limits.tokens} model tokens, which is its limit.", id="AX413")
+        if limits.cost is not None and usage.cost > limits.cost:
+            return LimitReached(f"the run cost more than {limits.cost}, which is its limit.", id="AX414")
+        return None
+
+
 @dataclass(slots=True)
 class CycleTally:
     """How the entries of one cycle ended."""
@@ -93,6 +125,48 @@ class Result:
     def __iter__(self) -> Any:
         """``output, attributes = result``."""
         return iter((self.output, self.attributes))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """How a run ended, before it is put into a result."""
+
+    status: Status
+    error: AxilError | None = None
+    questions: tuple[Question, ...] = ()
+
+
+def made(run_id: str, graph: Graph, ended: Ended, ending: Ending, usage: Usage, cycles: Mapping[str, CycleTally]) -> Result:
+    """The result of a run: what its frame left behind, as callers want it."""
+    attributes = {name: thaw(value) for name, value in ended.state.items() if not name.startswith("@")}
+    schema, payload = graph.schema, graph.spec.payload
+    state = schema.view(schema.start(attributes)) if schema.view else attributes
+    exits: dict[str, list[Any]] = {}
+    for exit in ended.exits:
+        source = graph.edges[exit.edge].source
+        exits.setdefault(graph.vertices[source].name if source >= 0 else "@entry", []).append(thaw(exit.payload))
+    output: Any = None
+    messages: tuple[Message, ...] = ()
+    if ending.status == "done":
+        output = state if payload == "state" else thaw(output_of(graph, ended))
+        if payload == "messages":
+            messages = tuple(output or ())
+            output = messages[-1]["content"] if messages else None
+        elif output is None:
+            output = {}
+    return Result(
+        status=ending.status,
+        run_id=run_id,
+        output=output,
+        state=state,
+        attributes=attributes,
+        messages=messages,
+        exits={name: tuple(payloads) for name, payloads in exits.items()},
+        questions=ending.questions,
+        usage=usage,
+        cycles=cycles,
+        error=ending.error,
+    )
 
 
 @dataclass(frozen=True, slots=True)

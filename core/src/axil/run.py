@@ -12,53 +12,35 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import functools
 import inspect
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import Any, cast
 
-from axil.composite import CycleVisit, GraphVisit, Left, Subgraph, Visit, combined, entry_tokens, output_of
-from axil.context import Channel, Clock, Context, Question, Returned
+from axil.composite import CycleVisit, GraphVisit, Left, Subgraph, Visit, entry_tokens, output_of
+from axil.context import Clock, Context, Question, Returned
+from axil.desk import Desk, Pause, RealClock
 from axil.errors import AxilError, BodyError, KernelBug, LimitReached, NodeFailed, RunCancelled, RunError, RunPaused
 from axil.fold import Cycle
 from axil.hooks import Observers
 from axil.journal import Entry, Replay, decode, decode_delta, encode, encode_delta
 from axil.machine import Ended, Machine, Send, Step
 from axil.plan import Node, Plan
-from axil.result import CycleTally, Options, Result, Status, Usage
+from axil.result import CycleTally, Ending, Meter, Options, Result, made
 from axil.spec import Limits
 from axil.state import State
 from axil.tokens import Activation, Changes, Frame, Out, Task, inner_frame
-from axil.values import MISSING, thaw
 
 _SLICE = 0.005  # seconds of inline work before the event loop gets a turn
-
-
-class Pause(BaseException):
-    """Raised inside a body that asked and got no answer; not an ``Exception``, so that bodies do not swallow it."""
-
-    def __init__(self, *questions: Question) -> None:
-        super().__init__(*questions)
-        self.questions = questions
-
-
-class RealClock:
-    """The machine's clock."""
-
-    def now(self) -> float:
-        return time.monotonic()
-
-    async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
 
 
 class Live:
     """One frame that is running: a machine, and who wants to know when it has ended."""
 
-    __slots__ = ("depth", "machine", "order", "parent", "paused", "queued", "questions", "task", "visit", "waiter")
+    __slots__ = ("depth", "machine", "order", "parent", "paused", "questions", "queued", "task", "visit", "waiter")
 
     def __init__(self, machine: Machine, parent: Live | None = None, task: Task | None = None) -> None:
         self.machine, self.parent, self.task = machine, parent, task
@@ -82,14 +64,14 @@ class Run:
         self.plan, self.options = plan, options or Options()
         self.id = self.options.identified()
         self.limits: Limits = self.options.limits or plan.graph.limits
-        self.workspace, self.deps = self.options.workspace, self.options.deps
-        self.usage = Usage()
+        self.meter = Meter(self.limits)
         self.cycles: dict[str, CycleTally] = {}
-        self._clock: Clock = self.options.clock or RealClock()
         self._observers = Observers.freeze(self.options.hooks, self.options.observers)
         journal = self.options.journal
         self._journal = journal
         self._replay = Replay(journal.entries(self.id)) if journal is not None and self.options.run_id else Replay()
+        clock: Clock = self.options.clock or RealClock()
+        self._desk = Desk(self.id, self.options, self._observers, self._replay, clock, self)
         self._resuming = self._replay.header is not None
         if self._replay.header is not None:
             told = self._replay.header.data
@@ -109,7 +91,6 @@ class Run:
         self._failures: list[tuple[tuple[Any, ...], NodeFailed]] = []
         self._stop: AxilError | None = None
         self._ended: Ended | None = None
-        self._started = 0.0
         self._result: Result | None = None
         self._begun = False
 
@@ -128,7 +109,7 @@ class Run:
             raise KernelBug("a run was awaited twice at once.")
         self._begun = True
         self._wake = asyncio.Event()
-        self._started = self._clock.now()
+        self._desk.started = self._desk.clock.now()
         watch = asyncio.create_task(self._deadline(self.limits.seconds)) if self.limits.seconds is not None else None
         try:
             if self._observers.run_started is not None:
@@ -157,15 +138,15 @@ class Run:
                 "values": encode_delta(values, self.plan.graph.schema),
                 "digest": self.plan.graph.spec.digest(),
             }
-            await self._keep(Entry("run", data=data))
+            await self._desk.keep(Entry("run", data=data))
         for question, answer in self.options.answers.items():
             if question not in self._replay.answers:
                 self._replay.answers[question] = answer
-                await self._keep(Entry("answer", data={"id": question, "value": encode(answer)}))
+                await self._desk.keep(Entry("answer", data={"id": question, "value": encode(answer)}))
         machine = self._root.machine
         try:
             tokens = entry_tokens(self.plan, inputs, machine.root)
-        except Exception as error:  # an entry edge's function raised: the input does not fit the graph
+        except Exception as error:  # noqa: BLE001  # an entry edge's function raised: the input does not fit the graph
             self._fail(self._root, -1, (), "@entry", error)
             return
         machine.start(tokens)
@@ -219,10 +200,8 @@ class Run:
         mode = node.vertex.body.mode
         if mode == "scope":
             return self._enter(live, task, node)
-        self.usage.firings += 1
-        if self.limits.firings is not None and self.usage.firings > self.limits.firings:
-            self.usage.firings -= 1
-            self._halt(LimitReached(f"the run fired {self.limits.firings} times, which is its limit.", id="AX412"))
+        if (limit := self.meter.fire()) is not None:
+            self._halt(limit)
             return None
         if mode == "inline" and node.vertex.lane is None:
             return self._inline(live, task, node)
@@ -234,7 +213,7 @@ class Run:
         if self._observers.firing_started is not None:
             self._observers.firing_started(Activation(task.frame, node.name, task.ordinal), "node")
         body: Any = node.vertex.body
-        ctx = Context(self, task, Activation(task.frame, node.name, task.ordinal)) if getattr(body, "wants_ctx", True) else None
+        ctx = Context(self._desk, task, Activation(task.frame, node.name, task.ordinal)) if getattr(body, "wants_ctx", True) else None
         try:
             out = body(task, ctx)
         except Pause as pause:
@@ -262,7 +241,7 @@ class Run:
             activation = Activation(task.frame, node.name, task.ordinal)
             if self._observers.firing_started is not None:
                 self._observers.firing_started(activation, "node")
-            ctx = Context(self, task, activation)
+            ctx = Context(self._desk, task, activation)
             body = node.vertex.body
             self._work(live, task, node, self._in_thread(body, task, ctx) if body.mode == "thread" else self._awaited(body, task, ctx))
 
@@ -273,8 +252,8 @@ class Run:
     async def _in_thread(self, body: Any, task: Task, ctx: Context) -> Any:
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self.options.threads, thread_name_prefix=f"axil-{self.id}")
-        context = contextvars.copy_context()
-        return await asyncio.get_running_loop().run_in_executor(self._pool, context.run, body, task, ctx)
+        call = functools.partial(contextvars.copy_context().run, body, task, ctx)
+        return await asyncio.get_running_loop().run_in_executor(self._pool, call)
 
     def _work(self, live: Live, task: Task, node: Node, doing: Any) -> None:
         job = asyncio.ensure_future(doing)
@@ -340,7 +319,7 @@ class Run:
         except AxilError as error:
             self._fail(live, task.node, task.ordinal, node.name, error)
             return
-        await self._keep(entry)
+        await self._desk.keep(entry)
         self._commit(live, task, step)
 
     def _commit(self, live: Live, task: Task, step: Step) -> None:
@@ -365,18 +344,12 @@ class Run:
             live.queued = True
             self._queue.append(live)
 
-    async def _keep(self, entry: Entry) -> None:
-        if self._journal is not None:
-            waiting = self._journal.append(self.id, entry)
-            if waiting is not None:
-                await waiting
-
     def _told(self, machine: Machine, task: Task, node: Node, step: Step) -> Entry:
         schema, edges = machine.root.schema, machine.plan.graph.edges
         sends = [
             [edges[s.arc.id].name, encode(s.payload), None if s.values is None else encode_delta(s.values, schema)] for s in step.sends
         ]
-        data = {"delta": encode_delta(step.delta, schema), "sends": sends, "at": self._elapsed()}
+        data = {"delta": encode_delta(step.delta, schema), "sends": sends, "at": self._desk.elapsed}
         return Entry("done", task.frame, node.name, task.ordinal, data)
 
     def _retold(self, machine: Machine, task: Task, node: Node, entry: Entry) -> Step:
@@ -434,7 +407,7 @@ class Run:
         try:
             entry = live.visit.next(ended)
             if entry is not None and self._journal is not None:
-                await self._keep(entry)
+                await self._desk.keep(entry)
             outcome = live.visit.result()
         except LimitReached as limit:
             self._halt(limit)
@@ -471,60 +444,6 @@ class Run:
         tally.rounds += left.rounds
         tally.ends[left.reason] = tally.ends.get(left.reason, 0) + 1
 
-    # ------------------------------------------------------------------ what bodies may ask (Host)
-
-    def emit(self, activation: Activation, chunk: Any) -> None:
-        if self._observers.chunk is not None:
-            self._observers.chunk(activation, chunk)
-
-    def _elapsed(self) -> float:
-        return self._replay.elapsed + self._clock.now() - self._started
-
-    def now(self, activation: Activation, call: int) -> float:
-        known = self._replay.clock.get((activation, call))
-        if known is not None:
-            return known
-        now = self._elapsed()
-        if self._journal is not None:
-            data = {"call": call, "value": now, "at": now}
-            waiting = self._journal.append(self.id, Entry("clock", activation.frame, activation.node, activation.ordinal, data))
-            if waiting is not None:
-                asyncio.ensure_future(waiting)
-        return now
-
-    async def sleep(self, activation: Activation, call: int, seconds: float) -> None:
-        until = self._replay.slept.get((activation, call))
-        if until is None:
-            until = self._elapsed() + seconds
-            data = {"call": call, "until": until}
-            await self._keep(Entry("slept", activation.frame, activation.node, activation.ordinal, data))
-        await self._clock.sleep(max(0.0, until - self._elapsed()))
-
-    async def ask(self, activation: Activation, call: int, question: Question) -> Any:
-        named = replace(question, id=f"{activation}?{call}", node=activation.path)
-        if named.id in self._replay.answers:
-            return self._replay.answers[named.id]
-        channel: Channel | None = self.options.channel
-        answer = MISSING if channel is None else await channel.ask(named)
-        if answer is MISSING:
-            if named.id not in self._replay.asked:
-                await self._keep(Entry("asked", activation.frame, activation.node, activation.ordinal, {"id": named.id, "text": named.text}))
-            raise Pause(named)
-        await self._keep(Entry("answer", data={"id": named.id, "value": encode(answer)}))
-        return answer
-
-    async def step(self, activation: Activation, name: str, call: Callable[[], Awaitable[Any]]) -> Any:
-        if (activation, name) in self._replay.steps:
-            return self._replay.steps[activation, name]
-        value = await call()
-        if self._journal is not None:
-            data = {"name": name, "value": encode(value)}
-            await self._keep(Entry("step", activation.frame, activation.node, activation.ordinal, data))
-        return value
-
-    def allows(self, what: str) -> bool:
-        return what in self.options.allow
-
     async def enter(self, task: Task, plan: Plan, inputs: Any, name: tuple[str | int, ...], state: State | None) -> Returned:
         parent = self._frames[task]
         node = parent.machine.plan.nodes[task.node]
@@ -540,18 +459,13 @@ class Run:
         return Returned(output_of(plan.graph, ended), Changes(ended.changes), ended.fired)
 
     def spend(self, tokens: Mapping[str, int], cost: float) -> None:
-        for kind, count in tokens.items():
-            self.usage.tokens[kind] = self.usage.tokens.get(kind, 0) + count
-        self.usage.cost += cost
-        if self.limits.tokens is not None and sum(self.usage.tokens.values()) > self.limits.tokens:
-            self._halt(LimitReached(f"the run used more than {self.limits.tokens} model tokens, which is its limit.", id="AX413"))
-        if self.limits.cost is not None and self.usage.cost > self.limits.cost:
-            self._halt(LimitReached(f"the run cost more than {self.limits.cost}, which is its limit.", id="AX414"))
+        """Count reported usage; see ``Context.spend``."""
+        self._halt(self.meter.spend(tokens, cost))
 
     # ------------------------------------------------------------------ ends
 
     async def _deadline(self, seconds: float) -> None:
-        await self._clock.sleep(seconds)
+        await self._desk.clock.sleep(seconds)
         self._halt(LimitReached(f"the run took more than {seconds} seconds, which is its limit.", id="AX415"))
 
     def _pause(self, live: Live, pause: Pause) -> None:
@@ -579,7 +493,9 @@ class Run:
             self._observers.firing_failed(activation, kind, error)
         self._halt(failed)
 
-    def _halt(self, why: AxilError) -> None:
+    def _halt(self, why: AxilError | None) -> None:
+        if why is None:
+            return
         if self._stop is None:
             self._stop = why
         if self._wake is not None:
@@ -599,61 +515,30 @@ class Run:
             self._stop = stopping
 
     def _conclude(self) -> Result:
-        self.usage.seconds = self._elapsed()
-        status: Status = "done"
-        error: RunError | None = None
-        questions: tuple[Question, ...] = ()
+        ending = self._ending()
+        self.meter.usage.seconds = self._desk.elapsed
+        ended = self._ended or self._root.machine.end()
+        result = made(self.id, self.plan.graph, ended, ending, self.meter.usage, self.cycles)
+        if isinstance(ending.error, RunError):
+            ending.error.result = result
+        return result
+
+    def _ending(self) -> Ending:
         if self._failures:
             self._failures.sort(key=lambda failure: failure[0])
             first, *others = [failed for _, failed in self._failures]
             first.others = tuple(others)
-            status, error = "failed", first
-        elif isinstance(self._stop, LimitReached):
-            status, error = "limited", self._stop
-        elif isinstance(self._stop, RunCancelled):
-            status, error = "cancelled", self._stop
-        elif self._ended is None:
-            questions = tuple(self._root.questions)
-            if not questions:
-                raise KernelBug("the run has nothing to do, has not ended, and waits for nobody.")
-            status, error = "paused", RunPaused(f"{len(questions)} open question(s): {questions[0].text}")
-        return self._made(status, error, questions)
-
-    def _made(self, status: Status, error: RunError | None, questions: tuple[Question, ...]) -> Result:
-        graph = self.plan.graph
-        ended = self._ended or self._root.machine.end()
-        attributes = {name: thaw(value) for name, value in ended.state.items() if not name.startswith("@")}
-        schema = graph.schema
-        state = schema.view(graph.schema.start(attributes)) if schema.view else attributes
-        exits: dict[str, list[Any]] = {}
-        for exit in ended.exits:
-            edge = graph.edges[exit.edge]
-            exits.setdefault(graph.vertices[edge.source].name if edge.source >= 0 else "@entry", []).append(thaw(exit.payload))
-        output = thaw(output_of(graph, ended)) if status == "done" else None
-        messages: tuple[Any, ...] = ()
-        if graph.spec.payload == "messages":
-            messages = tuple(output or ())
-            output = messages[-1]["content"] if messages else None
-        elif graph.spec.payload == "state":
-            output = state if status == "done" else None
-        elif status == "done" and output is None:
-            output = {}
-        result = Result(
-            status=status,
-            run_id=self.id,
-            output=output,
-            state=state,
-            attributes=attributes,
-            messages=messages,
-            exits={name: tuple(payloads) for name, payloads in exits.items()},
-            questions=questions,
-            usage=self.usage,
-            cycles=self.cycles,
-            error=error,
-        )
-        if error is not None:
-            error.result = result
-        return result
+            return Ending(status="failed", error=first)
+        if isinstance(self._stop, LimitReached):
+            return Ending(status="limited", error=self._stop)
+        if self._stop is not None:
+            return Ending(status="cancelled", error=self._stop)
+        if self._ended is not None:
+            return Ending(status="done")
+        questions = tuple(self._root.questions)
+        if not questions:
+            raise KernelBug("the run has nothing to do, has not ended, and waits for nobody.")
+        return Ending(status="paused", error=RunPaused(f"{len(questions)} open question(s): {questions[0].text}"), questions=questions)
 
 
 def _kind(node: Node) -> str:
@@ -679,4 +564,4 @@ async def _as_coroutine(doing: Awaitable[Any]) -> Any:
     return await doing
 
 
-__all__ = ["Live", "Pause", "RealClock", "Run", "combined", "run_sync"]
+__all__ = ["Live", "Pause", "RealClock", "Run", "run_sync"]

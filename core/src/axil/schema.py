@@ -54,8 +54,9 @@ def schema_of(model: Any, *, resolve: Resolve | None = None) -> Schema:
     Args:
         model: the class; a ``Schema`` is returned as it is.
         resolve: where names that are not built in come from; None: the registry of this process. With one, nothing is cached.
-    Raises: SpecError, with all problems at once: AX150 unknown strategy, AX151 a strategy that is not one, or several, AX152 annotation that
-        cannot be resolved, AX153 not a schema, AX154 type that cannot be validated, AX156 default that cannot be made.
+    Raises: SpecError, with all problems at once: AX150 unknown strategy, AX151 a strategy that is not one, or several,
+        AX152 annotation that cannot be resolved, AX153 not a schema, AX154 type that cannot be validated, AX156 default that
+        cannot be made.
     Cost: one pydantic validator for each field, once per class.
     Source: EvoFabric, schemas; fields without a strategy and constraints differ, see docs/explanation/divergences.md.
     """
@@ -101,13 +102,20 @@ def generate_state_schema(fields: Iterable[Any], name: str = "State", *, resolve
             problems.append(Problem("AX155", where, f'"{field}" is declared twice.', "Remove one, or rename it."))
         else:
             try:
-                kind = _TypeText(kind).read() if isinstance(kind, str) else kind
+                kind = _TypeText(kind).read() if isinstance(kind, str) else _kind(kind)
             except ValueError as error:
                 problems.append(Problem("AX154", f'schema "{name}", field "{field}"', str(error)))
                 kind = Any
             declared[field] = _Declared(field, kind, kind, (strategy,))
     declared.setdefault("messages", _Declared("messages", list[Any], list[Any], ("append_messages",)))
     return _schema(name, [*declared.values()], StateView, {}, resolve or _resolved, problems)
+
+
+def _kind(given: Any) -> Any:
+    named = any(hasattr(given, name) for name in ("__value__", "__supertype__"))  # a type alias, a NewType
+    if isinstance(given, type) or typing.get_origin(given) is not None or given in (Any, None) or named:
+        return given
+    raise ValueError(f"expected a type; found {given!r}.")
 
 
 def _config(model: Any) -> dict[str, Any]:

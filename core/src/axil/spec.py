@@ -32,8 +32,8 @@ class FromEnvironment(str):
         self.template = template
         return self
 
-    def __getnewargs__(self) -> tuple[str, str]:
-        return str(self), self.template
+    def __reduce__(self) -> tuple[type[FromEnvironment], tuple[str, str]]:
+        return FromEnvironment, (str(self), self.template)
 
     def __repr__(self) -> str:
         return self.template

@@ -424,7 +424,7 @@ def merged(states: Sequence[State], values: Values, history: History) -> State:
 class _Join:
     """A join in the making: one set of dictionaries, changed in place until ``state()`` freezes them."""
 
-    __slots__ = ("first", "history", "known", "later", "local", "values", "writes")
+    __slots__ = ("first", "history", "known", "later", "local", "resets", "values", "writes")
 
     def __init__(self, first: State, history: History, local: bool = False) -> None:
         """``local``: join only ``@`` fields; the others will be replaced."""
@@ -433,6 +433,7 @@ class _Join:
         self.writes = dict(first.writes)
         self.values: dict[str, Any] = {}  # fields whose value is not first's
         self.later: dict[str, list[Write]] = {}  # writes still to be reduced into a field, in order
+        self.resets: dict[str, int] = {}  # the reset below what is in `later`, -1 for none
 
     def add(self, state: State) -> None:
         writers, known, theirs = self.history.writers, self.known, state.known
@@ -463,10 +464,12 @@ class _Join:
         pending = self.later.setdefault(name, [])
         if not pending:
             ours: Write | None = self.writes.get(name)
-            while ours is not None:
-                if ours.reset and not there >> ours.id & 1:
-                    raise _reset_meets_writes(name)
+            while ours is not None and not ours.reset:
                 ours = ours.prev
+            self.resets[name] = -1 if ours is None else ours.id
+        reset = self.resets[name]
+        if reset >= 0 and not there >> reset & 1:  # asked of each state that comes, not of the first alone
+            raise _reset_meets_writes(name)
         new: list[Write] = []
         step: Write | None = write
         while step is not None:

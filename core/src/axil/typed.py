@@ -13,7 +13,7 @@ import typing
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Literal, cast
 
-from axil.errors import InvalidValue, JournalError
+from axil.errors import InvalidValue, JournalError, listed
 from axil.values import Log, same
 
 
@@ -66,14 +66,13 @@ class Checks:
         try:
             return self._checked(self._loose, value)
         except ValueError as error:
-            told = "; ".join(line.strip() for line in str(error).splitlines()[1:3])
-            raise InvalidValue(f'field "{self._name}" does not take this: {told or error}') from error
+            raise InvalidValue(f'field "{self._name}" does not take this: {error}') from error
 
     def _checked(self, adapter: Any, value: Any) -> Any:
         if type(value) is not Log:
-            return self.as_log(adapter.validate_python(value))
+            return self.as_log(_validated(adapter, value))
         items: list[Any] = list(value.raw())
-        checked = adapter.validate_python(items)
+        checked = _validated(adapter, items)
         if not self._stays or not isinstance(checked, (list, tuple)):
             return checked
         own = cast("Sequence[Any]", checked)
@@ -115,19 +114,29 @@ class Checks:
 
     def _unwritable(self, value: Any, told: str) -> JournalError:
         hint = "Write plain data, or declare the field as the exact type."
-        return JournalError(f'field "{self._name}" holds a {type(value).__name__} that cannot be written down: {told}', hint=hint)
+        return JournalError(f"a value of type {type(value).__name__} cannot be kept in a journal: {told}", id="AX501", hint=hint)
 
 
-_ATOMS: Final = (str, int, float, bool, type(None), None, Any)
+def _validated(adapter: Any, value: Any) -> Any:
+    from pydantic import ValidationError
+
+    try:
+        return adapter.validate_python(value)
+    except ValidationError as error:
+        found = error.errors(include_url=False, include_context=False, include_input=False)
+        told = [": ".join(part for part in (".".join(map(str, each["loc"])), each["msg"]) if part) for each in found]
+        raise ValueError(listed(told, most=3)) from error
+
+
+_ATOMS: Final = (str, int, float, bool, bytes, type(None), None, Any)
+_CONTAINERS: Final = (list, tuple, set, frozenset, dict)
 
 
 def is_plain(kind: Any) -> bool:
-    """Whether values of the type are plain data already; of ``Any`` nobody knows, so the journal judges."""
-    if any(kind is each for each in (*_ATOMS, list, dict)):
+    """Whether the journal keeps values of the type exactly as they are; of ``Any`` nobody knows, so it judges each value."""
+    if any(kind is each for each in (*_ATOMS, *_CONTAINERS)):
         return True
     origin, args = typing.get_origin(kind), typing.get_args(kind)
     if origin is Literal:
         return all(type(value) in _ATOMS for value in args)
-    if origin is dict:
-        return args[0] is str and is_plain(args[1])
-    return origin in (list, typing.Union, types.UnionType) and all(is_plain(arg) for arg in args)
+    return origin in (*_CONTAINERS, typing.Union, types.UnionType) and all(arg is ... or is_plain(arg) for arg in args)

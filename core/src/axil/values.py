@@ -158,7 +158,7 @@ def isolate(value: Any) -> Any:
     copied all the way down; any other object is shared (a lock, a connection: immutable by contract).
     Cost: O(containers in the value); O(1) for a scalar.
     """
-    kind = type(value)
+    kind: type[Any] = cast("type[Any]", type(value))
     if kind in ATOMS or kind is Log:
         return value
     if kind is dict:
@@ -183,7 +183,7 @@ def _dict_like(value: dict[Any, Any]) -> Any:
 
 
 def _isolate_object(value: Any) -> Any:
-    kind: Any = type(value)
+    kind: Any = cast("Any", type(value))
     if hasattr(kind, "model_copy") and hasattr(kind, "model_config"):
         return value if kind.model_config.get("frozen") else value.model_copy(deep=True)
     if dataclasses.is_dataclass(kind) and not kind.__dataclass_params__.frozen:  # pyright: ignore[reportUnknownMemberType,reportAttributeAccessIssue]
@@ -196,7 +196,7 @@ def _isolate_object(value: Any) -> Any:
 
 def thaw(value: Any) -> Any:
     """``value`` for a caller to keep: logs become lists, containers are fresh. Cost: O(containers in the value)."""
-    kind = type(value)
+    kind: type[Any] = cast("type[Any]", type(value))
     if kind in ATOMS:
         return value
     if kind is Log:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from axil.errors import AxilError, JournalError, Problem, SpecError
 from axil.planner import Setting, compile
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from axil.plan import Plan
     from axil.run import Run
     from axil.spec import GraphSpec
+
+
+Input = Mapping[str, Any] | str | None
+"""What a run is given: fields, or the text of a message; of a typed graph: values of its state, or an instance of its model."""
 
 
 class Workflow:
@@ -46,7 +50,7 @@ class Workflow:
 
     # -- running
 
-    def start(self, input: Mapping[str, Any] | str | None = None, attributes: Mapping[str, Any] | None = None, **options: Any) -> Run:
+    def start(self, input: Input = None, attributes: Mapping[str, Any] | None = None, **options: Any) -> Run:
         """A run, not yet begun: ``await`` it, or ``cancel`` it from elsewhere. ``options``: fields of ``Options``."""
         from axil.run import Run
 
@@ -57,7 +61,7 @@ class Workflow:
     def _given(self, input: Any, attributes: Mapping[str, Any] | None) -> tuple[Any, Mapping[str, Any]]:
         payload = self.plan.graph.spec.payload
         if payload == "state":
-            given: Mapping[str, Any] = input if isinstance(input, Mapping) else _fields_of_model(input)
+            given = cast("Mapping[str, Any]", input) if isinstance(input, Mapping) else _fields_of_model(input)
             return {}, {**given, **(attributes or {})}
         if payload == "messages":
             from axil.inputs import as_messages
@@ -71,7 +75,7 @@ class Workflow:
             raise TypeError(f"unknown option(s) {', '.join(unknown)}; there are {', '.join(Options.__dataclass_fields__)}.")
         return replace(Options(hooks=self.setting.hooks), **given)
 
-    async def run(self, input: Mapping[str, Any] | str | None = None, attributes: Mapping[str, Any] | None = None, **options: Any) -> Result:
+    async def run(self, input: Input = None, attributes: Mapping[str, Any] | None = None, **options: Any) -> Result:
         """Run to the end.
 
         Args:
@@ -86,7 +90,7 @@ class Workflow:
             raise result.error
         return result
 
-    def invoke(self, input: Mapping[str, Any] | str | None = None, attributes: Mapping[str, Any] | None = None, **options: Any) -> tuple[Any, dict[str, Any]]:
+    def invoke(self, input: Input = None, attributes: Mapping[str, Any] | None = None, **options: Any) -> tuple[Any, dict[str, Any]]:
         """The sync door: run to the end on an event loop of its own and give ``(output, attributes)``.
 
         Raises: NodeFailed, LimitReached, RunPaused, RunCancelled: the run did not end well; RuntimeError: an event loop is running.
@@ -109,11 +113,11 @@ class Workflow:
         if header is None:
             raise JournalError(f'the journal knows no run "{run_id}".', id="AX503")
         if header.data["digest"] != self.plan.graph.spec.digest():
-            raise JournalError(f'run "{run_id}" was begun with another version of this graph.', id="AX504", hint="Finish it with that version.")
+            raise JournalError(f'run "{run_id}" was begun with another version of this graph.', id="AX504", hint="Finish it there.")
         return await self.run(run_id=run_id, journal=journal, answers=answers or {}, **options)
 
     async def stream(
-        self, input: Mapping[str, Any] | str | None = None, attributes: Mapping[str, Any] | None = None, *, buffer: int = 1000, **options: Any
+        self, input: Input = None, attributes: Mapping[str, Any] | None = None, *, buffer: int = 1000, **options: Any
     ) -> AsyncIterator[Event]:
         """The same run, watched: events in the order they happened; the last one is ``run_finished`` with the result.
 
@@ -182,7 +186,8 @@ async def _close(components: Any) -> None:
 def _fields_of_model(given: Any) -> Mapping[str, Any]:
     if given is None:
         return {}
-    names = getattr(type(given), "model_fields", None)
+    kind = cast("type[Any]", type(given))
+    names = getattr(kind, "model_fields", None)
     if names is None:
         raise SpecError(Problem("AX120", "input", f"expected the fields of the state, found {type(given).__name__}.", "Give a mapping."))
     return {name: getattr(given, name) for name in names}

@@ -7,9 +7,10 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Any, TextIO
 
+from pydantic import BaseModel, Field
+
 from axil.context import Question
 from axil.values import MISSING
-from pydantic import BaseModel, Field
 
 
 class Replies:

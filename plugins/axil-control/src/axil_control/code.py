@@ -20,11 +20,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from pydantic import BaseModel, Field
+
 from axil.context import Context
 from axil.errors import ComponentBlocked
 from axil.inputs import Message, message, text_of
-from pydantic import BaseModel, Field
-
 from axil_control.conditions import FAILED
 
 _BLOCK = re.compile(r"```[\w+-]*[ \t]*\r?\n(.*?)```", re.DOTALL)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from axil.edges import Seen
 from pydantic import BaseModel, Field, field_validator, model_validator
 
+from axil.edges import Seen
 from axil_control.expression import Expression
 from axil_control.named import as_condition, component
 from axil_control.patterns import PatternConfig, compiled

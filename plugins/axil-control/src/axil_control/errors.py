@@ -4,8 +4,7 @@
     └── ControlError         a sentence with an id, AX600 to AX649      (ValueError)
         ├── BindingError         a switch and its out-edges do not fit
         ├── ExpressionError      a condition's text cannot be read
-        ├── InputError           what reached a node is not what it works on
-        └── IncludeError         a subgraph's file may not be, or cannot be, included
+        └── InputError           what reached a node is not what it works on
 
 Policy is the kernel's ``ComponentBlocked``, a wrong target its ``RouteError``.
 """
@@ -34,7 +33,3 @@ class ExpressionError(ControlError):
 
 class InputError(ControlError):
     """What reached a node is not what it works on."""
-
-
-class IncludeError(ControlError):
-    """A subgraph's file may not be, or cannot be, included."""

@@ -28,7 +28,6 @@ from typing import Any, Final, NoReturn, cast
 from axil.edges import Seen
 from axil.errors import did_you_mean
 from axil.values import MISSING
-
 from axil_control.errors import ExpressionError
 
 Value = Callable[[Seen], Any]
@@ -98,7 +97,7 @@ def path_of(text: str) -> tuple[Key, ...]:
     while at < len(text):
         step = _STEP.match(text, at)
         if step is None:
-            raise ValueError(f"expected .name, [0] or [\"name\"], found {text[at:]!r}")
+            raise ValueError(f'expected .name, [0] or ["name"], found {text[at:]!r}')
         name, index, quoted = step.groups()
         keys.append(int(index) if index is not None else quoted if quoted is not None else int(name) if name.isdecimal() else name)
         at = step.end()

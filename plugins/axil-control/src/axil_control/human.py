@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from pydantic import BaseModel, Field
+
 from axil.context import Context, Question
 from axil.inputs import Message, as_messages, is_messages, message, render, text_of
-from pydantic import BaseModel, Field
 
 TASK = "TASK"
 """What a message is said to come from that no node sent: the run's own input."""

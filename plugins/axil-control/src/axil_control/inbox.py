@@ -17,12 +17,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pydantic import BaseModel, Field
+
 from axil.context import Context, local_field
 from axil.inputs import Message, as_messages
 from axil.plan import Body, Mode
 from axil.planner import NodeInfo
 from axil.tokens import Changes, Out, Task, Token
-from pydantic import BaseModel, Field
 
 
 def received(waiting: Sequence[Message], tokens: Sequence[Token]) -> list[Message]:
@@ -71,15 +72,17 @@ class Inbox:
     class Config(BaseModel, extra="forbid", frozen=True):
         """What stays after a firing."""
 
-        context_window: int = Field(
-            0, ge=-1, description="0: kept messages only; N: the newest N, kept ones counted; -1: all. Unless 0, the node's own outputs too."
+        window: int = Field(
+            0,
+            ge=-1,
+            description="0: kept messages only; N: the newest N, kept ones counted; -1: all. Unless 0, the node's own outputs too.",
         )
 
     def __init__(self, config: Config | None = None) -> None:
         self.config = config or self.Config()
 
     def wrap(self, body: Body, node: NodeInfo) -> Body:
-        return _Remembering(body, node, self.config.context_window)
+        return _Remembering(body, node, self.config.window)
 
 
 class _Remembering:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any, Final, Literal
 
-from axil.inputs import message
-from axil.tokens import Out
 from pydantic import BaseModel, Field
 
+from axil.inputs import message
+from axil.tokens import Out
 from axil_control.messages import forwarded, silence
 
 SECONDS: Final = {"seconds": 1.0, "minutes": 60.0, "hours": 3600.0}

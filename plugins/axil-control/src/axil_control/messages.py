@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Literal
 
+from pydantic import BaseModel, Field
+
 from axil.inputs import Message, as_messages, folded, is_messages, message, text_of
 from axil.tokens import Out
-from pydantic import BaseModel, Field
 
 
 def silence() -> Out:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import Any, Final, Literal
 
+from pydantic import BaseModel, Field, field_validator
+
 from axil.edges import Seen
 from axil.inputs import render, text_of
 from axil.values import MISSING
-from pydantic import BaseModel, Field, field_validator
-
 from axil_control.errors import InputError
 from axil_control.expression import ROOTS, Key, follow, path_of, root_of
 from axil_control.named import as_processor, component

@@ -9,13 +9,14 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
+from pydantic import BaseModel, Field, field_validator
+
 from axil.bodies import is_async
 from axil.edges import Seen
 from axil.errors import RouteError, did_you_mean, listed
-from axil.tokens import Out, Task
+from axil.tokens import EXIT, Out, Task
 from axil.values import MISSING
-from pydantic import BaseModel, Field, field_validator
-
+from axil.views import plain
 from axil_control.errors import BindingError
 from axil_control.expression import Expression
 from axil_control.messages import forwarded
@@ -24,13 +25,22 @@ from axil_control.named import as_condition, component
 Predicate = Callable[..., Any]
 
 
+EXIT_NAMES = ("exit", "end", "terminate")
+
+
 def receiver_of(edge: Any) -> str:
-    """The name of the node that an edge leads to."""
-    return _name(edge.receiver)
+    """The name of the node that an edge leads to: of a builder's edge, or of one in a plan."""
+    spec = getattr(edge, "spec", None)
+    return str(spec.target if spec is not None else edge.receiver)
 
 
-def _name(end: Any) -> str:
-    return end if isinstance(end, str) else str(end.name)
+def spoken(name: str, receivers: Sequence[str]) -> str:
+    """A receiver by the name that people use: ``exit`` for a graph's exit, ``<loop>_controller`` for a loop's controller."""
+    if name in receivers:
+        return name
+    if name in EXIT_NAMES and EXIT in receivers:
+        return EXIT
+    return "controller" if name.endswith("_controller") and "controller" in receivers else name
 
 
 def unfit(what: str, named: Iterable[str], receivers: Sequence[str], *, all_of_them: bool) -> None:
@@ -58,40 +68,38 @@ class LogicSwitch:
     inline = True
 
     def __init__(self, routes: Mapping[str, Predicate] | None = None) -> None:
+        self.name = ""
         self._routes = {name: _asking(predicate, name) for name, predicate in (routes or {}).items()}
-        self._bound: list[tuple[Any, Callable[[Any, Any], Any]]] = []
-        self._predicates: dict[str, Callable[[Any, Any], Any]] = dict(self._routes)
+        self._bound: dict[str, Callable[[Any, Any], Any]] = {}
+        self._predicates: Mapping[str, Callable[[Any, Any], Any]] = self._routes
 
     def condition_binding(self, callback: Predicate, out_edge: Any) -> None:
         """Take ``out_edge`` where ``callback(message, attributes)``, or ``callback(message)``, is true.
 
         Raises: BindingError (AX610): the edge is bound already or starts at another node; (AX613) the callback is async.
         """
-        name = receiver_of(out_edge)
+        name, sender = receiver_of(out_edge), out_edge.sender
+        if sender is not self and not (isinstance(sender, str) and self.name in ("", sender)):
+            raise BindingError(
+                "AX610", f"the edge to {name} does not start at this switch.", "Bind edges made with create_edge(switch, …)."
+            )
         if self._routes:
             raise BindingError("AX610", f"the switch has routes; the edge to {name} cannot be bound as well.", "Put it into routes.")
-        if any(edge is out_edge for edge, _ in self._bound) or name in self._predicates:
+        if name in self._bound:
             raise BindingError("AX610", f"the edge to {name} is bound already.", "Join the two conditions in one function.")
-        senders = {_name(edge.sender) for edge, _ in self._bound} | {_name(out_edge.sender)}
-        if len(senders) > 1:
-            raise BindingError("AX610", f"the edge to {name} starts at {_name(out_edge.sender)}, other bound edges elsewhere.")
-        predicate = _asking(callback, name)
-        self._bound.append((out_edge, predicate))
-        self._predicates[name] = predicate
+        self._bound[name] = _asking(callback, name)
+        self._predicates = self._bound
 
     def bind(self, out_edges: list[Any]) -> None:
-        """Called when the graph is built: every condition belongs to an out-edge. Raises: BindingError."""
+        """Called when the graph is built: every condition belongs to an out-edge. Raises: BindingError (AX611, AX612)."""
         receivers = list(dict.fromkeys(receiver_of(edge) for edge in out_edges))
-        senders = {_name(edge.sender) for edge in out_edges}
-        foreign = [receiver_of(edge) for edge, _ in self._bound if senders and _name(edge.sender) not in senders]
-        if foreign:
-            raise BindingError("AX610", f"the bound edge to {foreign[0]} does not start at this switch.")
+        self._predicates = {spoken(name, receivers): asks for name, asks in (self._routes or self._bound).items()}
         unfit("routes" if self._routes else "a binding", self._predicates, receivers, all_of_them=bool(self._routes))
 
     def run(self, inputs: dict[str, Any], attributes: Any) -> Out:
         if not self._predicates:
-            return Out(inputs)
-        return Out(inputs, to=frozenset([name for name, asks in self._predicates.items() if asks(inputs, attributes)]))
+            return Out(plain(inputs))
+        return Out(plain(inputs), to=frozenset([name for name, asks in self._predicates.items() if asks(inputs, attributes)]))
 
 
 def _asking(callback: Predicate, name: str) -> Callable[[Any, Any], Any]:
@@ -147,8 +155,10 @@ class Switch:
 
     def bind(self, out_edges: list[Any], setting: Any = None) -> None:
         """Called when the plan is made: targets are known and conditions found. Raises: BindingError, and as ``component``."""
-        unfit("routes", self.config.routes, [receiver_of(edge) for edge in out_edges], all_of_them=False)
-        self._conditions = {target: _condition(given, target, setting) for target, given in self.config.routes.items()}
+        receivers = [receiver_of(edge) for edge in out_edges]
+        routes = {spoken(target, receivers): given for target, given in self.config.routes.items()}
+        unfit("routes", routes, receivers, all_of_them=False)
+        self._conditions = {target: _condition(given, target, setting) for target, given in routes.items()}
 
     def run(self, payloads: list[Any], task: Task) -> Out:
         if self._conditions is None:
@@ -179,7 +189,8 @@ class Router:
 
         by: str = Field(description="An expression whose value names targets, for example: message.next")
         names: dict[str, str | list[str]] = Field(
-            default_factory=dict[str, "str | list[str]"], description="What values stand for: {approve: publisher}. Others stand for themselves."
+            default_factory=dict[str, "str | list[str]"],
+            description="What values stand for: {approve: publisher}. Others stand for themselves.",
         )
         otherwise: str | None = Field(None, description="The target where the value is missing or empty; without it that is an error.")
 
@@ -198,7 +209,8 @@ class Router:
         """Called when the plan is made: these are the targets. Raises: BindingError (AX611)."""
         self._targets = list(dict.fromkeys(receiver_of(edge) for edge in out_edges))
         named = [name for names in self.config.names.values() for name in ([names] if isinstance(names, str) else names)]
-        unfit("the router", [*named, *([self.config.otherwise] if self.config.otherwise else [])], self._targets, all_of_them=False)
+        named += [self.config.otherwise] if self.config.otherwise else []
+        unfit("the router", [spoken(name, self._targets) for name in named], self._targets, all_of_them=False)
 
     def run(self, payloads: list[Any], task: Task) -> Out:
         seen = seen_by(payloads, task)
@@ -208,8 +220,10 @@ class Router:
         config = self.config
         if value is MISSING or value is None or value == "" or value == []:
             if config.otherwise is None:
-                raise RouteError(f"the router's {config.by} is {'missing' if value is MISSING else 'empty'}.", hint="Set otherwise, or write the field.")
-            return [config.otherwise]
+                raise RouteError(
+                    f"the router's {config.by} is {'missing' if value is MISSING else 'empty'}.", hint="Set otherwise, or write the field."
+                )
+            return self._known([config.otherwise])
         wanted = [value] if isinstance(value, str) else value
         if not isinstance(wanted, (list, tuple)) or not all(isinstance(name, str) for name in wanted):
             raise RouteError(f"the router's {config.by} is {value!r:.80}; expected the name of a node, or a list of names.")
@@ -217,10 +231,16 @@ class Router:
         for name in cast("Sequence[str]", wanted):
             stands_for = config.names.get(name.strip(), name.strip())
             chosen.extend([stands_for] if isinstance(stands_for, str) else stands_for)
-        strangers = [name for name in chosen if self._targets is not None and name not in self._targets]
+        return self._known(chosen)
+
+    def _known(self, chosen: Sequence[str]) -> list[str]:
+        """The names as the plan has them. Raises: RouteError (AX222): one is no target."""
+        targets = self._targets
+        if targets is None:
+            return list(chosen)
+        names = [spoken(name, targets) for name in chosen]
+        strangers = [name for name in names if name not in targets]
         if strangers:
-            hint = did_you_mean(strangers[0], self._targets or ())
-            raise RouteError(f"the router's {config.by} names {listed(strangers)}; its targets are {listed(self._targets or [])}.", hint=hint)
-        return chosen
-
-
+            told = f"the router's {self.config.by} names {listed(strangers)}; its targets are {listed(targets)}."
+            raise RouteError(told, hint=did_you_mean(strangers[0], targets))
+        return names

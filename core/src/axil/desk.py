@@ -1,0 +1,139 @@
+"""What bodies ask of a run, answered: clock, sleep, questions, steps, chunks. Everything read here is recorded."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from axil.context import Channel, Clock, Question, Returned
+from axil.hooks import Observers
+from axil.journal import Entry, Replay, encode
+from axil.plan import Plan
+from axil.result import Options
+from axil.state import State
+from axil.tokens import Activation, Task
+from axil.values import MISSING
+
+
+class Pause(BaseException):
+    """Raised inside a body that asked and got no answer; not an ``Exception``, so that bodies do not swallow it."""
+
+    def __init__(self, *questions: Question) -> None:
+        super().__init__(*questions)
+        self.questions = questions
+
+
+class RealClock:
+    """The machine's clock."""
+
+    def now(self) -> float:
+        """Seconds, never going back."""
+        return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+        await asyncio.sleep(seconds)
+
+
+class Owner(Protocol):
+    """The part of a run that a desk needs."""
+
+    async def enter(self, task: Task, plan: Plan, inputs: Any, name: tuple[str | int, ...], state: State | None) -> Returned: ...
+    def spend(self, tokens: Mapping[str, int], cost: float) -> None: ...
+
+
+@dataclass(slots=True)
+class Desk:
+    """One run's answers to its bodies; the ``Host`` of their contexts."""
+
+    run_id: str
+    options: Options
+    observers: Observers
+    replay: Replay
+    clock: Clock
+    owner: Owner
+    started: float = 0.0
+    unkept: list[Awaitable[None]] = field(default_factory=list[Awaitable[None]])
+    """Clock reads on their way into the journal."""
+
+    @property
+    def workspace(self) -> Path | None:
+        return self.options.workspace
+
+    @property
+    def deps(self) -> Any:
+        return self.options.deps
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds the run has taken, over all its parts."""
+        return self.replay.elapsed + self.clock.now() - self.started
+
+    async def keep(self, entry: Entry) -> None:
+        """Journal ``entry``, if there is a journal, and wait until it and all before it are kept."""
+        if self.options.journal is not None:
+            while self.unkept:
+                await self.unkept.pop()
+            waiting = self.options.journal.append(self.run_id, entry)
+            if waiting is not None:
+                await waiting
+
+    def allows(self, what: str) -> bool:
+        return what in self.options.allow
+
+    def emit(self, activation: Activation, chunk: Any) -> None:
+        if self.observers.chunk is not None:
+            self.observers.chunk(activation, chunk)
+
+    def now(self, activation: Activation, call: int) -> float:
+        known = self.replay.clock.get((activation, call))
+        if known is not None:
+            return known
+        now = self.elapsed
+        if self.options.journal is not None:
+            entry = Entry("clock", activation.frame, activation.node, activation.ordinal, {"call": call, "value": now, "at": now})
+            waiting = self.options.journal.append(self.run_id, entry)
+            if waiting is not None:  # ``now`` cannot wait; whatever is journaled next is behind it
+                self.unkept.append(asyncio.ensure_future(waiting))
+        return now
+
+    async def sleep(self, activation: Activation, call: int, seconds: float) -> None:
+        until = self.replay.slept.get((activation, call))
+        if until is None:
+            until = self.elapsed + seconds
+            data = {"call": call, "until": until}
+            await self.keep(Entry("slept", activation.frame, activation.node, activation.ordinal, data))
+        await self.clock.sleep(max(0.0, until - self.elapsed))
+
+    async def ask(self, activation: Activation, call: int, question: Question) -> Any:
+        asked = replace(question, id=f"{activation}?{call}", node=activation.path)
+        if asked.id in self.replay.answers:
+            return self.replay.answers[asked.id]
+        channel: Channel | None = self.options.channel
+        answer = MISSING if channel is None else await channel.ask(asked)
+        if answer is MISSING:
+            if asked.id not in self.replay.asked:
+                data = {"id": asked.id, "text": asked.text}
+                await self.keep(Entry("asked", activation.frame, activation.node, activation.ordinal, data))
+            raise Pause(asked)
+        await self.keep(Entry("answer", data={"id": asked.id, "value": encode(answer)}))
+        return answer
+
+    async def step(self, activation: Activation, name: str, call: Callable[[], Awaitable[Any]]) -> Any:
+        if (activation, name) in self.replay.steps:
+            return self.replay.steps[activation, name]
+        value = await call()
+        if self.options.journal is not None:
+            data = {"name": name, "value": encode(value)}
+            await self.keep(Entry("step", activation.frame, activation.node, activation.ordinal, data))
+        return value
+
+    async def enter(self, task: Task, plan: Plan, inputs: Any, name: tuple[str | int, ...], state: State | None) -> Returned:
+        return await self.owner.enter(task, plan, inputs, name, state)
+
+    def spend(self, tokens: Mapping[str, int], cost: float) -> None:
+        self.owner.spend(tokens, cost)

@@ -1,0 +1,144 @@
+"""How messages become the items of a map or a tree: each message one, the matches of a pattern, or what a JSON path leads to."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal, cast
+
+from pydantic import BaseModel, BeforeValidator, Field, field_validator
+
+from axil.errors import listed
+from axil.inputs import Message, render, text_of
+from axil.values import MISSING
+from axil_control.errors import InputError
+from axil_control.expression import Key, follow
+from axil_control.patterns import GroupConfig
+
+
+class Nothing(BaseModel, extra="forbid", frozen=True):
+    """No settings."""
+
+
+class ByMessage(BaseModel, extra="forbid", frozen=True):
+    """Each message is one item."""
+
+    type: Literal["message"] = Field("message", description="Each message is one item.")
+    config: Nothing | None = Field(None, description="No settings.")
+
+    def items(self, m: Message) -> list[Message]:
+        """The items in one message."""
+        return [m]
+
+
+class PatternItems(GroupConfig):
+    """What is an item in a text."""
+
+    on_no_match: Literal["pass", "empty"] = Field(
+        "pass", description="Where nothing matches: the message is the one item, or an empty text is."
+    )
+
+
+class ByPattern(BaseModel, extra="forbid", frozen=True):
+    """Each match of a pattern is one item."""
+
+    type: Literal["regex"] = Field(description="Each match of a pattern is one item.")
+    config: PatternItems = Field(description="The pattern.")
+
+    def items(self, m: Message) -> list[Message]:
+        """The items in one message."""
+        found = [self.config.taken(match) or "" for match in self.config.compiled().finditer(text_of(m))]
+        if found:
+            return [{**m, "content": text} for text in found]
+        return [m] if self.config.on_no_match == "pass" else [{**m, "content": ""}]
+
+
+class Path(BaseModel, extra="forbid", frozen=True):
+    """Where the items are in JSON."""
+
+    json_path: str = Field(description="For example items, data.results or results[0].rows; empty: the whole document.")
+
+    @field_validator("json_path")
+    @classmethod
+    def _path_can_be_read(cls, path: str) -> str:
+        keys_of(path)
+        return path
+
+
+class ByPath(BaseModel, extra="forbid", frozen=True):
+    """Each element of a list in a JSON text is one item."""
+
+    type: Literal["json_path"] = Field(description="Each element of a list in a JSON text is one item.")
+    config: Path = Field(description="Where the list is.")
+
+    def items(self, m: Message) -> list[Message]:
+        """The items in one message; a text that is not JSON is one item. Raises: InputError (AX630)."""
+        try:
+            data = json.loads(text_of(m))
+        except ValueError:
+            return [m]
+        return [{**m, "content": render(item)} for item in found_at(data, self.config.json_path)]
+
+
+def _named(value: Any) -> Any:
+    return {"type": value or "message"} if value is None or isinstance(value, str) else value
+
+
+Split = Annotated[
+    Annotated[ByMessage | ByPattern | ByPath, Field(discriminator="type")],
+    BeforeValidator(_named),
+]
+"""A split as files write it: ``{type, config}``, or the type alone."""
+
+_STEP = re.compile(r'\.?([^.\[\]"*]+)|\[(\d+)\]|(\[\*\])|\["([^"]*)"\]')
+EVERY = "*"
+
+
+def keys_of(path: str) -> tuple[Key, ...]:
+    """A JSON path as keys and positions; ``*`` is every element. Raises: ValueError.
+
+    >>> keys_of("$.data.rows[*].name"), keys_of("a.0"), keys_of("")
+    (('data', 'rows', '*', 'name'), ('a', 0), ())
+    """
+    rest = path.strip().removeprefix("$")
+    keys: list[Key] = []
+    at = 0
+    while at < len(rest):
+        step = _STEP.match(rest, at)
+        if step is None:
+            raise ValueError(f"AX604 {path!r} is no path: expected a name, [0] or [*], found {rest[at:]!r}.")
+        name, index, every, quoted = step.groups()
+        keys.append(EVERY if every else int(index) if index else quoted if quoted is not None else int(name) if name.isdecimal() else name)
+        at = step.end()
+    return tuple(keys)
+
+
+def found_at(data: Any, path: str) -> list[Any]:
+    """The items that a path leads to: the elements of a list, or the one value. Raises: InputError (AX630): it leads nowhere."""
+    values, spread = [data], False
+    for key in keys_of(path):
+        if key == EVERY:
+            values, spread = [item for value in values for item in _elements(value, path)], True
+            continue
+        onward = [follow(value, (key,)) for value in values]
+        if MISSING in onward:
+            raise InputError(
+                "AX630",
+                f"the path {path} leads nowhere: no {key!r} in {_described(values[onward.index(MISSING)])}.",
+                "Correct the split's json_path.",
+            )
+        values = onward
+    return values if spread or not isinstance(values[0], list) else cast("list[Any]", values[0])
+
+
+def _elements(value: Any, path: str) -> Sequence[Any]:
+    if isinstance(value, list):
+        return cast("list[Any]", value)
+    raise InputError("AX630", f"the path {path} asks for every element of {_described(value)}.", "Correct the split's json_path.")
+
+
+def _described(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return f"a mapping with {listed([str(key) for key in cast('Mapping[Any, Any]', value)]) or 'no keys'}"
+    return f"a list of {len(cast('list[Any]', value))}" if isinstance(value, list) else f"{value!r:.60}"

@@ -1,0 +1,55 @@
+"""``subgraph``: a graph from a file or from the node's own config, running inside one node.
+
+Reading is the kernel's: paths are looked up from the folder of the file that mentions them and stay below that of the
+first one, links are followed before that is decided, a file that includes itself is refused, and so is a great depth.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field, model_validator
+
+from axil.planner import Setting
+
+
+def surroundings(setting: Setting) -> dict[str, Any]:
+    """Where the graph around a node was read and with what: folder, root, trail of files, variables."""
+    extras = getattr(setting, "extras", None)
+    return dict(extras) if extras else {"folder": setting.folder or ".", "trail": setting.including}
+
+
+class Subgraph:
+    """``subgraph``: what comes in enters the inner graph, what its end gives comes out. It starts afresh at each firing."""
+
+    class Config(BaseModel, extra="forbid", frozen=True):
+        """Which graph."""
+
+        type: Literal["file", "config"] = Field(description="Whether config names a file or is the graph.")
+        config: dict[str, Any] = Field(description="{path: other.yaml}, or a graph: {nodes, edges, start, end}.")
+        keep: bool = Field(False, description="What inner nodes keep for themselves lasts until the next firing in the same run.")
+
+        @model_validator(mode="after")
+        def _config_is_of_its_type(self) -> Any:
+            if self.type == "file" and not (
+                self.config.keys() == {"path"} and isinstance(self.config["path"], str) and self.config["path"]
+            ):
+                raise ValueError("AX605 a subgraph of type file has the config {path: FILE} and nothing else.")
+            if self.type == "config" and not isinstance(self.config.get("nodes"), list):
+                raise ValueError("AX605 a subgraph of type config has a graph as its config, with nodes.")
+            return self
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    def scope(self, node: str, setting: Setting) -> Any:
+        """The inner graph. Raises: SpecError: the file cannot be read or may not be included, or its graph is wrong."""
+        from axil.composite import Nested
+        from axil.files import include, inline
+
+        outer, where = surroundings(setting), f'node "{node}"'
+        if self.config.type == "file":
+            spec = include(self.config.config["path"], outer, where=where, registry=setting.registry)
+        else:
+            spec = inline(self.config.config, outer)
+        return Nested(spec=spec, keep=self.config.keep)

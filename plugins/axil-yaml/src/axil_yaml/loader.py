@@ -1,0 +1,199 @@
+"""YAML text → ``Document``, from PyYAML's stream of events; nothing is constructed that the events do not say.
+
+Scalars mean what people expect who write workflows: the booleans of YAML 1.1 (DevAll's files use them), decimal numbers,
+null. Everything else stays text: dates, times, ``0x10``, ``010``, ``1:30``. Keys are always text.
+
+Refused, at its line, as soon as it is seen: tags, duplicate keys, keys that are not text, several documents, more than
+``DEEPEST`` levels or ``MOST`` values. Aliases and merge keys are worth the values they stand for, and a document that
+uses any is worth at most ``MOST_WITH_ALIASES``: an alias bomb costs what it costs to write it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple, NoReturn
+
+import yaml
+from axil.documents import DEEPEST, LARGEST, LONGEST_NUMBER, MOST, Document, Keys, refused
+
+MOST_WITH_ALIASES: Final = 10_000
+"""Values of a document that uses aliases, each use counted."""
+
+_WORDS: Final = {
+    **{form: value for word, value in (("true", True), ("yes", True), ("on", True), ("false", False), ("no", False), ("off", False))
+       for form in (word, word.title(), word.upper())},
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+}  # fmt: skip
+_INTEGER: Final = re.compile(r"[-+]?(?:0|[1-9][0-9]*)")
+_FLOAT: Final = re.compile(r"[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?")
+_SPECIAL: Final = {".inf": "inf", "+.inf": "inf", "-.inf": "-inf", ".nan": "nan"}
+_MERGE: Final = "<<"
+
+# libyaml is some ten times faster; its events are the same.
+_LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _Made(NamedTuple):
+    value: Any
+    weight: int
+    """Values in it, aliases counted as often as they are used."""
+
+
+def parse_yaml(text: str, name: str) -> Document:
+    """A YAML document. Raises: SpecError, with the line: AX140 not YAML, AX110 and AX144 too deep or too much, AX145 refused."""
+    if len(text) > LARGEST:
+        raise refused("AX144", name, None, f"larger than {LARGEST} characters.", "Split it; a subgraph can be a file of its own.")
+    builder = _Builder(text, name)
+    try:
+        return Document(data=builder.document(), lines=builder.lines, name=name)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        told = " ".join(part for part in (error.context, error.problem) if part)
+        raise refused("AX140", name, mark.line + 1 if mark else None, f"{told or 'this is not YAML'}.") from error
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1 if isinstance(error.position, int) else None
+        raise refused("AX140", name, line, "a character that YAML does not allow.", "Remove it, or write an escape in double quotes.") from error
+    finally:
+        builder.close()
+
+
+class _Builder:
+    """One pass over the events. Recursion is bounded by ``DEEPEST``."""
+
+    def __init__(self, text: str, name: str) -> None:
+        self._name = name
+        self._loader: Any = _LOADER(text)
+        self._anchors: dict[str, _Made | None] = {}
+        self._count = 0
+        self._aliased = False
+        self.lines: dict[Keys, int] = {}
+
+    def close(self) -> None:
+        """Frees the parser."""
+        self._loader.dispose()
+
+    def document(self) -> Any:
+        event = self._next()
+        while not isinstance(event, (yaml.DocumentStartEvent, yaml.StreamEndEvent)):
+            event = self._next()
+        if isinstance(event, yaml.StreamEndEvent):
+            return None
+        if event.tags:
+            self._fail(event, "AX145", "tags are refused: a workflow file is data.", "Remove %TAG.")
+        first = self._next()
+        self.lines[()] = self._line(first)
+        made = self._node(first, ())
+        self._next()
+        after = self._next()
+        if not isinstance(after, yaml.StreamEndEvent):
+            self._fail(after, "AX145", "a second document begins.", "One file, one workflow.")
+        return made.value
+
+    def _next(self) -> Any:
+        return self._loader.get_event()
+
+    def _line(self, event: Any) -> int:
+        return event.start_mark.line + 1
+
+    def _fail(self, event: Any, id: str, message: str, hint: str) -> NoReturn:
+        raise refused(id, self._name, self._line(event), message, hint)
+
+    def _spend(self, event: Any, weight: int) -> None:
+        self._count += weight
+        most = MOST_WITH_ALIASES if self._aliased else MOST
+        if self._count > most:
+            counted = ", aliases counted where they are used" if self._aliased else ""
+            self._fail(event, "AX144", f"holds more than {most} values{counted}.", "Split the file; a subgraph can be a file of its own.")
+
+    def _node(self, event: Any, keys: Keys) -> _Made:
+        if isinstance(event, yaml.AliasEvent):
+            return self._alias(event)
+        if len(keys) > DEEPEST:
+            self._fail(event, "AX110", f"nested deeper than {DEEPEST} levels.", "Make it flatter.")
+        if event.tag is not None:
+            self._fail(event, "AX145", f"the tag {event.tag[:60]} is refused: a workflow file is data.", "Remove it.")
+        if event.anchor is not None:
+            self._anchors[event.anchor] = None  # until it is complete: what refers to itself has no end
+        if isinstance(event, yaml.ScalarEvent):
+            self._spend(event, 1)
+            made = _Made(self._scalar(event), 1 + len(event.value) // 1000)
+        else:
+            made = self._items(event, keys) if isinstance(event, yaml.SequenceStartEvent) else self._members(event, keys)
+        if event.anchor is not None:
+            self._anchors[event.anchor] = made
+        return made
+
+    def _alias(self, event: Any) -> _Made:
+        if event.anchor not in self._anchors:
+            self._fail(event, "AX145", f"nothing is called &{event.anchor} before this.", "Correct the name.")
+        made = self._anchors[event.anchor]
+        if made is None:
+            self._fail(event, "AX145", f"&{event.anchor} would contain itself.", "Write it out.")
+        self._aliased = True
+        self._spend(event, made.weight)
+        return made
+
+    def _items(self, start: Any, keys: Keys) -> _Made:
+        self._spend(start, 1)
+        items: list[Any] = []
+        weight = 1
+        while not isinstance(event := self._next(), yaml.SequenceEndEvent):
+            here = (*keys, len(items))
+            self.lines[here] = self._line(event)
+            made = self._node(event, here)
+            items.append(made.value)
+            weight += made.weight
+        return _Made(items, weight)
+
+    def _members(self, start: Any, keys: Keys) -> _Made:
+        self._spend(start, 1)
+        members: dict[str, Any] = {}
+        merged: dict[str, Any] = {}
+        weight = 1
+        while not isinstance(event := self._next(), yaml.MappingEndEvent):
+            key = self._key(event)
+            here = (*keys, key)
+            is_merge = key == _MERGE and event.implicit[0]
+            if key in members or (is_merge and merged):
+                self._fail(event, "AX145", f'the key "{key[:60]}" is there twice.', "Remove one.")
+            if not is_merge:
+                self.lines[here] = self._line(event)
+            follows = self._next()
+            made = self._node(follows, here)
+            weight += made.weight
+            if is_merge:
+                for source in self._merged(follows, made.value):
+                    merged = {**source, **merged}
+            else:
+                members[key] = made.value
+        return _Made({**merged, **members}, weight)
+
+    def _key(self, event: Any) -> str:
+        if isinstance(event, yaml.AliasEvent) or not isinstance(event, yaml.ScalarEvent):
+            self._fail(event, "AX145", "a key is text.", "Put it into quotes.")
+        if event.tag is not None or event.anchor is not None:
+            self._fail(event, "AX145", "a key has neither tag nor anchor.", "Remove it.")
+        if not event.value and event.implicit[0]:
+            self._fail(event, "AX145", "a key is missing.", 'Write "" for the empty text.')
+        return event.value
+
+    def _merged(self, event: Any, value: Any) -> Iterator[dict[str, Any]]:
+        for source in value if isinstance(value, list) else [value]:
+            if not isinstance(source, dict):
+                self._fail(event, "AX145", "<< merges mappings.", "Refer to a mapping: <<: *name.")
+            yield source
+
+    def _scalar(self, event: Any) -> Any:
+        text = event.value
+        if not event.implicit[0]:  # quoted or block: text
+            return text
+        if text in _WORDS:
+            return _WORDS[text]
+        if len(text) > LONGEST_NUMBER and text.lstrip("+-").isdigit():
+            self._fail(event, "AX140", f"a number of more than {LONGEST_NUMBER} digits.", "Write it as text, in quotes.")
+        if _INTEGER.fullmatch(text):
+            return int(text)
+        if _FLOAT.fullmatch(text):
+            return float(text)
+        return float(_SPECIAL[text.lower()]) if text.lower() in _SPECIAL else text
