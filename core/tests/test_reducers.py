@@ -6,11 +6,12 @@ import copy
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from axil import registry
 from axil.errors import AxilError, InvalidValue, SpecError
+from axil.fields import APPEND, OVERWRITE, Reducer
 from axil.reducers import (
     APPEND_MESSAGES,
     BUILT_IN,
@@ -25,9 +26,10 @@ from axil.reducers import (
     reducer,
     register_strategy,
 )
-from axil.state import APPEND, OVERWRITE, Reducer, Schema
+from axil.state import Schema
 from axil.values import MISSING, Log
 
+law = settings(deadline=None, print_blob=True)  # a failure prints how to repeat it; no law is about seconds
 whole_numbers = st.integers(-5, 5)
 messages = st.lists(st.fixed_dictionaries({"content": st.text(max_size=2)}, optional={"id": st.integers(0, 3)}), max_size=4)
 DELTAS: dict[str, st.SearchStrategy[object]] = {
@@ -53,6 +55,7 @@ def alike(a: object, b: object) -> bool:
     return a == b or (a != a and b != b)
 
 
+@law
 @given(any_reducer, st.data())
 def test_composed_deltas_do_what_they_do_one_by_one(chosen, data):
     reducer, deltas = chosen
@@ -66,12 +69,14 @@ def test_composed_deltas_do_what_they_do_one_by_one(chosen, data):
     assert alike(apart, together)
 
 
+@law
 @given(any_reducer)
 def test_many_deltas_at_once_do_what_they_do_one_by_one(chosen):
     reducer, deltas = chosen
     assert alike(reducer.fold(MISSING, deltas), one_by_one(reducer, MISSING, deltas))
 
 
+@law
 @given(any_reducer, st.data())
 def test_a_built_in_reducer_changes_neither_what_was_there_nor_what_is_written(chosen, data):
     reducer, deltas = chosen

@@ -7,12 +7,13 @@ import dataclasses
 import threading
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from axil.values import MISSING, Log, isolate, same, thaw
 
+law = settings(deadline=None, print_blob=True)  # a failure prints how to repeat it; no law is about seconds
 plain_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=3),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner, max_size=3) | st.tuples(inner, inner),
@@ -52,6 +53,7 @@ class Logs(RuleBasedStateMachine):
 
 
 TestLogsBehaveAsCopiedLists = Logs.TestCase
+TestLogsBehaveAsCopiedLists.settings = settings(law, max_examples=50, stateful_step_count=30)
 
 
 def test_a_log_extended_by_itself_ends():
@@ -82,6 +84,7 @@ def test_extending_a_growing_log_moves_no_earlier_item():
         log = grown
 
 
+@law
 @given(plain_values)
 def test_what_is_isolated_is_equal_and_shares_no_container(value):
     def containers(value):
@@ -121,6 +124,7 @@ def test_a_dataclass_is_copied_all_the_way_down_unless_it_is_frozen():
     assert isolate(frozen) is frozen
 
 
+@law
 @given(plain_values)
 def test_what_is_thawed_holds_no_log(value):
     assert thaw({"log": Log([value]), "value": value}) == {"log": [value], "value": value}

@@ -25,26 +25,26 @@ from axil.errors import (
     SpecError,
     StateError,
 )
-from axil.graph import Graph, Loop, RootGraph
+from axil.fields import Reducer
+from axil.graph import Graph, RootGraph
 from axil.hooks import hookimpl
 from axil.journal import MemoryJournal
+from axil.loop import Loop
 from axil.nodes import CustomNode, node
 from axil.result import Event, Options, Result
 from axil.spec import CycleLimit, EdgeSpec, GraphSpec, Limits, NodeSpec, Use
-from axil.state import Reducer, Schema, State
+from axil.state import Schema, State
 from axil.tokens import Activation, Out, Token
 from axil.values import MISSING
 from axil.views import safe_get_attr
-from axil.workflow import Workflow
+from axil.workflow import Workflow, load
 
 if TYPE_CHECKING:
-    from axil.files import load
     from axil.reducers import reducer, register_strategy
     from axil.run import Run, run_sync
     from axil.schema import generate_state_schema, schema_of
 
 _LATER = {
-    "load": "axil.files",
     "reducer": "axil.reducers",
     "register_strategy": "axil.reducers",
     "Run": "axil.run",

@@ -45,21 +45,24 @@ class Rules:
 class Plain:
     """A body made of a callable: supplies its parameters, calls it, and reads its result."""
 
-    __slots__ = ("_call", "_read", "_supplies", "mode", "wants_ctx")
+    __slots__ = ("_call", "_only", "_read", "_supplies", "mode", "wants_ctx")
 
     def __init__(self, call: Callable[..., Any], supplies: Mapping[str, Supply], read: Callable[[Any, Task, Any, Any], Out], mode: Mode):
         self._call, self._supplies, self._read = call, tuple(supplies.items()), read
         self.mode: Mode = mode
+        only = list(supplies.items())
+        self._only = only[0][1] if len(only) == 1 and only[0][0] != "attributes" and _by_position(call) else None
         self.wants_ctx = mode == "async" or not {"ctx", "local"}.isdisjoint(supplies)
 
     def __call__(self, task: Task, ctx: Any, /) -> Any:
+        if self._only is not None:  # the common case, in two calls
+            value = self._call(self._only(task, ctx))
+            return self._read(value, task, ctx, None) if self.mode != "async" else self._awaited(value, task, ctx, None)
         given = {name: supply(task, ctx) for name, supply in self._supplies}
-        if self.mode == "async":
-            return self._awaited(task, ctx, given)
-        return self._read(self._call(**given), task, ctx, given.get("attributes"))
+        value, attributes = self._call(**given), given.get("attributes")
+        return self._read(value, task, ctx, attributes) if self.mode != "async" else self._awaited(value, task, ctx, attributes)
 
-    async def _awaited(self, task: Task, ctx: Any, given: dict[str, Any]) -> Out:
-        result = self._call(**given)
+    async def _awaited(self, result: Any, task: Task, ctx: Any, attributes: Any) -> Out:
         if inspect.isasyncgen(result):
             last: Any = None
             first = True
@@ -70,7 +73,7 @@ class Plain:
             result = last
         else:
             result = await result
-        return self._read(result, task, ctx, given.get("attributes"))
+        return self._read(result, task, ctx, attributes)
 
 
 def adapt(call: Callable[..., Any], rules: Rules, *, inline: bool | None = None) -> Body:
@@ -108,6 +111,12 @@ def parameters(call: Callable[..., Any]) -> dict[str, bool]:
     return found
 
 
+def _by_position(call: Any) -> bool:
+    """Whether the first parameter can be given by position."""
+    kinds = [p.kind for p in inspect.signature(call).parameters.values()]
+    return bool(kinds) and kinds[0] in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
 def is_async(call: Any) -> bool:
     """Whether calling gives something to await or to iterate asynchronously: functions, methods, partials, callable objects."""
     while isinstance(call, functools.partial):
@@ -122,8 +131,8 @@ def supplied(rules: Rules) -> dict[str, Supply]:
     """What a body may ask for, by name."""
     view = rules.view or StateView
     given: dict[str, Supply] = {
-        "inputs": lambda task, ctx: inputs_of(task),
-        "input": lambda task, ctx: inputs_of(task),
+        "inputs": inputs_of,
+        "input": inputs_of,
         "messages": lambda task, ctx: [isolate(m) for m in gathered(task.tokens)],
         "payloads": lambda task, ctx: [isolate(token.payload) for token in task.tokens],
         "state": lambda task, ctx: view(task.state),
@@ -137,12 +146,12 @@ def supplied(rules: Rules) -> dict[str, Supply]:
     return given
 
 
-def inputs_of(task: Task) -> dict[str, Any]:
+def inputs_of(task: Task, ctx: Any = None) -> dict[str, Any]:
     """The live payloads folded into fields; containers are copied when they are touched."""
     tokens = task.tokens
     if len(tokens) == 1 and type(tokens[0].payload) is dict:
         return fields_of(cast("dict[str, Any]", tokens[0].payload))
-    return fields_of(folded(token.payload for token in tokens))
+    return fields_of(folded([token.payload for token in tokens]))
 
 
 class Attributes(dict[str, Any]):
@@ -198,12 +207,12 @@ def _read_delta(rules: Rules, value: Any, task: Task, attributes: Any) -> Out:
 
 
 def _read_fields(rules: Rules, value: Any, task: Task, attributes: Any) -> Out:
-    if not isinstance(value, Mapping):
+    if type(value) is not dict and not isinstance(value, Mapping):
         raise BodyError(
             f"the body returned {type(value).__name__}; a node returns a mapping of fields.",
             hint="It is a coroutine: await it." if inspect.iscoroutine(value) else 'Return {"message": …}, for example.',
         )
-    output: dict[str, Any] = plain(value)
+    output: dict[str, Any] = dict(plain(value))
     return Out(output, pushed(rules, output, task.state, attributes))
 
 

@@ -85,7 +85,8 @@ class CycleVisit:
         self._ended: tuple[str, tuple[Exit, ...]] | None = None
         for entry in told:
             self._retell(entry)
-        self.machine = self._round()
+        if not self.is_over:
+            self.machine = self._round()
 
     def _initial_of(self, task: Task) -> int:
         edges, graph = self.cycle.graph.edges, self.cycle.graph
@@ -99,6 +100,11 @@ class CycleVisit:
             "a round starts at one node.",
             hint="Let one node gather what enters, or send only one of these edges at a time.",
         )
+
+    @property
+    def is_over(self) -> bool:
+        """Whether its last round has ended; from the start, if a journal has that round and not what came of it."""
+        return self._ended is not None
 
     def enters(self, task: Task) -> bool:
         """Whether the initial node's join is satisfied by the edges that entered."""
@@ -252,9 +258,10 @@ class GraphVisit:
     def result(self) -> Machine | Left | Out | None:
         assert self._ended is not None
         output = output_of(self.body.plan.graph, self._ended)
-        if output is None:
-            return None
-        return Out(output, Changes(self._pushed(self._ended)))
+        changes = Changes(self._pushed(self._ended))
+        if output is None:  # nothing left it: its out-edges are dead, and what its nodes wrote is written
+            return Out(None, changes, frozenset()) if changes else None
+        return Out(output, changes)
 
     def _pushed(self, ended: Ended) -> dict[str, Any]:
         nested, outer = self.body.nested, self.task.state

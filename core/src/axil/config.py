@@ -31,6 +31,7 @@ def decode(model: type[Model], raw: Any, where: str | Place = "") -> Model:
     """An instance of the pydantic class ``model`` from plain data; keys that the model does not have are errors.
 
     A model that sets ``extra="allow"`` keeps them; models inside it cannot (a field that takes anything is a ``dict``).
+    A key that is null says nothing where the field has a default and does not take None: ``tooling: null`` is the default.
     Raises: ConfigError with everything that was found: AX130 unknown key, AX131 a value that does not fit, AX132 a key
     that is missing, AX133 not a mapping. Values of secret fields are never shown.
     """
@@ -44,7 +45,7 @@ def decode(model: type[Model], raw: Any, where: str | Place = "") -> Model:
         raise ConfigError(Problem("AX133", str(where), f"expected a mapping, found {shown(raw)}."))
     forbid = None if model.model_config.get("extra") == "allow" else "forbid"
     try:
-        return model.model_validate(dict(cast("Mapping[str, Any]", raw)), extra=forbid)
+        return model.model_validate(_said(model, cast("Mapping[str, Any]", raw)), extra=forbid)
     except ValidationError as error:
         problems = list(_problems(model, raw, where, cast("list[dict[str, Any]]", error.errors(include_url=False))))
     raise ConfigError(problems)  # outside the handler: the original error's text shows the input, secrets included
@@ -71,6 +72,16 @@ def make(component: Callable[..., T], config: Any = None, where: str | Place = "
     if problems:
         raise ConfigError(problems)
     return component(**arguments)
+
+
+def _said(model: type[BaseModel], raw: Mapping[str, Any]) -> dict[str, Any]:
+    silent = {
+        key
+        for name, info in model.model_fields.items()
+        for key in (name, info.alias)
+        if not info.is_required() and info.annotation is not Any and type(None) not in getattr(info.annotation, "__args__", ())
+    }
+    return {key: value for key, value in raw.items() if value is not None or key not in silent}
 
 
 def _misfits(component: type, arguments: Mapping[str, Any], where: str | Place) -> Iterator[Problem]:
@@ -112,6 +123,8 @@ def _problems(model: type[BaseModel], raw: Any, where: str | Place, errors: list
             known = _names(_field(model, keys[:-1])[0] if len(keys) > 1 else model)
             hint = did_you_mean(key, known) or (f"Known here: {listed(sorted(known), 12)}." if known else "")
             yield Problem("AX130", _inside(where, keys), f'unknown key "{key}".', hint)
+        elif first["type"] == "missing" and isinstance(keys[-1], int):
+            yield Problem("AX131", _inside(where, keys[:-1]), f"expected more than {keys[-1]} items.")
         elif first["type"] == "missing":
             yield Problem("AX132", _inside(where, keys[:-1]), f'the key "{keys[-1]}" is missing.')
         else:
@@ -156,17 +169,23 @@ def _expected(error: Mapping[str, Any], info: Any) -> str:
     context = cast("Mapping[str, Any]", error.get("ctx") or {})
     if kind in ("literal_error", "enum"):
         return f"one of {context.get('expected', '')}".replace("'", "").replace(" or ", ", ")
-    bounds = [f"{sign} {context.get(name, _bound(info, name))}" for name, sign in _BOUNDS if _bound(info, name) is not None]
+    bounds = [f"{sign} {_number(_bound(info, name))}" for name, sign in _BOUNDS if _bound(info, name) is not None]
     if kind in ("greater_than", "greater_than_equal", "less_than", "less_than_equal") or (bounds and kind.startswith(("int", "float"))):
         if not bounds:
-            bounds = [f"{sign} {context[name]}" for name, sign in _BOUNDS if name in context]
+            bounds = [f"{sign} {_number(context[name])}" for name, sign in _BOUNDS if name in context]
         number = "a whole number" if kind.startswith("int") else "a number"
         return f"{_unit(info) or number} {' and '.join(bounds)}"
+    if kind == "string_pattern_mismatch":
+        return f"text that matches {context.get('pattern', '')}"
     for name, words in _TYPES:
         if kind in (f"{name}_type", f"{name}_parsing", f"{name}_from_float", f"{name}_attributes_type", name):
             return words
     text = str(error["msg"]).rstrip(".")
     return re.sub(r"^(?:Input|Value|String|List|\w+) should (?:be |have )?", "", text)
+
+
+def _number(bound: Any) -> str:
+    return f"{bound:g}" if isinstance(bound, float) else str(bound)
 
 
 def _bound(info: Any, name: str) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -57,6 +58,9 @@ class Desk:
     clock: Clock
     owner: Owner
     started: float = 0.0
+    loop: asyncio.AbstractEventLoop | None = None
+    home: int = 0
+    """The thread of the loop: what a body in another thread says is brought there, so observers are called in one thread."""
     unkept: list[Awaitable[None]] = field(default_factory=list[Awaitable[None]])
     """Clock reads on their way into the journal."""
 
@@ -87,7 +91,13 @@ class Desk:
 
     def emit(self, activation: Activation, chunk: Any) -> None:
         if self.observers.chunk is not None:
-            self.observers.chunk(activation, chunk)
+            self._at_home(self.observers.chunk, activation, chunk)
+
+    def _at_home(self, call: Callable[..., None], *values: Any) -> None:
+        if self.loop is None or threading.get_ident() == self.home:
+            call(*values)
+        else:
+            self.loop.call_soon_threadsafe(call, *values)
 
     def now(self, activation: Activation, call: int) -> float:
         known = self.replay.clock.get((activation, call))
@@ -96,6 +106,9 @@ class Desk:
         now = self.elapsed
         if self.options.journal is not None:
             entry = Entry("clock", activation.frame, activation.node, activation.ordinal, {"call": call, "value": now, "at": now})
+            if self.loop is not None and threading.get_ident() != self.home:
+                asyncio.run_coroutine_threadsafe(self.keep(entry), self.loop).result()
+                return now
             waiting = self.options.journal.append(self.run_id, entry)
             if waiting is not None:  # ``now`` cannot wait; whatever is journaled next is behind it
                 self.unkept.append(asyncio.ensure_future(waiting))
@@ -120,7 +133,8 @@ class Desk:
                 data = {"id": asked.id, "text": asked.text}
                 await self.keep(Entry("asked", activation.frame, activation.node, activation.ordinal, data))
             raise Pause(asked)
-        await self.keep(Entry("answer", data={"id": asked.id, "value": encode(answer)}))
+        if self.options.journal is not None:
+            await self.keep(Entry("answer", data={"id": asked.id, "value": encode(answer)}))
         return answer
 
     async def step(self, activation: Activation, name: str, call: Callable[[], Awaitable[Any]]) -> Any:
@@ -136,4 +150,4 @@ class Desk:
         return await self.owner.enter(task, plan, inputs, name, state)
 
     def spend(self, tokens: Mapping[str, int], cost: float) -> None:
-        self.owner.spend(tokens, cost)
+        self._at_home(self.owner.spend, tokens, cost)

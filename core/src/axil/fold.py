@@ -11,6 +11,7 @@ Compilation is linear in vertices and edges. A cycle's body is compiled once per
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from axil.errors import KernelBug
@@ -178,9 +179,15 @@ class _Scope:
                 unit=unit_of[n],
                 routers=vertex.routers,
                 leaves=any(arc.port == OUTSIDE and arc.trigger for arc in arcs[n]),
+                body=vertex.body,
+                mode=vertex.body.mode,
+                wants_ctx=getattr(vertex.body, "wants_ctx", True),
             )
             for n, vertex in enumerate(vertices)
         )
+        barriers = _barriers(nodes) if self.entry is not None else ()
+        if not barriers:
+            nodes = tuple(_chained(node, numbered, turning) for node in nodes)
         opens = tuple(sum(numbered.opens[n] for n in unit) for unit in units)
         return Plan(
             graph=self.graph,
@@ -193,7 +200,8 @@ class _Scope:
             entries={id: numbered.arc(arc) for id, arc in entries.items()},
             owners=owners,
             positions=ports.positions,
-            barriers=_barriers(nodes) if self.entry is not None else (),
+            turning={self.group_of[v]: self.graph.cycle_limit(self.graph.vertices[v].name) for v in turning},
+            barriers=barriers,
             entry=None if self.entry is None else self.group_of[self.entry],
             index={node.name: n for n, node in enumerate(nodes)},
         )
@@ -225,6 +233,16 @@ def _barriers(nodes: Sequence[Node]) -> tuple[tuple[int, int], ...]:
         if node.leaves:
             leavers[node.level] = leavers.get(node.level, 0) + 1
     return tuple(sorted(leavers.items()))
+
+
+def _chained(node: Node, numbered: _Numbered, turning: dict[int, int]) -> Node:
+    """The node, with its short way marked if it has one."""
+    if turning or len(node.out) != 1 or node.out[0].port < 0 or node.out[0].late or not node.out[0].trigger:
+        return node
+    port = numbered.ports[node.out[0].port]
+    if port.join == "each" or port.needs != 1 or not port.trigger_only or numbered.waits[node.out[0].port] != 1:
+        return node
+    return replace(node, chain=port)
 
 
 def _arc(edge: Edge, port: int, *, late: bool = False, inner: bool = False) -> Arc:

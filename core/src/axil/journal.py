@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 
 from axil.errors import JournalError
-from axil.state import Change, Schema
+from axil.fields import NO_RESET, Change
+from axil.state import Schema
 from axil.tokens import Activation, Frame, Ordinal
 from axil.values import MISSING, Log
 
@@ -101,7 +102,9 @@ def encode_delta(delta: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
     plain: dict[str, Any] = {}
     for name, value in delta.items():
         if type(value) is Change:
-            plain[name] = {_TAG: "change", "reset": one(name, value.reset), "v": [one(name, d) for d in value.deltas]}
+            plain[name] = {_TAG: "change", "v": [one(name, d) for d in value.deltas]}
+            if value.reset is not NO_RESET:
+                plain[name]["reset"] = one(name, value.reset)
         else:
             plain[name] = one(name, value)
     return plain
@@ -119,7 +122,8 @@ def decode_delta(plain: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
     for name, data in plain.items():
         if isinstance(data, dict) and cast("dict[str, Any]", data).get(_TAG) == "change":
             change = cast("dict[str, Any]", data)
-            delta[name] = Change(tuple(one(name, d) for d in change["v"]), one(name, change["reset"]))
+            reset = one(name, change["reset"]) if "reset" in change else NO_RESET
+            delta[name] = Change(tuple(one(name, d) for d in change["v"]), reset)
         else:
             delta[name] = one(name, data)
     return delta
@@ -215,7 +219,7 @@ class Replay:
         self.steps: dict[tuple[Activation, str], Any] = {}
         self.answers: dict[str, Any] = {}
         self.asked: dict[str, Entry] = {}
-        self.order: list[Activation] = []
+        self.order: dict[Frame, list[Activation]] = {}
         self.header: Entry | None = None
         self.elapsed = 0.0
         for entry in entries:
@@ -225,7 +229,7 @@ class Replay:
         kind, data, who = entry.kind, entry.data, entry.activation
         if kind == "done":
             self.done[who] = entry
-            self.order.append(who)
+            self.order.setdefault(who.frame, []).append(who)
         elif kind == "round":
             self.rounds.setdefault(who, []).append(entry)
         elif kind == "clock":

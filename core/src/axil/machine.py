@@ -33,10 +33,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from axil.errors import RouteError
+from axil.errors import LimitReached, RouteError
 from axil.plan import OUTSIDE, Arc, Plan, joined_values
 from axil.state import Delta, History, State, join, merged
-from axil.tokens import Carried, Changes, Frame, Ordinal, Out, Task, Token, next_ordinal
+from axil.tokens import Carried, Changes, Frame, Ordinal, Out, Task, Token, next_ordinal, path_of
 
 
 class Send(NamedTuple):
@@ -86,8 +86,8 @@ class Machine:
     """One scope, running once."""
 
     __slots__ = (
-        "_alive", "_bar", "_could_leave", "_ended", "_fired", "_held", "_late", "_left", "_opens", "_slots", "_todo", "_waits",
-        "exits", "frame", "head", "history", "plan", "ready", "returns", "root", "running", "skips",
+        "_alive", "_bar", "_could_leave", "_ended", "_fired", "_held", "_late", "_left", "_opens", "_slots", "_todo", "_turns", "_waits",
+        "commits", "exits", "frame", "head", "history", "plan", "ready", "returns", "root", "running", "skips",
     )  # fmt: skip
 
     def __init__(self, plan: Plan, frame: Frame, root: State, *, keeps: bool = False) -> None:
@@ -96,6 +96,8 @@ class Machine:
         self.history = History(root.schema, keeps)
         self.head: State | None = root if plan.graph.spec.flow == "shared" else None
         self.ready: deque[tuple[int, Ordinal, tuple[Token, ...]]] = deque()
+        self.commits = 0
+        """Of a shared state: how many firings have written to it."""
         self.running = 0
         self.exits: list[Exit] = []
         self.returns: list[Exit] = []
@@ -112,6 +114,7 @@ class Machine:
         self._held: list[tuple[int, int, Ordinal, tuple[Token, ...]]] = []
         self._bar = 0  # position in plan.barriers
         self._could_leave = [nodes for _, nodes in plan.barriers]
+        self._turns: dict[int, int] = {}  # firings of nodes in flat cycles
 
     # ------------------------------------------------------------------ in
 
@@ -122,7 +125,7 @@ class Machine:
             arc = plan.entries[token.edge]
             if arc.port == OUTSIDE:  # straight from the entry to the exit
                 self.exits.append(Exit(token.edge, token.payload, None, token.ordinal, arc.trigger))
-                self._ended.append((-1, token.ordinal, token.edge, token.state or self.root))
+                self._ended.append((-1, token.ordinal, token.edge, self.root if token.state is None else token.state))
             else:
                 self._deliver(arc, token)
         if plan.entry is not None and entry is not None:
@@ -147,7 +150,7 @@ class Machine:
         if to is not None and not to <= {arc.target_name for arc in node.out}:
             strange = sorted(to - {arc.target_name for arc in node.out})
             raise RouteError(f"sends to {strange}, where none of its edges leads.")
-        taken = [router(output, state) for router in node.routers] if node.routers else ()
+        taken = [router(output, state) for router in node.routers] if node.routers and to != frozenset() else ()
         sends: list[Send] = []
         for arc in node.out:
             if to is not None and arc.target_name not in to:
@@ -171,6 +174,7 @@ class Machine:
     def advance(self, task: Task, delta: Delta) -> State:
         """The state after ``task`` wrote ``delta`` (checked, or a frame's changes)."""
         if self.head is not None:
+            self.commits += 1
             self.history.note(delta)
             self.head = self.head.apply(delta)
             return self.head
@@ -190,7 +194,15 @@ class Machine:
 
     def commit(self, task: Task, step: Step) -> None:
         """Put a firing's tokens on its out-edges and let everything follow that follows."""
-        unit = self.plan.nodes[task.node].unit
+        node = self.plan.nodes[task.node]
+        unit, chain = node.unit, node.chain
+        if chain is not None and len(step.sends) == 1 and self._opens[unit] == 1 and step.sends[0].values is None:
+            # The only edge leads where nothing else is waited for: the task turns into the next one.
+            state = step.state if self.head is None else None
+            self.running -= 1
+            self._opens[unit] = -1
+            self.ready.append((chain.node, chain.ordinal, (Token(step.sends[0].arc.id, step.sends[0].payload, state, task.ordinal),)))
+            return
         alone = self._alive == 1 and not self._ended
         self.running -= 1
         self._alive -= 1
@@ -227,11 +239,37 @@ class Machine:
         if not self.ready:
             return None
         node, ordinal, tokens = self.ready[0]
+        while node in self.plan.turning and not self._may_turn(node):
+            if not self.ready:
+                return None
+            node, ordinal, tokens = self.ready[0]
         state = self._state_for(node, tokens)
         self.ready.popleft()
         self.running += 1
         self._fired[node] = 1
-        return Task(self.frame, node, ordinal, tokens, state, self)
+        task = Task(self.frame, node, ordinal, tokens, state, self)
+        task.head = self.commits
+        return task
+
+    def _may_turn(self, node: int) -> bool:
+        """Count a firing in a flat cycle; at its limit, drop it (the limit is an exit) or raise."""
+        limit = self.plan.turning[node]
+        turns = self._turns[node] = self._turns.get(node, 0) + 1
+        if limit.rounds is None or turns <= limit.rounds:
+            return True
+        if limit.at_limit == "limited":
+            name = self.plan.nodes[node].name
+            raise LimitReached(
+                f'"{name}", in a cycle of nodes that fire for each token, fired {limit.rounds} times, which is its limit.',
+                id="AX411",
+                where=f'node "{path_of(self.frame, name)}"',
+                hint="Raise the cycle's limit, or declare the limit an exit.",
+            )
+        for token in self.ready.popleft()[2]:
+            self._end_path(token)
+        self._drop(self.plan.nodes[node].unit)
+        self._settle()
+        return False
 
     @property
     def failed_node(self) -> int:
@@ -395,7 +433,8 @@ class Machine:
             return self.head
         vertex = self.plan.nodes[node].vertex
         if len(tokens) == 1 and not vertex.merge:
-            return tokens[0].state or self.root
+            state = tokens[0].state  # never asked for its truth: that would count its fields
+            return self.root if state is None else state
         states = [token.state for token in tokens if token.state is not None]
         if not states:
             return self.root

@@ -157,6 +157,12 @@ class Node:
     routers: tuple[Router, ...]
     leaves: bool
     """Has a trigger edge that leaves the scope."""
+    body: Body
+    mode: Mode
+    wants_ctx: bool
+    """Whether the body is to be given a context."""
+    chain: Port | None = None
+    """Where its only out-edge ends, if that port waits for nothing else: the machine's short way through chains."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -181,6 +187,8 @@ class Plan:
     """The node that each edge starts at, by edge id."""
     positions: Mapping[int, int]
     """The position of each edge among its target's in-edges, by edge id."""
+    turning: Mapping[int, CycleLimit] = field(default_factory=dict[int, CycleLimit])
+    """Nodes of flat cycles, and how often each may fire in a frame."""
     barriers: tuple[tuple[int, int], ...] = ()
     """(level, how many nodes on it have an edge that leaves), in a cycle's body."""
     entry: int | None = None

@@ -9,9 +9,10 @@ from typing import Any, Final, cast
 
 from axil.documents import Document, Keys, shown
 from axil.errors import Problem, SpecError, did_you_mean, listed
+from axil.fields import Field
 from axil.format import FIELD, GRAPH, Shapes
 from axil.spec import CycleLimit, EdgeSpec, GraphSpec, Limits, NodeSpec, Use
-from axil.state import Field, Schema
+from axil.state import Schema
 from axil.tokens import ENTRY, EXIT
 from axil.values import isolate
 
@@ -251,7 +252,7 @@ class Reader:
             received.dynamic, received.kind, received.first = asked, kind, edge
         elif (kind, asked) != (received.kind, received.dynamic):
             theirs = {"type": received.kind, **received.dynamic}
-            differ = [key for key, value in {"type": kind, **asked}.items() if theirs.get(key) != value]
+            differ = ["type"] if kind != received.kind else [key for key, value in asked.items() if theirs[key] != value]
             told = f'{received.first} wants another {" and ".join(differ)} for the node "{data["to"]}"'
             kinds = f": {received.kind} there, {kind} here" if "type" in differ else ""
             self._problem("AX116", here, f"{told}{kinds}.", "Make them agree.")

@@ -30,7 +30,7 @@ from types import MappingProxyType
 from typing import Any, Final, cast, overload
 
 from axil.errors import InvalidValue, Problem, SpecError, did_you_mean
-from axil.state import APPEND, OVERWRITE, Reducer
+from axil.fields import APPEND, OVERWRITE, Reducer
 from axil.values import ATOMS, MISSING, Log, isolate
 
 Reduce = Callable[[Any, Any], Any]

@@ -14,6 +14,7 @@ import asyncio
 import contextvars
 import functools
 import inspect
+import threading
 import time
 from collections import deque
 from collections.abc import Awaitable, Mapping
@@ -21,36 +22,22 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 
 from axil.composite import CycleVisit, GraphVisit, Left, Subgraph, Visit, entry_tokens, output_of
-from axil.context import Clock, Context, Question, Returned
+from axil.context import Clock, Context, Returned
 from axil.desk import Desk, Pause, RealClock
 from axil.errors import AxilError, BodyError, KernelBug, LimitReached, NodeFailed, RunCancelled, RunError, RunPaused
 from axil.fold import Cycle
 from axil.hooks import Observers
 from axil.journal import Entry, Replay, decode, decode_delta, encode, encode_delta
-from axil.machine import Ended, Machine, Send, Step
+from axil.live import Live
+from axil.machine import Ended, Machine, Step
 from axil.plan import Node, Plan
+from axil.record import leaving, retold, told
 from axil.result import CycleTally, Ending, Meter, Options, Result, made
 from axil.spec import Limits
 from axil.state import State
-from axil.tokens import Activation, Changes, Frame, Out, Task, inner_frame
+from axil.tokens import EXIT, Activation, Changes, Frame, Out, Task, inner_frame
 
 _SLICE = 0.005  # seconds of inline work before the event loop gets a turn
-
-
-class Live:
-    """One frame that is running: a machine, and who wants to know when it has ended."""
-
-    __slots__ = ("depth", "machine", "order", "parent", "paused", "questions", "queued", "task", "visit", "waiter")
-
-    def __init__(self, machine: Machine, parent: Live | None = None, task: Task | None = None) -> None:
-        self.machine, self.parent, self.task = machine, parent, task
-        self.visit: Visit | None = None
-        self.waiter: asyncio.Future[Ended] | None = None
-        self.paused = 0
-        self.questions: list[Question] = []
-        self.queued = False
-        self.depth: int = parent.depth + 1 if parent else 0
-        self.order: tuple[Any, ...] = (*parent.order, task.node, task.ordinal, machine.frame[-1:]) if parent and task else ()
 
 
 class Run:
@@ -84,6 +71,7 @@ class Run:
         self._parked: deque[tuple[Live, Task, Node]] = deque()
         self._working: dict[asyncio.Task[Any], tuple[Live, Task]] = {}
         self._frames: dict[Task, Live] = {}
+        self._inside: dict[Task, int] = {}  # bodies that wait for sub-runs of their own, which need the room they would take
         self._lanes: dict[str, int] = {}
         self._finished: deque[asyncio.Task[Any]] = deque()
         self._wake: asyncio.Event | None = None
@@ -109,7 +97,7 @@ class Run:
             raise KernelBug("a run was awaited twice at once.")
         self._begun = True
         self._wake = asyncio.Event()
-        self._desk.started = self._desk.clock.now()
+        self._desk.started, self._desk.loop, self._desk.home = self._desk.clock.now(), asyncio.get_running_loop(), threading.get_ident()
         watch = asyncio.create_task(self._deadline(self.limits.seconds)) if self.limits.seconds is not None else None
         try:
             if self._observers.run_started is not None:
@@ -118,6 +106,9 @@ class Run:
             await self._drive()
         except asyncio.CancelledError:
             self._halt(RunCancelled("the task that ran it was cancelled"))
+            raise
+        except Exception as error:  # the journal failed, or we did: nobody's outcome, so it goes to the caller as it is
+            self._halt(RunCancelled(f"the run broke: {type(error).__name__}: {error}"))
             raise
         finally:
             if watch is not None:
@@ -142,7 +133,8 @@ class Run:
         for question, answer in self.options.answers.items():
             if question not in self._replay.answers:
                 self._replay.answers[question] = answer
-                await self._desk.keep(Entry("answer", data={"id": question, "value": encode(answer)}))
+                if self._journal is not None:
+                    await self._desk.keep(Entry("answer", data={"id": question, "value": encode(answer)}))
         machine = self._root.machine
         try:
             tokens = entry_tokens(self.plan, inputs, machine.root)
@@ -170,6 +162,9 @@ class Run:
                     continue
                 try:
                     task = machine.take()
+                except LimitReached as limit:
+                    self._halt(limit)
+                    break
                 except Exception as error:  # noqa: BLE001  # a join or a custom merge failed: the node it is for has failed
                     node = machine.failed_node
                     self._fail(live, node, (), machine.plan.nodes[node].name, error)
@@ -195,34 +190,43 @@ class Run:
         """Begin one firing. An awaitable where something has to be waited for before the loop goes on."""
         node = live.machine.plan.nodes[task.node]
         if self._replay.done and (entry := self._replay.done.get(Activation(task.frame, node.name, task.ordinal))) is not None:
-            self._commit(live, task, self._retold(live.machine, task, node, entry))
+            if live.machine.head is not None:
+                live.in_turn[entry.activation] = (task, entry)
+                return self._take_turns(live)
+            self._commit(live, task, retold(live.machine, task, entry))
             return None
-        mode = node.vertex.body.mode
-        if mode == "scope":
+        if node.mode == "scope":
             return self._enter(live, task, node)
         if (limit := self.meter.fire()) is not None:
             self._halt(limit)
             return None
-        if mode == "inline" and node.vertex.lane is None:
+        if node.mode == "inline" and node.vertex.lane is None:
             return self._inline(live, task, node)
         self._parked.append((live, task, node))
         self._unpark()
         return None
 
+    def _take_turns(self, live: Live) -> None:
+        """Shared state: what was recorded is applied in the order in which it was recorded."""
+        order = self._replay.order.get(live.machine.frame, [])
+        while live.turn < len(order) and order[live.turn] in live.in_turn:
+            task, entry = live.in_turn.pop(order[live.turn])
+            live.turn += 1
+            self._commit(live, task, retold(live.machine, task, entry))
+
     def _inline(self, live: Live, task: Task, node: Node) -> Awaitable[None] | None:
         if self._observers.firing_started is not None:
             self._observers.firing_started(Activation(task.frame, node.name, task.ordinal), "node")
-        body: Any = node.vertex.body
-        ctx = Context(self._desk, task, Activation(task.frame, node.name, task.ordinal)) if getattr(body, "wants_ctx", True) else None
+        ctx = Context(self._desk, task, Activation(task.frame, node.name, task.ordinal)) if node.wants_ctx else None
         try:
-            out = body(task, ctx)
+            out = node.body(task, ctx)
         except Pause as pause:
             self._pause(live, pause)
             return None
         except Exception as error:  # noqa: BLE001  # a body may raise anything; it is reported with its node's path
             self._fail(live, task.node, task.ordinal, node.name, error)
             return None
-        if inspect.isawaitable(out):
+        if type(out) is not Out and inspect.isawaitable(out):
             self._work(live, task, node, out)
             return None
         return self._finish(live, task, node, out)
@@ -231,7 +235,7 @@ class Run:
         """Start parked firings as far as concurrency and lanes allow, in order."""
         most = self.limits.concurrency
         for _ in range(len(self._parked)):
-            if most is not None and len(self._working) >= most:
+            if most is not None and len(self._working) - len(self._inside) >= most:
                 return
             live, task, node = self._parked.popleft()
             lane = node.vertex.lane
@@ -242,7 +246,7 @@ class Run:
             if self._observers.firing_started is not None:
                 self._observers.firing_started(activation, "node")
             ctx = Context(self._desk, task, activation)
-            body = node.vertex.body
+            body = node.body
             self._work(live, task, node, self._in_thread(body, task, ctx) if body.mode == "thread" else self._awaited(body, task, ctx))
 
     async def _awaited(self, body: Any, task: Task, ctx: Context) -> Any:
@@ -305,7 +309,10 @@ class Run:
         except Exception as error:  # noqa: BLE001  # an edge, a router or the state refused the outcome: its node has failed
             self._fail(live, task.node, task.ordinal, node.name, error)
             return None
-        return self._record(live, task, node, step)
+        if self._journal is not None:
+            return self._record_and_commit(live, task, node, step)
+        self._commit(live, task, step)
+        return None
 
     def _record(self, live: Live, task: Task, node: Node, step: Step) -> Awaitable[None] | None:
         if self._journal is None:
@@ -315,7 +322,7 @@ class Run:
 
     async def _record_and_commit(self, live: Live, task: Task, node: Node, step: Step) -> None:
         try:
-            entry = self._told(live.machine, task, node, step)
+            entry = told(live.machine, task, step, self._desk.elapsed)
         except AxilError as error:
             self._fail(live, task.node, task.ordinal, node.name, error)
             return
@@ -344,30 +351,10 @@ class Run:
             live.queued = True
             self._queue.append(live)
 
-    def _told(self, machine: Machine, task: Task, node: Node, step: Step) -> Entry:
-        schema, edges = machine.root.schema, machine.plan.graph.edges
-        sends = [
-            [edges[s.arc.id].name, encode(s.payload), None if s.values is None else encode_delta(s.values, schema)] for s in step.sends
-        ]
-        data = {"delta": encode_delta(step.delta, schema), "sends": sends, "at": self._desk.elapsed}
-        return Entry("done", task.frame, node.name, task.ordinal, data)
-
-    def _retold(self, machine: Machine, task: Task, node: Node, entry: Entry) -> Step:
-        """The step that a journal recorded. Raises: JournalError: it names an edge that the plan does not have."""
-        schema, edges = machine.root.schema, machine.plan.graph.edges
-        arcs = {edges[arc.id].name: arc for arc in node.out}
-        delta = Changes(decode_delta(entry.data["delta"], schema))
-        sends = [
-            Send(arcs[name], decode(payload), None if values is None else decode_delta(values, schema))
-            for name, payload, values in entry.data["sends"]
-            if name in arcs
-        ]
-        return Step(delta, machine.advance(task, delta), sends)
-
     # ------------------------------------------------------------------ scopes
 
     def _enter(self, live: Live, task: Task, node: Node) -> Awaitable[None] | None:
-        body = node.vertex.body
+        body = node.body
         activation = Activation(task.frame, node.name, task.ordinal)
         if self._observers.firing_started is not None:
             self._observers.firing_started(activation, _kind(node))
@@ -376,6 +363,8 @@ class Run:
                 visit: Visit = CycleVisit(body, task, node.name, told=self._replay.rounds.get(activation, ()))
                 if not visit.enters(task):
                     return self._record(live, task, node, Step({}, task.state, ()))
+                if visit.is_over:
+                    return self._leave(live, task, node, cast("Left", visit.result()))
             else:
                 visit = GraphVisit(cast("Subgraph", body), task, node.name)
         except Exception as error:  # noqa: BLE001  # entering failed: the node has failed
@@ -393,7 +382,17 @@ class Run:
             if machine.running == live.paused:
                 self._stuck(live)
             return
-        ended = machine.end()
+        try:
+            ended = machine.end()
+        except Exception as error:  # noqa: BLE001  # what its paths wrote cannot be joined: the frame has failed
+            if live.waiter is not None and not live.waiter.done():
+                live.waiter.set_exception(error)
+            elif live.parent is not None and live.task is not None:
+                task = live.task
+                self._fail(live.parent, task.node, task.ordinal, live.parent.machine.plan.nodes[task.node].name, error)
+            else:
+                self._fail(live, -1, (), EXIT, error)
+            return
         if live.parent is None or live.task is None:
             self._ended = ended
             return
@@ -417,12 +416,10 @@ class Run:
             return
         if isinstance(outcome, Machine):
             live.machine = outcome
-            live.order = (*live.order[:-1], outcome.frame[-1:])
             self._notice(live)
             return
         if isinstance(outcome, Left):
-            self._tally(task.frame, node.name, outcome)
-            waiting = self._record(parent, task, node, self._left(parent.machine, task, node, outcome))
+            waiting = self._leave(parent, task, node, outcome)
         elif outcome is None:
             waiting = self._record(parent, task, node, Step({}, parent.machine.advance(task, {}), ()))
         else:
@@ -430,12 +427,9 @@ class Run:
         if waiting is not None:
             await waiting
 
-    def _left(self, machine: Machine, task: Task, node: Node, left: Left) -> Step:
-        arcs = {arc.id: arc for arc in node.out}
-        sends: dict[int, list[Send]] = {}
-        for exit in left.exits:
-            sends.setdefault(exit.edge, []).append(Send(arcs[exit.edge], exit.payload, exit.values))
-        return Step(left.changes, machine.advance(task, left.changes), [send for edge in sorted(sends) for send in sends[edge]])
+    def _leave(self, live: Live, task: Task, node: Node, left: Left) -> Awaitable[None] | None:
+        self._tally(task.frame, node.name, left)
+        return self._record(live, task, node, leaving(live.machine, task, left))
 
     def _tally(self, frame: Frame, name: str, left: Left) -> None:
         path = Activation(frame, name).path
@@ -447,7 +441,7 @@ class Run:
     async def enter(self, task: Task, plan: Plan, inputs: Any, name: tuple[str | int, ...], state: State | None) -> Returned:
         parent = self._frames[task]
         node = parent.machine.plan.nodes[task.node]
-        root = (state or task.state).rooted()
+        root = (task.state if state is None else state).rooted()
         machine = Machine(plan, (*inner_frame(task.frame, node.name, task.ordinal), *name), root, keeps=True)
         machine.start(entry_tokens(plan, inputs, root))
         live = Live(machine, parent, task)
@@ -455,7 +449,13 @@ class Run:
         self._notice(live)
         assert self._wake is not None
         self._wake.set()
-        ended = await live.waiter
+        self._inside[task] = self._inside.get(task, 0) + 1
+        try:
+            ended = await live.waiter
+        finally:
+            self._inside[task] -= 1
+            if not self._inside[task]:
+                del self._inside[task]
         return Returned(output_of(plan.graph, ended), Changes(ended.changes), ended.fired)
 
     def spend(self, tokens: Mapping[str, int], cost: float) -> None:
@@ -487,7 +487,7 @@ class Run:
             failed = error
         else:
             failed = NodeFailed(activation.path, error)
-        self._failures.append(((*live.order, node, ordinal), failed))
+        self._failures.append(((*live.order(), (node, ordinal, -1)), failed))
         if self._observers.firing_failed is not None:
             kind = _kind(live.machine.plan.nodes[node]) if node >= 0 else "node"
             self._observers.firing_failed(activation, kind, error)
@@ -517,11 +517,18 @@ class Run:
     def _conclude(self) -> Result:
         ending = self._ending()
         self.meter.usage.seconds = self._desk.elapsed
-        ended = self._ended or self._root.machine.end()
+        ended = self._ended or self._partial()
         result = made(self.id, self.plan.graph, ended, ending, self.meter.usage, self.cycles)
         if isinstance(ending.error, RunError):
             ending.error.result = result
         return result
+
+    def _partial(self) -> Ended:
+        machine = self._root.machine
+        try:
+            return machine.end()
+        except AxilError:  # its paths cannot be joined: that is told, or another failure came first
+            return Ended(machine.root, {}, tuple(machine.exits), (), (), True)
 
     def _ending(self) -> Ending:
         if self._failures:
@@ -542,7 +549,7 @@ class Run:
 
 
 def _kind(node: Node) -> str:
-    body = node.vertex.body
+    body = node.body
     return "cycle" if isinstance(body, Cycle) else "graph" if isinstance(body, Subgraph) else "node"
 
 

@@ -33,8 +33,9 @@ from typing import Any, Literal, cast
 from weakref import WeakKeyDictionary
 
 from axil.errors import Problem, SpecError, UnknownComponent, did_you_mean
+from axil.fields import APPEND, OVERWRITE, Field, Reducer
 from axil.reducers import APPEND_MESSAGES, BUILT_IN, as_reducer, takes_two, unfit_strategy, unknown_strategy
-from axil.state import APPEND, OVERWRITE, Field, Reducer, Schema
+from axil.state import Schema
 from axil.typed import Checks, adapter, is_plain
 from axil.values import MISSING, Log, isolate
 from axil.views import StateView, model_view

@@ -27,76 +27,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from axil.errors import ConcurrentReset, InvalidValue, SchemaMismatch, StateError, UndeclaredField, did_you_mean, listed
-from axil.values import MISSING, Log, isolate, same
+from axil.fields import NO_RESET, OVERWRITE, Change, Field
+from axil.values import ATOMS, MISSING, isolate, same
 
 Delta = Mapping[str, Any]
 Values = Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """What a frame did to one field, where the reducer cannot compose it into a single delta: a reset, then deltas."""
-
-    deltas: tuple[Any, ...]
-    reset: Any = MISSING
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Reducer:
-    """How a field takes a delta: ``reduce(old, new)``; ``old`` is ``MISSING`` where nothing was ever written.
-
-    ``compose`` turns two deltas into one with the same effect (associativity); without it deltas are kept apart.
-    ``many`` takes all deltas of a join at once, where that is cheaper. A reducer that is not ``pure`` may change ``old``
-    in place: it is given a private copy. ``whole`` says that deltas are values of the field's own type, so that they can
-    be validated before they are reduced; else the result is validated.
-    """
-
-    name: str
-    reduce: Callable[[Any, Any], Any]
-    compose: Callable[[Any, Any], Any] | None = None
-    many: Callable[[Any, Sequence[Any]], Any] | None = None
-    pure: bool = False
-    whole: bool = False
-
-    def fold(self, old: Any, deltas: Sequence[Any]) -> Any:
-        """``old`` with all ``deltas``, in order. Cost: one private copy of ``old`` at most, if the reducer works in place."""
-        if self.many is not None and len(deltas) > 1:
-            return self.many(old, deltas)
-        if self.pure:
-            for delta in deltas:
-                old = self.reduce(old, delta)
-            return old
-        private: Any = MISSING
-        for delta in deltas:
-            if private is MISSING or old is not private:
-                old = private = isolate(old)
-            old = self.reduce(old, isolate(delta))
-        return old
-
-
-def _overwrite(old: Any, new: Any) -> Any:
-    return new
-
-
-OVERWRITE = Reducer("overwrite", _overwrite, compose=lambda a, b: b, many=lambda old, new: new[-1], pure=True, whole=True)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Field:
-    """One declared field: how it takes deltas, what it starts as, what it accepts."""
-
-    name: str
-    reducer: Reducer = OVERWRITE
-    default: Callable[[], Any] | None = None
-    """Gives the value a new state starts with; None: the field is absent until it is written."""
-    validate: Callable[[Any], Any] | None = None
-    """Gives the value as the field's type, or raises; None: anything goes."""
-    encode: Callable[[Any], Any] | None = None
-    """Gives plain data for the journal; None: the value is plain data already."""
-    decode: Callable[[Any], Any] | None = None
 
 
 _PLAIN = Field("")
@@ -129,6 +67,10 @@ class Schema:
         ``whole``: every value is one of the field's type (an input or a replacement), whatever the reducer.
         Raises: StateError, UndeclaredField, InvalidValue.
         """
+        if not self.fields and type(delta) is dict:
+            given = cast("dict[Any, Any]", delta)
+            if all(type(name) is str for name in given):
+                return {name: value if type(value) in ATOMS else isolate(value) for name, value in given.items()}
         if not isinstance(delta, Mapping):
             raise StateError(f"a delta is a mapping of field names to values; found {type(delta).__name__}.")
         checked: dict[str, Any] = {}
@@ -204,7 +146,9 @@ class State(Mapping[str, Any]):
         return default if value is MISSING else value
 
     def __contains__(self, name: object) -> bool:
-        return self.get(name, MISSING) is not MISSING  # type: ignore[arg-type]  # any key may be asked for
+        over: dict[Any, Any] = self._over
+        base: dict[Any, Any] = self._base
+        return over[name] is not MISSING if name in over else base.get(name, MISSING) is not MISSING
 
     def __iter__(self) -> Iterator[str]:
         over = self._over
@@ -245,7 +189,7 @@ class State(Mapping[str, Any]):
             chain = schema.of(name).reducer is not OVERWRITE
             if type(new) is Change:
                 prev = writes.get(name)
-                if new.reset is not MISSING:
+                if new.reset is not NO_RESET:
                     prev = Write(history.count - 1, new.reset, None, True)
                 for part in new.deltas:
                     prev = Write(history.count - 1, part, prev)
@@ -258,7 +202,7 @@ class State(Mapping[str, Any]):
     def _taken(self, name: str, new: Any) -> Any:
         declared = self.schema.of(name)
         if type(new) is Change:
-            old = self.get(name, MISSING) if new.reset is MISSING else new.reset
+            old = self.get(name, MISSING) if new.reset is NO_RESET else new.reset
             return self.schema.reduced(declared, old, new.deltas) if new.deltas else old
         if declared.reducer is OVERWRITE:
             return new
@@ -360,7 +304,7 @@ class History:
         if type(new) is not Change:
             new = Change((new,))
         old: Any = self.changes.get(name, MISSING)
-        if old is MISSING or new.reset is not MISSING:
+        if old is MISSING or new.reset is not NO_RESET:
             base = Change((), new.reset)
         else:
             base = old if type(old) is Change else Change((old,))
@@ -370,7 +314,7 @@ class History:
                 deltas[-1] = reducer.compose(deltas[-1], delta)
             else:
                 deltas.append(delta)
-        self.changes[name] = deltas[0] if base.reset is MISSING and len(deltas) == 1 else Change(tuple(deltas), base.reset)
+        self.changes[name] = deltas[0] if base.reset is NO_RESET and len(deltas) == 1 else Change(tuple(deltas), base.reset)
 
 
 def _changes_of(write: Write | None) -> Change:
@@ -500,13 +444,3 @@ def _reset_meets_writes(name: str) -> ConcurrentReset:
         f'field "{name}" was reset on one path while another path wrote to it; what the reset should do with those writes is not known.',
         hint="Give the node where they meet a merge, or keep the field unchanged in the filter.",
     )
-
-
-def append(old: Any, new: Any) -> Log:
-    """``old`` and the items of ``new`` behind it; the reducer of growing lists. Cost: O(len(new))."""
-    if old is MISSING or old is None:
-        return Log(new)
-    return (old if type(old) is Log else Log(old)).extended(new)
-
-
-APPEND = Reducer("append", append, compose=append, pure=True, whole=True)

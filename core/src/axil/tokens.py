@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from axil.state import State
@@ -64,9 +65,8 @@ def next_ordinal(position: int, source: Ordinal) -> Ordinal:
     return (-1, length, int.from_bytes(digest, "big"), *([0] * 21))
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
-    """A live token: what an edge carries. A dead edge carries none."""
+class Token(NamedTuple):
+    """A live token: what an edge carries. A dead edge carries none. (A tuple: one is made for every edge that is taken.)"""
 
     edge: int
     """The edge's position in the graph's list of edges."""
@@ -91,8 +91,10 @@ class Changes(dict[str, Any]):
     __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Out:
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+class Out(NamedTuple):
     """What a body gives: an output that edges carry, a delta that is written, and, for routers, where to go.
 
     >>> Out({"text": "hi"}, delta={"turns": 1})
@@ -100,7 +102,7 @@ class Out:
     """
 
     output: Any = None
-    delta: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    delta: Mapping[str, Any] = _NOTHING
     to: frozenset[str] | None = None
     """Names of the nodes whose edges may carry; None: all."""
 
@@ -108,7 +110,7 @@ class Out:
 class Task:
     """One firing that is due: which node, with which tokens, from which state."""
 
-    __slots__ = ("frame", "node", "ordinal", "owner", "state", "tokens")
+    __slots__ = ("frame", "head", "node", "ordinal", "owner", "state", "tokens")
 
     def __init__(self, frame: Frame, node: int, ordinal: Ordinal, tokens: tuple[Token, ...], state: State, owner: Any = None) -> None:
         self.frame = frame
@@ -121,3 +123,5 @@ class Task:
         """The join of the tokens' states."""
         self.owner = owner
         """The machine that gave the task."""
+        self.head = 0
+        """Shared state: how many commits it had seen when the task was taken."""

@@ -402,6 +402,11 @@ def plain(value: Any) -> Any:
     if kind is StateView or kind is Fields:
         return {key: plain(item) for key, item in value.raw().items()}
     if kind is dict:
+        for item in value.values():
+            if type(item) not in ATOMS:
+                break
+        else:
+            return value
         items = {key: plain(item) for key, item in value.items()}
         return items if any(items[key] is not item for key, item in value.items()) else value
     if kind is list or kind is tuple:

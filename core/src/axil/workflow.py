@@ -5,6 +5,7 @@ A workflow is immutable once it is compiled and keeps nothing of a run: any numb
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     import asyncio
 
     from axil.plan import Plan
+    from axil.registry import Registry
     from axil.run import Run
     from axil.spec import GraphSpec
 
@@ -34,6 +36,14 @@ class Workflow:
         self.setting = setting or Setting()
         self._plan: Plan | None = None
         self._open = 0
+
+    @staticmethod
+    def from_file(path: str | os.PathLike[str], *, registry: Registry | None = None, hooks: Any = None, **options: Any) -> Workflow:
+        """The workflow that a file describes, not yet compiled. ``options``: those of ``axil.files.load``, which raises SpecError."""
+        from axil import files
+
+        spec = files.load(path, registry=registry, **options)
+        return Workflow(spec, Setting(registry=registry, hooks=hooks, folder=os.path.dirname(os.path.realpath(path))))
 
     @property
     def spec(self) -> GraphSpec:
@@ -170,6 +180,11 @@ class Workflow:
             await _close(self.plan.graph.components)
 
 
+def load(path: str | os.PathLike[str], **options: Any) -> Workflow:
+    """The workflow in a file, ready to run: ``axil.load("flow.yaml").invoke("topic")``; see ``Workflow.from_file``."""
+    return Workflow.from_file(path, **options)
+
+
 async def _close(components: Any) -> None:
     """Close in reverse order, every one, whatever the others raise; the first error is raised at the end."""
     first: BaseException | None = None
@@ -234,4 +249,4 @@ class _Watch:
         self._add("run_finished", None, result)
 
 
-__all__ = ["AxilError", "Workflow"]
+__all__ = ["AxilError", "Workflow", "load"]

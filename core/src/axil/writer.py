@@ -62,7 +62,7 @@ class _Writer:
             **{key: self.plain(value, where) for key, value in extras.items() if key not in _ROOT},
         }
         graph = {key: value for key, value in graph.items() if value not in (None, "", {})}
-        return {**root, "graph": {**graph, "nodes": nodes, "edges": edges, **({"end": list(spec.end)} if spec.end else {})}}
+        return {**root, "graph": {**graph, "nodes": nodes, "edges": edges, "end": list(spec.end)}}
 
     def node(self, node: NodeSpec) -> dict[str, Any]:
         where = f'node "{node.id}"'

@@ -1,0 +1,43 @@
+"""One frame that is running: a machine, and who wants to know when it has nothing left to do."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from axil.composite import Visit
+from axil.context import Question
+from axil.journal import Entry
+from axil.machine import Ended, Machine
+from axil.tokens import Activation, Task
+
+
+class Live:
+    """A machine that a run drives, and its place among the others: the frame and the task that opened it."""
+
+    __slots__ = ("depth", "in_turn", "machine", "parent", "paused", "questions", "queued", "task", "turn", "visit", "waiter")
+
+    def __init__(self, machine: Machine, parent: Live | None = None, task: Task | None = None) -> None:
+        self.machine, self.parent, self.task = machine, parent, task
+        self.visit: Visit | None = None
+        """The scope this is a part of; None for the run itself and for sub-runs of bodies."""
+        self.waiter: asyncio.Future[Ended] | None = None
+        """The body that waits for a sub-run."""
+        self.paused = 0
+        """Tasks that ended with an open question."""
+        self.questions: list[Question] = []
+        self.queued = False
+        self.in_turn: dict[Activation, tuple[Task, Entry]] = {}
+        """Recorded firings of a shared state that wait for their turn to be applied."""
+        self.turn = 0
+        self.depth: int = parent.depth + 1 if parent else 0
+
+    def order(self) -> tuple[Any, ...]:
+        """The place of this frame in plan order: the nodes, ordinals and rounds that lead to it."""
+        parts: list[tuple[Any, ...]] = []
+        live: Live | None = self
+        while live is not None and live.task is not None:
+            part = live.machine.frame[-1]
+            parts.append((live.task.node, live.task.ordinal, part if isinstance(part, int) else -1))
+            live = live.parent
+        return tuple(reversed(parts))

@@ -1,0 +1,211 @@
+"""Random graphs. ``axil_testing.graphs`` is the richer, public version; this one lets the kernel's tests stand alone.
+
+A node's output is a number that depends on all it saw: its inputs in order, its state, how often it fired. One difference
+anywhere shows everywhere after it.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from axil.composite import Nested
+from axil.reducers import SUM
+from axil.spec import CycleLimit, EdgeSpec, GraphSpec, Limits, NodeSpec, RouterSpec
+from axil.state import APPEND, Field, Reducer, Schema
+from axil.tokens import Out, Task
+from axil.values import MISSING, Log
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+
+from ..tools import Raw
+
+THOROUGH = os.environ.get("AXIL_HYPOTHESIS") == "thorough"
+
+
+def law(examples: int) -> settings:
+    """So many examples, ten times as many where time does not matter; a failure prints how to repeat it."""
+    slow = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
+    return settings(max_examples=examples * 10 if THOROUGH else examples, deadline=None, print_blob=True, suppress_health_check=slow)
+
+
+def _said(old: Any, new: Any) -> str:
+    return ("" if old is MISSING else old) + new
+
+
+TYPED = Schema(
+    "typed",
+    {
+        "log": Field("log", APPEND, default=Log),
+        "total": Field("total", SUM, default=lambda: 0),
+        "said": Field("said", Reducer("said", _said, pure=True)),
+        "last": Field("last"),
+    },
+    closed=True,
+)
+VALUES: dict[str, Callable[[int], Any]] = {
+    "log": lambda d: [d % 97],
+    "total": lambda d: d % 7,
+    "said": lambda d: "abcdefgh"[d % 8],
+    "last": lambda d: d % 11,
+}
+
+
+def number(value: Any) -> int:
+    return zlib.crc32(repr(value).encode())
+
+
+@dataclass
+class Script:
+    """What one node does."""
+
+    name: str
+    writes: tuple[str, ...] = ()
+    picks: tuple[str, ...] = ()
+    """A switch: it sends to one or two of these only."""
+
+    def __call__(self, task: Task) -> Out:
+        own = f"@node/{self.name}"
+        n = (task.state.get(own) or {}).get("n", 0) + 1
+        d = number((self.name, task.ordinal, n, *seen_by(task)))
+        delta = {name: VALUES[name](d) for name in self.writes} | {own: {"n": n}}
+        to = frozenset({self.picks[d % len(self.picks)], self.picks[d // 7 % len(self.picks)]}) if self.picks else None
+        return Out({"d": d, "n": n}, delta, to)
+
+
+def seen_by(task: Task) -> tuple[list[Any], list[tuple[str, Any]]]:
+    """All that a body can see: payloads in edge order, the state by name."""
+    return [token.payload for token in task.tokens], sorted((k, v) for k, v in task.state.items() if not k.startswith("@"))
+
+
+@dataclass
+class Case:
+    """A random graph: ``spec(wrap)`` gives it with every body wrapped."""
+
+    nodes: list[dict[str, Any]]
+    edges: list[dict[str, Any]]
+    typed: bool
+    cyclic: bool
+    inside: dict[str, Case] = field(default_factory=dict)
+
+    def spec(self, wrap: Callable[[Script], Raw] | None = None) -> GraphSpec:
+        make = wrap or (lambda script: Raw(lambda task, ctx: script(task)))
+        scripts = {n["id"]: Script(n["id"], n["writes"], n["picks"]) for n in self.nodes}
+        each = {n["id"] for n in self.nodes if n["join"] == "each"}
+        limits = {name: CycleLimit(rounds=60) for name in each} | {"": CycleLimit(rounds=4, at_limit="exit")}
+        routers = {
+            f"{n['id']}?0": RouterSpec(source=n["id"], targets=n["routes"], ask=_router(n["routes"])) for n in self.nodes if n["routes"]
+        }
+        return GraphSpec(
+            id="random",
+            nodes=tuple(
+                NodeSpec(
+                    id=n["id"],
+                    body=_Inner(self.inside[n["id"]], wrap) if n["id"] in self.inside else make(scripts[n["id"]]),
+                    join=n["join"],
+                )
+                for n in self.nodes
+            ),
+            edges=tuple(_edge(e) for e in self.edges),
+            routers=routers,
+            schema=TYPED if self.typed else None,
+            attributes={} if self.typed else {"last": 0, "total": 0},
+            cycle_limits=limits if self.cyclic else {},
+            limits=Limits(firings=600),
+        )
+
+
+@dataclass
+class _Inner:
+    case: Case
+    wrap: Any
+
+    def scope(self, node: str, setting: Any) -> Nested:
+        return Nested(spec=self.case.spec(self.wrap))
+
+
+def _edge(e: dict[str, Any]) -> EdgeSpec:
+    table = e["table"]
+
+    def passes(payload: Any) -> bool:
+        n = payload.get("n", 1)
+        n = n if isinstance(n, int) else len(n)
+        return table[min(n, len(table)) - 1] and (e["modulus"] == 0 or number(payload) % e["modulus"] != 0)
+
+    keep = (lambda state: {**state, "last": (state.get("last") or 0) + 1}) if e["filter"] else None
+    return EdgeSpec(
+        source=e["source"],
+        target=e["target"],
+        trigger=e["trigger"],
+        group=e["group"],
+        condition=passes if e["source"] != "@entry" and (e["modulus"] or not all(table)) else None,
+        filter=keep,
+        router=e["router"],
+    )
+
+
+def _router(targets: tuple[str, ...]) -> Callable[[Any], Any]:
+    return lambda state: [targets[(state.get("total") or 0) % len(targets)]]
+
+
+@st.composite
+def cases(draw: st.DrawFn, *, cyclic: bool = False, joins: tuple[str, ...] = ("gate", "gate", "all", "each"), depth: int = 1) -> Case:
+    """A random graph of two to eight nodes; the first is always reached."""
+    typed = draw(st.booleans())
+    count = draw(st.integers(2, 8))
+    names = [f"n{i}" for i in range(count)]
+    pairs = st.tuples(st.integers(0, count - 1), st.integers(0, count - 1))
+    if not cyclic:
+        pairs = pairs.filter(lambda p: p[0] != p[1]).map(lambda p: (min(p), max(p)))
+    edges: list[dict[str, Any]] = []
+
+    def add(source: str, target: str, bits: int, trigger: bool = True) -> None:
+        table = ((True,), (True,), (True, False), (True, True, False), (False, True), (False, False, True), (True, False, True), (False,))
+        edges.append(
+            {
+                "source": source,
+                "target": target,
+                "trigger": trigger,
+                "group": "g" if bits & 3 == 3 else "",
+                "table": table[bits >> 2 & 7],
+                "modulus": (0, 0, 0, 3)[bits >> 5 & 3],
+                "filter": bits >> 7 & 7 == 7 and trigger,
+                "router": None,
+            }
+        )
+
+    add("@entry", names[0], 0)
+    for a, b in draw(st.lists(pairs, min_size=1, max_size=14, unique=True)):
+        bits = draw(st.integers(0, 4095))
+        add(names[a], names[b], bits, trigger=bits >> 10 != 3)
+    for i in draw(st.lists(st.integers(0, count - 1), max_size=3, unique=True)):
+        add(names[i], "@exit", draw(st.integers(0, 1023)))
+    if draw(st.integers(0, 3)) == 0:
+        add("@entry", names[draw(st.integers(1, count - 1))], 0)
+    nodes: list[dict[str, Any]] = []
+    inside: dict[str, Case] = {}
+    fields = tuple(VALUES) if typed else ("last", "total")
+    for name in names:
+        bits = draw(st.integers(0, 1023))
+        out = [e for e in edges if e["source"] == name]
+        targets = tuple(dict.fromkeys(e["target"] for e in out))
+        routes: tuple[str, ...] = ()
+        if bits >> 4 & 7 == 7 and len(out) > 1:  # a router over the first two edges
+            routes = tuple(dict.fromkeys(e["target"] for e in out[:2]))
+            for e in out[:2]:
+                e["router"] = f"{name}?0"
+        join = joins[(bits >> 7) % len(joins)]
+        picks = targets if bits >> 2 & 3 == 3 and targets else ()
+        nodes.append({"id": name, "writes": tuple(f for i, f in enumerate(fields) if bits >> i & 1), "picks": picks, "join": join, "routes": routes})
+        if depth and draw(st.integers(0, 11)) == 11:
+            inner = draw(cases(cyclic=cyclic, joins=joins, depth=0))
+            if inner.typed == typed:
+                inside[name] = inner
+    return Case(nodes, edges, typed, cyclic, inside)
+
+
+seeds = st.integers(0, 2**32 - 1).map(random.Random)

@@ -1,0 +1,262 @@
+"""The registry: names become components through entry points, under a policy, and one at a time."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from axil import registry as module
+from axil.errors import ComponentBlocked, ComponentConflict, ConfigError, PluginLoadError, UnknownComponent
+from axil.registry import KINDS, Component, Policy, Registry, index
+
+
+@dataclass
+class Dist:
+    name: str
+    version: str = "1.0"
+    requires: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Entry:
+    group: str
+    name: str
+    value: str
+    dist: Any
+
+
+CLOCKS = Dist("acme-clocks", "0.3.1")
+FLOW = Dist("Acme_Flow", "2.1")
+
+
+def registry(*entries: Entry, policy: Policy | None = None) -> Registry:
+    return Registry(policy or Policy(), entries)
+
+
+@pytest.fixture
+def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Writes an importable module and gives its name."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    made: list[str] = []
+
+    def write(code: str) -> str:
+        name = f"axil_test_plugin_{tmp_path.name.replace('-', '_')}_{len(made)}"
+        (tmp_path / f"{name}.py").write_text(textwrap.dedent(code))
+        made.append(name)
+        return name
+
+    yield write
+    for name in made:
+        sys.modules.pop(name, None)
+
+
+def test_a_name_becomes_the_object_that_the_entry_point_names(plugin):
+    name = plugin("class Tick:\n    class Deep: ...")
+    known = registry(Entry("axil.nodes", "tick", f"{name}:Tick", CLOCKS), Entry("axil.nodes", "deep", f"{name}:Tick.Deep [fast]", CLOCKS))
+    assert known.resolve("nodes", "tick").__name__ == "Tick"
+    assert known.resolve("nodes", "deep").__qualname__ == "Tick.Deep"
+    assert known.resolve("nodes", "tick") is known.resolve("nodes", "acme-clocks/tick")
+
+
+def test_a_value_without_attribute_is_the_module(plugin):
+    name = plugin("answer = 42")
+    assert registry(Entry("axil.hooks", "h", name, CLOCKS)).resolve("hooks", "h").answer == 42
+
+
+def test_only_the_component_that_is_asked_for_is_imported(plugin):
+    asked, other = plugin("class A: ..."), plugin("raise SystemExit('never')")
+    known = registry(Entry("axil.nodes", "a", f"{asked}:A", CLOCKS), Entry("axil.nodes", "b", f"{other}:B", CLOCKS))
+    assert known.names("nodes") == ("a", "b")
+    known.resolve("nodes", "a")
+    assert other not in sys.modules
+
+
+def test_groups_that_are_no_kind_are_ignored():
+    known = registry(Entry("axil.plugin", "acme-clocks", "acme", CLOCKS), Entry("console_scripts", "x", "y:z", CLOCKS))
+    assert known.candidates() == []
+
+
+def test_of_one_distribution_the_first_on_the_path_wins(plugin):
+    first, second = plugin("class A: first = True"), plugin("class A: first = False")
+    known = registry(Entry("axil.nodes", "a", f"{first}:A", CLOCKS), Entry("axil.nodes", "a", f"{second}:A", Dist("Acme.Clocks", "0.1")))
+    assert known.resolve("nodes", "a").first
+    assert [each.version for each in known.candidates("nodes")] == ["0.3.1"]
+
+
+def test_an_unknown_name_says_which_installed_one_is_meant():
+    known = registry(Entry("axil.nodes", "metronome", "m:M", CLOCKS))
+    with pytest.raises(UnknownComponent) as caught:
+        known.resolve("nodes", "metronom", "flow.yaml:14 nodes[0]")
+    assert str(caught.value) == (
+        'AX301 flow.yaml:14 nodes[0]: unknown node type "metronom". Did you mean "metronome" (acme-clocks 0.3.1, installed)?'
+    )
+
+
+def test_an_unknown_name_that_another_distribution_provides_says_what_to_install():
+    with pytest.raises(UnknownComponent) as caught:
+        registry().resolve("context", "chroma")
+    assert caught.value.hint == "It is provided by axil-chroma (not installed): pip install axil-chroma"
+    with pytest.raises(UnknownComponent) as caught:
+        registry().resolve("nodes", "loop_timr")
+    assert caught.value.hint == 'Did you mean "loop_timer" (axil-control, not installed)?'
+
+
+def test_an_unknown_name_points_at_what_the_workflow_requires():
+    with pytest.raises(UnknownComponent, match=r"requires acme-clocks \(not installed\): pip install acme-clocks"):
+        registry().resolve("nodes", "metronome", requires={"Acme_Clocks": ">=1"})
+
+
+def test_an_unknown_kind_is_a_mistake_of_the_caller():
+    with pytest.raises(ValueError, match='no kind of component is called "node"'):
+        registry().resolve("node", "x")
+
+
+def test_two_providers_are_a_conflict_that_names_both_and_the_ways_out():
+    known = registry(Entry("axil.nodes", "switch", "a:A", CLOCKS), Entry("axil.nodes", "switch", "b:B", FLOW))
+    with pytest.raises(ComponentConflict) as caught:
+        known.resolve("nodes", "switch")
+    assert str(caught.value) == (
+        'AX302 the node type "switch" is provided by acme-clocks 0.3.1 and acme-flow 2.1. '
+        'Write "acme-clocks/switch" or "acme-flow/switch", pin nodes:switch to one of them (AXIL_PINS), or block one (AXIL_BLOCK).'
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "policy"),
+    [
+        ("Acme-Flow/switch", Policy()),
+        ("switch", Policy(pins={"node:switch": "acme_flow"})),
+        ("switch", Policy(block=frozenset({"acme-clocks"}))),
+        ("switch", Policy(only=frozenset({"acme-flow"}))),
+        ("switch", Policy(mode="listed", allow=frozenset({"acme-flow"}))),
+    ],
+)
+def test_each_way_out_of_a_conflict_works(plugin, name, policy):
+    right, wrong = plugin("class A: right = True"), plugin("raise ImportError")
+    known = registry(Entry("axil.nodes", "switch", f"{wrong}:A", CLOCKS), Entry("axil.nodes", "switch", f"{right}:A", FLOW), policy=policy)
+    assert known.resolve("nodes", name).right
+    assert wrong not in sys.modules
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        Policy(block=frozenset({"acme.clocks"})),
+        Policy(block=frozenset({"nodes:tick"})),
+        Policy(block=frozenset({"node:tick"})),
+        Policy(only=frozenset()),
+        Policy(mode="listed"),
+        Policy(mode="listed", allow=frozenset({"acme-clocks"}), block=frozenset({"acme-clocks"})),
+    ],
+)
+def test_what_policy_blocks_is_never_imported_and_is_still_listed(plugin, policy):
+    name = plugin("class Tick: ...")
+    known = registry(Entry("axil.nodes", "tick", f"{name}:Tick", CLOCKS), policy=policy)
+    for asked in ("tick", "acme-clocks/tick"):
+        with pytest.raises(ComponentBlocked, match=r"acme-clocks 0\.3\.1 may not be used: the policy"):
+            known.resolve("nodes", asked)
+    assert name not in sys.modules
+    assert known.names("nodes") == ()
+    assert [(each.status, bool(each.reason)) for each in known.candidates()] == [("blocked", True)]
+
+
+def test_the_kernel_is_allowed_unless_it_is_blocked_by_name():
+    entry = Entry("axil.nodes", "graph", "axil.errors:Problem", Dist("axil"))
+    for policy in (Policy(only=frozenset()), Policy(mode="listed")):
+        assert registry(entry, policy=policy).resolve("nodes", "graph")
+    with pytest.raises(ComponentBlocked):
+        registry(entry, policy=Policy(block=frozenset({"nodes:graph"}))).resolve("nodes", "graph")
+
+
+@pytest.mark.parametrize("code", ["raise SystemExit(3)", "raise ValueError('no licence')", "import no_such_module_at_all", "x = 1", "1 +"])
+def test_a_plugin_that_fails_to_import_costs_only_what_uses_it(plugin, code):
+    broken, sound = plugin(code), plugin("class A: ...")
+    known = registry(Entry("axil.nodes", "b", f"{broken}:B", CLOCKS), Entry("axil.nodes", "a", f"{sound}:A", CLOCKS))
+    with pytest.raises(PluginLoadError) as caught:
+        known.resolve("nodes", "b", "flow.yaml:3")
+    assert caught.value.__cause__ is not None
+    assert all(part in str(caught.value) for part in ("flow.yaml:3", "acme-clocks 0.3.1", f"{broken}:B", "failed to import"))
+    assert known.resolve("nodes", "a")
+
+
+def test_an_interrupt_during_an_import_is_not_swallowed(plugin):
+    name = plugin("raise KeyboardInterrupt")
+    with pytest.raises(KeyboardInterrupt):
+        registry(Entry("axil.nodes", "a", f"{name}:A", CLOCKS)).resolve("nodes", "a")
+
+
+def test_a_missing_module_of_an_extra_says_which_extra(plugin):
+    name = plugin("import no_such_module_at_all")
+    dist = Dist("acme-clocks", requires=["axil>=0.1", 'no-such-module-at-all>=1 ; extra == "quartz"'])
+    with pytest.raises(PluginLoadError, match=r'pip install "acme-clocks\[quartz\]"'):
+        registry(Entry("axil.nodes", "a", f"{name}:A", dist)).resolve("nodes", "a")
+
+
+def test_a_value_that_is_no_target_is_a_load_error():
+    with pytest.raises(PluginLoadError, match="is not module:attribute"):
+        registry(Entry("axil.nodes", "a", "os; os.system('x')", CLOCKS)).resolve("nodes", "a")
+
+
+def test_what_is_registered_is_found_and_a_taken_name_is_refused():
+    known = registry(Entry("axil.conditions", "never", "m:n", CLOCKS))
+    known.register("conditions", "always", 7, "My_Notebook")
+    assert known.resolve("conditions", "always") == known.resolve("conditions", "my-notebook/always") == 7
+    assert known.names("conditions") == ("always", "never")
+    assert known.candidates("conditions")[0] == Component(kind="conditions", name="always", distribution="my-notebook", status="registered")
+    for taken in ("always", "never"):
+        with pytest.raises(ComponentConflict, match="already"):
+            known.register("conditions", taken, 8)
+
+
+def test_policy_is_read_from_the_environment():
+    policy = Policy.from_environment(
+        {"AXIL_PLUGINS": "axil-control, Acme_Flow", "AXIL_BLOCK": "node:python", "AXIL_PINS": "nodes:switch=Axil_Control", "AXIL_ONLY": ""}
+    )
+    assert policy == Policy(
+        mode="listed",
+        allow=frozenset({"axil-control", "acme-flow"}),
+        block=frozenset({"nodes:python"}),
+        pins={"nodes:switch": "axil-control"},
+        only=frozenset(),
+    )
+    assert Policy.from_environment({}) == Policy()
+    assert Policy.from_environment({"AXIL_PLUGINS_MODE": "auto", "AXIL_PLUGINS": "x"}).mode == "auto"
+
+
+@pytest.mark.parametrize("environment", [{"AXIL_PLUGINS_MODE": "lax"}, {"AXIL_PINS": "switch=x"}, {"AXIL_PINS": "nodes:switch"}])
+def test_a_policy_without_meaning_is_refused(environment):
+    with pytest.raises(ConfigError, match="AX135"):
+        Policy.from_environment(environment)
+
+
+def test_the_default_registry_can_be_replaced_for_a_while():
+    mine = registry()
+    with module.use(mine):
+        assert module.default() is mine
+    assert module.default() is not mine
+    assert module.default() is module.default()
+
+
+def test_the_shipped_index_speaks_of_known_kinds():
+    assert index()["nodes:agent"] == "axil-agent"
+    assert {name.partition(":")[0] for name in index()} <= set(KINDS)
+    assert list(index()) == sorted(index())
+
+
+def test_a_scan_of_what_is_installed_imports_no_plugin():
+    code = """
+import sys
+from axil.registry import Policy, Registry
+before = set(sys.modules)
+assert "importlib_metadata" not in before
+found = Registry(Policy()).candidates()
+providers = {each.value.partition(":")[0].partition(".")[0] for each in found} - {"axil"}
+assert not providers & set(sys.modules), providers & set(sys.modules)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

@@ -1,0 +1,518 @@
+"""What bodies see: copied when touched, the same object from then on, and never the state's own."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+import subprocess
+import sys
+from typing import Annotated, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from pydantic import BaseModel, computed_field
+
+from axil.errors import StateError
+from axil.schema import schema_of
+from axil.state import Schema
+from axil.values import MISSING, Log
+from axil.views import Fields, ModelView, StateView, fields_of, plain, safe_get_attr, values_of
+
+law = settings(deadline=None, print_blob=True)  # a failure prints how to repeat it; no law is about seconds
+
+
+class Untouchable(dict):
+    """A container that may not be copied."""
+
+    def __copy__(self):
+        raise AssertionError("copied without being touched")
+
+    __deepcopy__ = None
+
+
+def state_of(**values: Any):
+    return Schema().start(values)
+
+
+# --------------------------------------------------------------------------------------------------- StateView
+
+names = st.sampled_from("abc")
+small = st.integers(0, 3) | st.lists(st.integers(0, 3), max_size=2)
+
+
+class Views(RuleBasedStateMachine):
+    """A view behaves as a deep copy of the state would, and the state never changes."""
+
+    @initialize(values=st.dictionaries(names, small))
+    def start(self, values):
+        self.before = copy.deepcopy(values)
+        self.state = state_of(**values, **{"@node/x": 1})
+        self.view, self.model, self.assigned = StateView(self.state), copy.deepcopy(values), {}
+
+    @rule(name=names, value=small)
+    def assign(self, name, value):
+        self.view[name] = value
+        self.model[name] = copy.deepcopy(value)
+        self.assigned[name] = self.model[name]
+
+    @rule(name=names)
+    def delete(self, name):
+        if name in self.model:
+            del self.view[name], self.model[name]
+            self.assigned.pop(name, None)
+        else:
+            with pytest.raises(KeyError):
+                del self.view[name]
+
+    @rule(name=names)
+    def read(self, name):
+        assert self.view.get(name, MISSING) == self.model.get(name, MISSING)
+        assert self.view.get(name) is self.view.get(name)
+        assert (name in self.view) == (name in self.model)
+
+    @rule(name=names)
+    def change_in_place(self, name):
+        if isinstance(self.model.get(name), list):
+            self.view[name].append(9)
+            self.model[name].append(9)
+
+    @rule()
+    def read_all(self):
+        assert dict(self.view) == self.view.copy() == {**self.view} == self.model
+        assert sorted(self.view) == sorted(self.model)
+
+    @invariant()
+    def agree(self):
+        if hasattr(self, "view"):
+            assert self.view == self.model
+            assert len(self.view) == len(self.model)
+            assert self.view.writes == self.assigned
+            assert {name: value for name, value in self.state.items() if name != "@node/x"} == self.before
+
+
+TestAViewBehavesAsACopyOfTheState = Views.TestCase
+TestAViewBehavesAsACopyOfTheState.settings = settings(law, max_examples=60, stateful_step_count=30)
+
+
+def test_a_view_copies_only_what_is_touched():
+    view = StateView(state_of(big=Untouchable(a=1), items=[1]))
+    view["items"].append(2)
+    assert view == {"big": {"a": 1}, "items": [1, 2]}
+    assert (len(view), list(view), "big" in view, view.writes) == (2, ["big", "items"], True, {})
+    assert repr(view) == "StateView({'big': {'a': 1}, 'items': [1, 2]})"
+    with pytest.raises(AssertionError, match="copied"):
+        view["big"]
+
+
+def test_making_a_view_asks_the_state_nothing():
+    StateView(None)  # type: ignore[arg-type]  # the point
+
+
+def test_the_kernels_fields_are_not_seen_and_cannot_be_assigned():
+    view = StateView(state_of(**{"a": 1, "@node/x": 2}))
+    assert ("@node/x" in view, view.get("@node/x"), dict(view)) == (False, None, {"a": 1})
+    for name in ("@node/x", 3):
+        with pytest.raises(StateError, match="AX203"):
+            view[name] = 1
+
+
+def test_an_absent_key_says_whether_it_was_never_written_or_is_not_declared():
+    from axil.schema import generate_state_schema
+
+    view = StateView(generate_state_schema([("when", "int|str", "overwrite")]).start())
+    with pytest.raises(KeyError, match='"when" of State was never written and has no default'):
+        view["when"]
+    with pytest.raises(KeyError, match='State has no "mesages"'):
+        view["mesages"]
+    with pytest.raises(KeyError):
+        view[3]
+
+
+def test_views_unite_with_dicts_into_dicts():
+    view = StateView(state_of(a=1))
+    assert (view | {"b": 2}, {"a": 0, "b": 2} | view) == ({"a": 1, "b": 2}, {"a": 1, "b": 2})
+
+
+def test_a_copied_or_pickled_view_is_a_dict():
+    view = StateView(state_of(a=[1]))
+    deep = copy.deepcopy(view)
+    assert type(copy.copy(view)) is type(deep) is type(pickle.loads(pickle.dumps(view))) is dict  # noqa: S301  # our own bytes
+    assert deep["a"] is not view["a"]
+    assert copy.copy(view)["a"] is view["a"]
+
+
+def test_importing_views_and_schemas_does_not_import_pydantic():
+    code = "import sys, axil.views, axil.schema; sys.exit('pydantic' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+# --------------------------------------------------------------------------------------------------- ModelView
+
+
+class Inner(BaseModel):
+    tags: list[str] = []
+
+
+class Brief(BaseModel):
+    topic: str = "axils"
+    notes: Annotated[list[str], "append"]
+    inner: Inner = Inner()
+    table: dict[str, list[int]] = {}
+    due: int | str
+    writes: int = 0
+    _secret: int = 7
+
+    def headline(self) -> str:
+        return f"{self.topic}: {len(self.notes)}"
+
+    def retitle(self) -> None:
+        self.topic = "retitled"
+
+    @property
+    def loud(self) -> str:
+        return self.topic.upper()
+
+    @computed_field
+    @property
+    def size(self) -> int:
+        return len(self.notes)
+
+    def __len__(self) -> int:
+        return len(self.notes)
+
+    def __contains__(self, note: str) -> bool:
+        return note in self.notes
+
+
+SCHEMA = schema_of(Brief)
+
+
+@pytest.fixture
+def state():
+    return SCHEMA.start().apply(SCHEMA.check({"notes": ["a"], "inner": {"tags": ["x"]}, "table": {"k": [1]}}))
+
+
+@pytest.fixture
+def view(state) -> Any:
+    assert SCHEMA.view is not None
+    return SCHEMA.view(state)
+
+
+def test_a_model_view_is_an_instance_of_the_model(view):
+    assert isinstance(view, Brief)
+    assert isinstance(view, BaseModel)
+    assert view.__class__ is Brief
+    assert not isinstance(view, Inner)
+
+
+def test_a_field_is_copied_once_and_only_when_read(view, state):
+    view.inner.tags.append("y")
+    view.table["k"].append(2)
+    assert (view.inner.tags, view.table) == (["x", "y"], {"k": [1, 2]})
+    assert view.inner is view.inner
+    assert (state["inner"].tags, state["table"]) == (["x"], {"k": [1]})
+    assert set(view._axil_kept) == {"inner", "table"}
+
+
+def test_methods_properties_and_dumps_work_on_a_model_view(view):
+    assert (view.headline(), view.loud, view.size, view._secret) == ("axils: 1", "AXILS", 1, 7)
+    assert view.model_dump(exclude={"inner", "table"}) == {"topic": "axils", "notes": ["a"], "writes": 0, "size": 1}
+    assert json.loads(view.model_dump_json())["notes"] == ["a"]
+    assert (len(view), "a" in view, "b" in view) == (1, True, False)
+    assert repr(view) == repr(view.model_copy())
+    assert {"headline", "topic"} <= set(dir(view))
+
+
+def test_assignments_and_methods_see_each_other(view, state):
+    view.topic = "mine"
+    assert view.headline() == "mine: 1"
+    view.topic = "again"
+    assert view.headline() == "again: 1"
+    view.retitle()
+    assert view.topic == "retitled"
+    assert state["topic"] == "axils"
+
+
+def test_a_value_read_before_the_model_is_made_is_the_models(view):
+    table = view.table
+    assert view.model_copy().table is table
+    assert view.table is table
+
+
+def test_an_absent_field_is_an_attribute_error_that_says_so(view):
+    for look in (lambda: view.due, lambda: view.headline() and view.due):
+        with pytest.raises(AttributeError, match='"due" of Brief was never written and has no default'):
+            look()
+    assert not hasattr(view, "due")
+    assert not hasattr(view, "strange")
+
+
+def test_a_deleted_field_is_absent_even_if_the_model_has_a_default(view):
+    del view.topic
+    assert not hasattr(view, "topic")
+    assert "topic" not in view.model_dump(exclude={"size"})
+    view.topic = "back"
+    del view.topic
+    assert not hasattr(view, "topic")
+
+
+def test_an_undeclared_attribute_cannot_be_assigned(view):
+    with pytest.raises(ValueError, match="strange"):
+        view.strange = 1
+
+
+def test_a_frozen_model_stays_frozen():
+    class Frozen(BaseModel, frozen=True):
+        n: int = 1
+
+    schema = schema_of(Frozen)
+    view = schema.view(schema.start())
+    with pytest.raises(AttributeError, match="frozen"):
+        view.n = 2
+    assert hash(view) == hash(Frozen())
+
+
+def test_model_views_compare_as_the_models_they_stand_for(view, state):
+    model = Brief.model_construct(topic="axils", notes=["a"], inner=Inner(tags=["x"]), table={"k": [1]}, writes=0)
+    model.__dict__.pop("due", None)
+    assert view == model
+    assert model == view
+    assert view == SCHEMA.view(state)
+    assert view != 3
+    with pytest.raises(TypeError):
+        hash(view)
+
+
+def test_a_copied_or_pickled_model_view_is_a_model(view):
+    for own in (copy.copy(view), copy.deepcopy(view), pickle.loads(pickle.dumps(view))):  # noqa: S301  # our own bytes
+        assert type(own) is Brief
+        assert own.notes == ["a"]
+
+
+def test_only_what_was_assigned_counts_as_set(view):
+    view.topic = "mine"
+    assert view.model_copy(update={"writes": 1}).model_fields_set == {"topic", "writes"}
+
+
+def test_a_model_that_takes_extra_fields_shows_them():
+    class Open(BaseModel, extra="allow"):
+        n: int = 1
+
+    schema = schema_of(Open)
+    view: Any = schema.view(schema.start({"more": [1]}))
+    view.more.append(2)
+    assert view.more == [1, 2]
+    view.other = 3
+    assert view.model_dump() == {"n": 1, "more": [1, 2], "other": 3}
+    assert (view.more, view.other) == ([1, 2], 3)
+
+
+# ------------------------------------------------------------------------------------------------------ Fields
+
+
+class Payloads(RuleBasedStateMachine):
+    """Fields behave as a deep copy of the payload would, and the payload never changes."""
+
+    @initialize(values=st.dictionaries(names, small))
+    def start(self, values):
+        self.payload, self.before = values, copy.deepcopy(values)
+        self.fields, self.model = Fields(values), copy.deepcopy(values)
+
+    @rule(name=names)
+    def read(self, name):
+        assert self.fields.get(name, MISSING) == self.model.get(name, MISSING)
+        assert self.fields.get(name) is self.fields.get(name)
+
+    @rule(name=names)
+    def change_in_place(self, name):
+        if isinstance(self.model.get(name), list):
+            self.fields[name].append(9)
+            self.model[name].append(9)
+
+    @rule(name=names, value=small)
+    def assign(self, name, value):
+        self.fields[name] = value
+        assert self.fields[name] is value
+        self.model[name] = copy.deepcopy(value)
+
+    @rule(values=st.dictionaries(names, small), way=st.integers(0, 1))
+    def update(self, values, way):
+        if way:
+            self.fields.update(values)
+        else:
+            self.fields |= values
+        self.model.update(copy.deepcopy(values))
+
+    @rule(name=names, value=small)
+    def setdefault(self, name, value):
+        assert self.fields.setdefault(name, value) == self.model.setdefault(name, copy.deepcopy(value))
+        assert self.fields.setdefault(name, value) is self.fields[name]
+
+    @rule(name=names)
+    def pop(self, name):
+        popped, expected = self.fields.pop(name, None), self.model.pop(name, None)
+        assert popped == expected
+        if isinstance(popped, list):
+            popped.append(9)
+
+    @rule()
+    def popitem(self):
+        if self.model:
+            (name, popped), expected = self.fields.popitem(), self.model.popitem()
+            assert (name, popped) == expected
+            if isinstance(popped, list):
+                popped.append(9)
+
+    @rule(
+        way=st.sampled_from(
+            [
+                dict,
+                lambda f: {**f},
+                lambda f: {**{}, **f},
+                lambda f: f | {},
+                lambda f: {} | f,
+                lambda f: dict(f.items()),
+                lambda f: dict(zip(f, f.values(), strict=True)),
+                lambda f: {key: f[key] for key in f},
+                lambda f: (lambda **kw: kw)(**f),
+                lambda f: copy.deepcopy(f),
+                lambda f: {**f.copy()},
+            ]
+        )
+    )
+    def take_all_and_change_it(self, way):
+        taken = way(self.fields)
+        assert taken == self.model
+        for name, value in taken.items():
+            if isinstance(value, list):
+                value.append(9)
+                assert self.payload.get(name) is not value
+        self.model = copy.deepcopy(dict(self.fields))
+
+    @invariant()
+    def agree(self):
+        if hasattr(self, "fields"):
+            assert self.fields == self.model
+            assert (len(self.fields), list(self.fields), repr(self.fields)) == (len(self.model), list(self.model), repr(self.model))
+            assert self.fields.raw() == self.model
+            assert self.payload == self.before
+
+
+TestFieldsBehaveAsACopyOfThePayload = Payloads.TestCase
+TestFieldsBehaveAsACopyOfThePayload.settings = settings(law, max_examples=60, stateful_step_count=30)
+
+
+def test_a_value_that_is_not_read_is_not_copied():
+    fields = Fields({"big": Untouchable(a=1), "small": [1]})
+    fields["small"].append(2)
+    assert fields == {"big": {"a": 1}, "small": [1, 2]}
+    assert json.dumps(fields) == '{"big": {"a": 1}, "small": [1, 2]}' if sys.version_info < (3, 11) else True
+    raw = fields.raw()
+    assert type(raw["big"]) is Untouchable
+    assert Fields(fields).raw()["big"] is raw["big"]
+    for touch in (lambda: fields["big"], lambda: dict(fields), fields.items, lambda: fields.pop("big")):
+        with pytest.raises(AssertionError, match="copied"):
+            touch()
+
+
+def test_fields_match_patterns_like_any_dict():
+    payload = {"a": [1], "b": 2}
+    match fields_of(payload):
+        case {"a": [first], "b": b, **rest}:
+            assert (first, b, rest) == (1, 2, {})
+        case _:
+            pytest.fail("no match")
+
+
+def test_a_payload_of_scalars_becomes_a_plain_dict():
+    payload = {"a": 1, "b": "x", "c": None}
+    given = fields_of(payload)
+    assert type(given) is dict
+    assert given == payload
+    assert given is not payload
+    assert type(fields_of({"a": []})) is Fields
+
+
+def test_a_missing_key_is_a_key_error():
+    with pytest.raises(KeyError):
+        Fields()["a"]
+    with pytest.raises(KeyError):
+        Fields().pop("a")
+
+
+def test_pickled_fields_are_a_dict():
+    assert type(pickle.loads(pickle.dumps(Fields({"a": [1]})))) is dict  # noqa: S301  # our own bytes
+
+
+# -------------------------------------------------------------------------------------------------- back again
+
+
+def test_plain_returns_what_holds_no_view_as_it_is():
+    value = {"a": [1, (2, {"b": Log([1])})], "c": {1}}
+    assert plain(value) is value
+
+
+def test_plain_unwraps_views_at_any_depth_without_copying_what_is_untouched(view):
+    big = Untouchable(a=1)
+    shown = StateView(state_of(big=big, n=1))
+    found = plain({"list": [shown, (Fields({"big": big}),)], "model": view})
+    assert type(found["list"][0]) is type(found["list"][1][0]) is dict
+    assert found["list"][0]["big"] is found["list"][1][0]["big"] is big
+    assert type(found["model"]) is Brief
+    assert type(found["model"]) is not ModelView
+
+
+def test_values_of_a_view_are_all_it_shows_or_what_was_assigned(view):
+    shown = StateView(state_of(a=1, b=2))
+    shown["b"] = 3
+    assert values_of(shown) == {"a": 1, "b": 3}
+    assert values_of(shown, written=True) == {"b": 3}
+    view.topic = "mine"
+    assert values_of(view, written=True) == {"topic": "mine"}
+    assert values_of(view) == {"topic": "mine", "notes": ["a"], "inner": Inner(tags=["x"]), "table": {"k": [1]}, "writes": 0}
+
+
+def test_values_of_a_model_instance_are_its_fields_or_those_it_was_given():
+    given = Brief(notes=["n"], due=1)
+    assert values_of(given, written=True) == {"notes": ["n"], "due": 1}
+    assert values_of(given)["topic"] == "axils"
+
+
+@pytest.mark.parametrize(("given", "values"), [(None, {}), ({"a": 1}, {"a": 1}), ("text", None), ([1], None), (3, None), (Brief, None)])
+def test_values_of_anything_else(given, values):
+    assert values_of(given) == values
+
+
+class Thing:
+    name = "attribute"
+
+
+@pytest.mark.parametrize(
+    ("data", "found"),
+    [
+        ({"name": "key"}, "key"),
+        (Fields({"name": "key"}), "key"),
+        (Thing(), "attribute"),
+        (Log(), MISSING),
+        (None, MISSING),
+        ({}, MISSING),
+        ({"name": None}, None),
+    ],
+)
+def test_an_attribute_is_read_from_mappings_objects_and_nothing(data, found):
+    assert safe_get_attr(data, "name") == found
+    if found is MISSING:
+        assert safe_get_attr(data, "name", 3) == 3
+
+
+def test_a_method_of_a_mapping_is_not_one_of_its_keys():
+    assert safe_get_attr({}, "items") is MISSING
+
+
+@law
+@given(st.dictionaries(names, small))
+def test_values_go_through_a_view_and_back_unchanged(values):
+    assert plain(StateView(state_of(**values))) == plain(Fields(values)) == values

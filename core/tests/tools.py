@@ -1,0 +1,191 @@
+"""What the kernel's tests are written with: bodies that are functions of a task, a clock that jumps, a journal that forgets nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from axil.journal import Entry
+from axil.machine import Machine
+from axil.planner import compile
+from axil.spec import EdgeSpec, GraphSpec, NodeSpec
+from axil.tokens import Activation, Out, Task
+from axil.workflow import Workflow
+
+
+@dataclass
+class Raw:
+    """A node whose body is ``call(task, ctx)``, as it is."""
+
+    call: Callable[[Task, Any], Any]
+    mode: str = "inline"
+    ctx: bool = False
+
+    def adapted(self, rules: Any) -> Any:
+        return _RawBody(self)
+
+
+class _RawBody:
+    def __init__(self, raw: Raw) -> None:
+        self.call, self.mode, self.wants_ctx = raw.call, raw.mode, raw.ctx
+
+    def __call__(self, task: Task, ctx: Any, /) -> Any:
+        return self.call(task, ctx)
+
+
+def says(output: Any = None, **delta: Any) -> Callable[[Task, Any], Out]:
+    """A body that always gives this."""
+    return lambda task, ctx: Out({} if output is None else output, delta)
+
+
+def node(id: str, call: Any = None, *, mode: str = "inline", ctx: bool = False, **more: Any) -> NodeSpec:
+    """A node; without a body it gives its own name as ``{"by": id}``."""
+    return NodeSpec(id=id, body=Raw(call or says({"by": id}), mode, ctx), **more)
+
+
+def edge(source: str, target: str, **more: Any) -> EdgeSpec:
+    return EdgeSpec(source={"in": "@entry"}.get(source, source), target={"out": "@exit"}.get(target, target), **more)
+
+
+def graph(nodes: Sequence[NodeSpec | str], edges: Sequence[EdgeSpec | str], **more: Any) -> GraphSpec:
+    """A spec; nodes and edges may be words: ``graph(["a", "b"], ["in a", "a b", "b out"])``."""
+    return GraphSpec(
+        id=more.pop("id", "g"),
+        nodes=tuple(node(n) if isinstance(n, str) else n for n in nodes),
+        edges=tuple(edge(*e.split()) if isinstance(e, str) else e for e in edges),
+        **more,
+    )
+
+
+def workflow(nodes: Sequence[NodeSpec | str], edges: Sequence[EdgeSpec | str], **more: Any) -> Workflow:
+    return Workflow(graph(nodes, edges, **more))
+
+
+def never(payload: Any) -> bool:
+    return False
+
+
+class Hand:
+    """A machine driven by hand: ``start``, then ``take`` and ``finish`` in any order."""
+
+    def __init__(self, nodes: Any, edges: Any, *, keeps: bool = False, **more: Any) -> None:
+        self.plan = compile(graph(nodes, edges, **more))
+        self.root = self.plan.graph.schema.start(self.plan.graph.start)
+        self.machine = Machine(self.plan, (), self.root, keeps=keeps)
+        self.at_work: dict[str, Task] = {}
+        self.order: list[str] = []
+
+    def start(self, inputs: Any = None) -> Hand:
+        from axil.composite import entry_tokens
+
+        self.machine.start(entry_tokens(self.plan, inputs or {}, self.root))
+        return self
+
+    def take(self) -> list[str]:
+        """Take all that is due; gives the names, with ordinals where there are any."""
+        taken: list[str] = []
+        while (task := self.machine.take()) is not None:
+            name = str(Activation((), self.plan.nodes[task.node].name, task.ordinal))
+            self.at_work[name] = task
+            taken.append(name)
+        self.order += taken
+        return taken
+
+    def finish(self, name: str, out: Out | None = None) -> Task:
+        """Finish a task: with ``out``, or with what its body says."""
+        task = self.at_work.pop(name)
+        self.machine.done(task, self.plan.nodes[task.node].vertex.body(task, None) if out is None else out)
+        return task
+
+    def go(self) -> Hand:
+        """Take and finish, first come first served, until nothing is due."""
+        self.take()
+        while self.at_work:
+            self.finish(next(iter(self.at_work)))
+            self.take()
+        return self
+
+    @property
+    def skipped(self) -> list[str]:
+        return [self.plan.nodes[index].name for index in self.machine.skips]
+
+
+class Tape:
+    """A journal that keeps every entry, in order."""
+
+    def __init__(self, entries: Sequence[Entry] = ()) -> None:
+        self.kept: list[Entry] = list(entries)
+
+    def append(self, run_id: str, entry: Entry) -> None:
+        self.kept.append(entry)
+
+    def entries(self, run_id: str) -> list[Entry]:
+        return list(self.kept)
+
+
+class Jumping:
+    """A clock that jumps to the next sleeper when the loop has had nothing else to do for a while. ``axil_testing`` has the good one."""
+
+    def __init__(self) -> None:
+        self.time = 0.0
+        self.sleepers: list[tuple[float, int, asyncio.Future[None]]] = []
+        self._count = 0
+
+    def now(self) -> float:
+        return self.time
+
+    async def sleep(self, seconds: float) -> None:
+        woken = asyncio.get_running_loop().create_future()
+        self._count += 1
+        heapq.heappush(self.sleepers, (self.time + seconds, self._count, woken))
+        ticking = asyncio.ensure_future(self._tick())
+        try:
+            await woken
+        finally:
+            ticking.cancel()
+
+    async def _tick(self) -> None:
+        while True:
+            for _ in range(50):
+                await asyncio.sleep(0)
+            while self.sleepers and self.sleepers[0][2].done():
+                heapq.heappop(self.sleepers)
+            if self.sleepers:
+                self.time, _, woken = heapq.heappop(self.sleepers)
+                woken.set_result(None)
+
+
+@dataclass
+class Watcher:
+    """An observer that notes everything as ``(kind, activation)``, and the contents beside it."""
+
+    events: list[tuple[str, str]] = field(default_factory=list)
+    chunks: list[Any] = field(default_factory=list)
+    outputs: dict[str, Any] = field(default_factory=dict)
+
+    def firing_started(self, activation: Activation, kind: str) -> None:
+        self.events.append(("started", str(activation)))
+
+    def chunk(self, activation: Activation, chunk: Any) -> None:
+        self.chunks.append(chunk)
+
+    def firing_finished(self, activation: Activation, kind: str, output: Any) -> None:
+        self.events.append(("finished", str(activation)))
+        self.outputs[str(activation)] = output
+
+    def firing_failed(self, activation: Activation, kind: str, error: BaseException) -> None:
+        self.events.append(("failed", str(activation)))
+
+    def firing_skipped(self, activation: Activation, kind: str) -> None:
+        self.events.append(("skipped", str(activation)))
+
+    def named(self, kind: str) -> list[str]:
+        return [name for what, name in self.events if what == kind]
+
+
+def plain(state: Mapping[str, Any]) -> dict[str, Any]:
+    """A state without the fields that nodes keep for themselves."""
+    return {name: value for name, value in state.items() if not name.startswith("@")}

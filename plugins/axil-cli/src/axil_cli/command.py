@@ -1,0 +1,129 @@
+"""What a sub-command is, and what it is given: the contract of the entry-point group ``axil.commands``.
+
+    [project.entry-points."axil.commands"]
+    hello = "acme_hello:Hello"
+
+An entry point names a class without arguments, or an object, with two methods; nothing has to be inherited or imported:
+
+    class Hello:
+        \"\"\"say hello\"\"\"                                # the text of `axil hello --help`
+
+        def configure(self, parser): ...                # add arguments to an argparse.ArgumentParser
+        def run(self, options, session) -> int: ...     # do it, and give the exit code
+
+It is imported when it is typed. What it raises as ``AxilError`` is printed as problems, with exit code 2.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+from typing import Protocol, TextIO
+
+from axil.errors import AxilError, ConfigError, Problem
+from axil.registry import Registry
+
+
+class Exit(IntEnum):
+    """What the command's exit code says."""
+
+    DONE = 0
+    FAILED = 1
+    MISUSE = 2
+    """A file, an option or an input that cannot be used; nothing ran."""
+    PAUSED = 3
+    LIMITED = 4
+    INTERRUPTED = 130
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """What every sub-command is given: the installed components under the policy in force, and where to write."""
+
+    registry: Registry
+    stdin: TextIO
+    stdout: TextIO
+    stderr: TextIO
+
+    def say(self, text: str = "") -> None:
+        """A result, on standard output; on a terminal without characters that would steer it."""
+        write(self.stdout, (clean(text) if self.stdout.isatty() else text) + "\n")
+
+    def tell(self, text: str = "") -> None:
+        """Something about the work itself, on standard error."""
+        write(self.stderr, clean(text) + "\n")
+
+
+class Command(Protocol):
+    """A sub-command; its docstring is its help."""
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        """Add the arguments."""
+        ...
+
+    def run(self, options: argparse.Namespace, session: Session) -> int:
+        """Do it and give the exit code."""
+        ...
+
+
+_STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def clean(text: str) -> str:
+    r"""``text`` with its control characters shown instead of obeyed: models and files do not steer a terminal.
+
+    >>> clean("a\x1b[2Jb\tc")
+    'a\\x1b[2Jb\tc'
+    """
+    return _STEERING.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
+
+
+def write(stream: TextIO, text: str) -> None:
+    """Write and flush; what the stream's encoding lacks is written as an escape."""
+    try:
+        stream.write(text)
+    except UnicodeEncodeError:
+        encoding = stream.encoding or "ascii"
+        stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+    stream.flush()
+
+
+def can_show(stream: TextIO, text: str) -> bool:
+    """Whether the stream's encoding has all of these characters."""
+    try:
+        text.encode(stream.encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+def read_text(path: str, option: str) -> str:
+    """The text of a file, or of standard input for ``-``. Raises: ConfigError (AX700): it cannot be read."""
+    try:
+        return sys.stdin.read() if path == "-" else Path(path).read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror or str(error) if isinstance(error, OSError) else "this is not text in UTF-8"
+        raise misuse(option, f"{path} cannot be read: {why}.") from error
+
+
+def misuse(option: str, message: str, hint: str = "") -> ConfigError:
+    """An option that cannot be used as it was given."""
+    return ConfigError(Problem("AX700", option, message, hint))
+
+
+def problems_of(error: AxilError) -> tuple[Problem, ...]:
+    """What an error says, as problems."""
+    several = getattr(error, "problems", None)
+    if several:
+        return tuple(several)
+    return (getattr(error, "problem", None) or Problem(error.id, "", str(error)),)
+
+
+def is_debugging() -> bool:
+    """Whether tracebacks are wanted: ``AXIL_DEBUG=1``."""
+    return os.environ.get("AXIL_DEBUG", "") not in ("", "0")

@@ -1,0 +1,130 @@
+"""``axil``: options that hold for every sub-command, and the way from a name to the sub-command.
+
+Sub-commands, our own four included, are components of the kind ``commands``: found without an import, imported when typed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from importlib.metadata import version
+from typing import Any
+
+from axil.errors import AxilError, ConfigError, PluginContract
+from axil.registry import Policy, Registry, default, use
+
+from axil_cli.command import Command, Exit, Session, clean, is_debugging, problems_of, write
+
+SELF = "axil-cli"
+_OWN = {
+    "run": "run a workflow file",
+    "check": "say everything that is wrong with workflow files, and what bounds them",
+    "show": "draw a workflow: as text, as mermaid, as data",
+    "schema": "print the JSON Schema of workflow files",
+}
+"""What help says of our own commands, so that asking for help imports none."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command. Gives the exit code; see ``Exit``."""
+    try:
+        return int(_obeyed(sys.argv[1:] if argv is None else list(argv)))
+    except SystemExit as leaving:  # argparse has printed its help or its complaint
+        return leaving.code if isinstance(leaving.code, int) else Exit.MISUSE
+    except AxilError as error:
+        if is_debugging():
+            raise
+        write(sys.stderr, "".join(f"{clean(str(problem))}\n" for problem in problems_of(error)))
+        return Exit.MISUSE
+    except BrokenPipeError:  # whoever read us has enough; nothing more can be said, not even at the end of the process
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return Exit.FAILED
+    except KeyboardInterrupt:
+        return Exit.INTERRUPTED
+
+
+def _obeyed(arguments: list[str]) -> int:
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if not options.command:
+        parser.print_help(sys.stderr)
+        return Exit.MISUSE
+    registry = _registry(options)
+    command = _command(registry, options.command)
+    own = argparse.ArgumentParser(
+        prog=f"axil {options.command}",
+        description=inspect.getdoc(command),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    command.configure(own)
+    given = own.parse_args(options.rest)
+    with use(registry):  # the policy holds for components that resolve others on their own, too
+        return command.run(given, Session(registry=registry, stdin=sys.stdin, stdout=sys.stdout, stderr=sys.stderr))
+
+
+class _Parser(argparse.ArgumentParser):
+    """Looks for commands only when somebody asks for help."""
+
+    def format_help(self) -> str:
+        self.epilog = _listed()
+        return super().format_help()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="axil",
+        usage="axil [--version] [--no-plugins | --only-plugins A,B] COMMAND …",
+        description="Multi-agent workflow graphs: run, check and look at them.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"axil {version('axil')} ({SELF} {version(SELF)})")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--no-plugins", action="store_true", help="only the kernel and this command")
+    which.add_argument("--only-plugins", metavar="A,B", help="the kernel, this command, and these distributions")
+    parser.add_argument("command", nargs="?", metavar="COMMAND", help="see below; axil COMMAND --help says more")
+    parser.add_argument("rest", nargs=argparse.REMAINDER, metavar="…", help=argparse.SUPPRESS)
+    return parser
+
+
+def _listed() -> str:
+    """All commands that may be used, with what is known of them without an import."""
+    try:
+        found = [each for each in _registry(argparse.Namespace()).candidates("commands") if each.status != "blocked"]
+    except ConfigError as error:  # settings that make no sense must not take the help away
+        return "\n".join(map(str, error.problems))
+    told = [(each.name, _OWN.get(each.name, "") if each.distribution == SELF else f"({each})") for each in found]
+    width = max((len(name) for name, _ in told), default=0)
+    return "\n".join(["commands:", *(f"  {name:<{width}}  {words}".rstrip() for name, words in told)])
+
+
+def _registry(options: argparse.Namespace) -> Registry:
+    """What is installed, under the environment's policy and the options. The command's own distribution is always admitted."""
+    only = getattr(options, "only_plugins", None)
+    chosen = frozenset[str]() if getattr(options, "no_plugins", False) else only and frozenset(filter(None, only.replace(",", " ").split()))
+    if chosen is None:
+        known = default()
+        if known.policy == Policy():
+            return known
+    policy = Policy.from_environment()
+    only_these = policy.only if chosen is None else chosen
+    return Registry(
+        replace(policy, allow=policy.allow | {SELF}, only=None if only_these is None else frozenset(only_these | {SELF})),
+    )
+
+
+def _command(registry: Registry, name: str) -> Command:
+    found: Any = registry.resolve("commands", name)
+    command = found() if isinstance(found, type) else found
+    if not (hasattr(command, "configure") and hasattr(command, "run")):
+        raise PluginContract(f'the command "{name}" is no command: it lacks configure or run.', hint="Report it to the plugin's owner.")
+    return command
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,104 @@
+"""Values as JSON can hold them, and results as the command prints them."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import asdict, fields, is_dataclass
+from datetime import date, time
+from enum import Enum
+from os import PathLike, fspath
+from typing import Any, Final, cast
+
+from axil.errors import AxilError
+from axil.result import Result
+from axil.spec import FromEnvironment
+from axil.values import thaw
+
+from axil_cli.command import problems_of
+
+_DEEPEST: Final = 100
+_LARGEST: Final = 1 << 13
+"""Bits of a number that is written with digits."""
+
+
+def plain(value: Any, depth: int = 0, *, hide: bool = False) -> Any:
+    """``value`` in the types of JSON; what has no counterpart becomes text that says what it was, never an error.
+
+    ``hide``: values that came from the environment are shown as the placeholders that they were.
+
+    >>> plain({"n": float("nan"), 1: {"a"}, "o": object()})
+    {'n': 'nan', '1': ['a'], 'o': '<object>'}
+    """
+    if isinstance(value, FromEnvironment):
+        return value.template if hide else str.__str__(value)
+    if isinstance(value, Enum):
+        return plain(value.value, depth + 1, hide=hide)
+    if value is None or isinstance(value, (str, bool)):
+        return value
+    if isinstance(value, int):
+        return value if value.bit_length() <= _LARGEST else hex(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if depth > _DEEPEST:
+        return "…"
+    if isinstance(value, Mapping):
+        return {_key(k): plain(v, depth + 1, hide=hide) for k, v in cast("Mapping[Any, Any]", value).items()}
+    if isinstance(value, (date, time)):
+        return value.isoformat()
+    if isinstance(value, (bytes, bytearray)):
+        return f"<{len(value)} bytes>"
+    if isinstance(value, PathLike):
+        return str(fspath(cast("PathLike[str]", value)))
+    if isinstance(value, BaseException):
+        return f"{type(value).__name__}: {value}"
+    return _composed(value, depth, hide)
+
+
+def _composed(value: Any, depth: int, hide: bool) -> Any:
+    if hasattr(value, "model_dump"):  # a pydantic model, without importing pydantic
+        return plain(value.model_dump(), depth + 1, hide=hide)
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name), depth + 1, hide=hide) for field in fields(value)}
+    if isinstance(value, Set):
+        items = [plain(item, depth + 1, hide=hide) for item in cast("Set[Any]", value)]
+        return sorted(items, key=lambda item: json.dumps(item, sort_keys=True))
+    if isinstance(value, Sequence):
+        return [plain(item, depth + 1, hide=hide) for item in cast("Sequence[Any]", value)]
+    return f"<{type(value).__qualname__}>"
+
+
+def _key(key: Any) -> str:
+    return key if isinstance(key, str) else str(plain(key))
+
+
+def as_json(value: Any, *, indent: int | None = 2) -> str:
+    """``value`` as JSON text; without ``indent`` on one line, whatever counts as the end of a line somewhere."""
+    text = json.dumps(plain(value), ensure_ascii=False, indent=indent)
+    if any("\ud800" <= c <= "\udfff" for c in text):
+        return json.dumps(plain(value), indent=indent)
+    return text.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029").replace("\x85", "\\u0085").replace("\x7f", "\\u007f")
+
+
+def told(error: AxilError | None) -> dict[str, Any] | None:
+    """An error as data."""
+    if error is None:
+        return None
+    problem = problems_of(error)[0]
+    return {"id": problem.id, "where": problem.where, "message": problem.message, "hint": problem.hint}
+
+
+def summary(result: Result) -> dict[str, Any]:
+    """A result as data, in the types of JSON."""
+    return {
+        "status": result.status,
+        "run_id": result.run_id,
+        "output": plain(thaw(result.output)),
+        "messages": plain(thaw(list(result.messages))),
+        "attributes": plain(thaw(result.attributes)),
+        "cycles": {path: asdict(tally) for path, tally in result.cycles.items()},
+        "usage": asdict(result.usage),
+        "questions": plain(result.questions),
+        "error": told(result.error),
+    }

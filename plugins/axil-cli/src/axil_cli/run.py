@@ -1,0 +1,269 @@
+"""``axil run``: run a workflow file, show how it goes, print what it comes to."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import signal
+import traceback
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, redirect_stdout, suppress
+from typing import Any, Final, cast
+
+from axil.config import make
+from axil.context import Channel, Question
+from axil.errors import UnknownComponent
+from axil.inputs import render
+from axil.result import Result
+from axil.run import Run as KernelRun
+from axil.run import run_sync
+from axil.values import MISSING
+from axil.workflow import Workflow, load
+
+from axil_cli.command import Exit, Session, is_debugging, misuse, problems_of, read_text
+from axil_cli.plain import as_json, summary
+from axil_cli.watch import Lines, Progress, Record
+
+CODES: Final[Mapping[str, Exit]] = {
+    "done": Exit.DONE,
+    "failed": Exit.FAILED,
+    "paused": Exit.PAUSED,
+    "limited": Exit.LIMITED,
+    "cancelled": Exit.INTERRUPTED,
+}
+
+
+class Run:
+    """Run a workflow file.
+
+    The output goes to standard output, everything else to standard error. The exit code says how it ended: 0 done, 1 a node
+    failed, 2 the file or an option cannot be used, 3 paused with open questions, 4 a limit was reached, 130 interrupted.
+    """
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("file", metavar="FILE", help="a workflow file")
+        given = parser.add_mutually_exclusive_group()
+        given.add_argument("--input", metavar="TEXT", help="the input: a text; for graphs of fields a text or a JSON object")
+        given.add_argument("--input-file", metavar="P", help="the input, from a file; - is standard input")
+        parser.add_argument(
+            "--set",
+            action="append",
+            default=[],
+            metavar="NAME=VALUE",
+            help="a variable of the file (${NAME}) has this value; JSON where it is JSON, else text; may be repeated",
+        )
+        parser.add_argument("--answers", metavar="FILE", help="answers to questions, in order: a JSON list, or one answer a line")
+        parser.add_argument("--allow-code", action="store_true", help="let the file run code, with your rights")
+        parser.add_argument("--format", choices=("text", "json", "events"), default="text", help="events: one JSON object a line, as it happens")
+        parser.add_argument(
+            "--progress", action=argparse.BooleanOptionalAction, default=None, help="show what happens; without it: on a terminal, with text"
+        )
+
+    def run(self, options: argparse.Namespace, session: Session) -> int:
+        """Run the file; see ``Exit``."""
+        variables = settings(options.set)
+        workflow = load(options.file, vars=variables, registry=session.registry, allow_code=options.allow_code)
+        for name in _unused(variables, options.file, workflow):
+            session.tell(f"warning: nothing in {options.file} is called {name}; --set {name}=… has no effect.")
+        text = read_text(options.input_file, "--input-file") if options.input_file else options.input
+        ways: dict[str, Any] = {
+            "channel": _channel(options, session),
+            "allow": frozenset({"code"} if options.allow_code else ()),
+        }
+        record = Record()
+        job = _Job(workflow, as_input(text, workflow.plan.graph.spec.payload), ways, [record])
+        lines = Lines(session.stdout, job.stop) if options.format == "events" else None
+        if lines is not None:
+            job.observers.append(lines)
+        shown = (options.format == "text" and session.stderr.isatty()) if options.progress is None else options.progress
+        if shown:
+            job.observers.append(Progress(session.stderr))
+        with redirect_stdout(session.stderr):  # what bodies print must not spoil the output, and questions are none
+            result: Result = run_sync(job.done())
+        if lines is not None and lines.is_broken:
+            raise BrokenPipeError
+        if options.format == "json":
+            told = summary(result)
+            session.say(as_json({**told, "activations": record.activations}))
+        elif options.format == "text":
+            _print(result, session, shown)
+        if is_debugging() and result.error is not None:
+            session.tell("".join(traceback.format_exception(result.error)).rstrip())
+        return CODES[result.status]
+
+
+class _Job:
+    """One run that a signal may end."""
+
+    def __init__(self, workflow: Workflow, input: Any, ways: Mapping[str, Any], observers: list[Any]) -> None:
+        self.workflow, self.input, self.ways, self.observers = workflow, input, ways, observers
+        self._run: KernelRun | None = None
+
+    def stop(self) -> None:
+        """Cancel the run: bodies at work are cancelled, innermost first, and there is a result all the same."""
+        if self._run is not None:
+            self._run.cancel("interrupted")
+
+    async def done(self) -> Result:
+        """Run to the end, whatever it is."""
+        with _signals(self.stop):
+            async with self.workflow:
+                self._run = self.workflow.start(self.input, observers=self.observers, **self.ways)
+                return await self._run.result()
+
+
+@contextmanager
+def _signals(stop: Any) -> Iterator[None]:
+    """The first Ctrl-C (or SIGTERM) ends the run in good order; the second one ends the process."""
+    loop = asyncio.get_running_loop()
+    caught: list[signal.Signals] = []
+
+    def once() -> None:
+        for each in caught:
+            loop.remove_signal_handler(each)
+        caught.clear()
+        stop()
+
+    for each in (signal.SIGINT, signal.SIGTERM):
+        with suppress(NotImplementedError, RuntimeError, ValueError):  # not on this system, or not in the main thread
+            loop.add_signal_handler(each, once)
+            caught.append(each)
+    try:
+        yield
+    finally:
+        for each in caught:
+            loop.remove_signal_handler(each)
+
+
+# ------------------------------------------------------------------------------------------------------- what is given
+
+
+def settings(given: Iterable[str]) -> dict[str, Any]:
+    """``--set`` options as variables. Raises: ConfigError (AX700).
+
+    >>> settings(["rounds=3", "tone=dry", 'version="3"'])
+    {'rounds': 3, 'tone': 'dry', 'version': '3'}
+    """
+    values: dict[str, Any] = {}
+    for each in given:
+        name, equals, value = each.partition("=")
+        if not equals or not name.strip():
+            raise misuse("--set", f'expected name=value, found "{each}".', "Write --set tone=dry.")
+        values[name.strip()] = as_data(value)
+    return values
+
+
+def as_data(text: str) -> Any:
+    """JSON where it is JSON, else the text."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _unused(variables: Mapping[str, Any], file: str, workflow: Workflow) -> list[str]:
+    """Variables that neither the file nor one that it may include can mean: slips of the pen."""
+    if not variables or any(node.use is not None and node.use.type == "subgraph" for node in workflow.spec.nodes):
+        return []
+    text = read_text(file, "FILE")
+    return [name for name in variables if name not in text]
+
+
+def as_input(text: str | None, payload: str) -> Any:
+    """The input as a graph wants it: a text for messages, fields for the others. Raises: ConfigError (AX700)."""
+    if payload == "messages":
+        return text or ""
+    if text is None:
+        return {}
+    data = as_data(text)
+    if isinstance(data, dict):
+        return cast("dict[str, Any]", data)
+    if payload == "state":
+        raise misuse("--input", "the graph has a typed state; expected its fields as a JSON object.", 'Write --input \'{"name": "…"}\'.')
+    return {"message": text}
+
+
+class Answers:
+    """A channel that has its answers, in the order of the questions; then nobody answers, and the run pauses."""
+
+    def __init__(self, answers: Iterable[Any]) -> None:
+        self._left = deque(answers)
+
+    async def ask(self, question: Question) -> Any:
+        """The next answer."""
+        return self._left.popleft() if self._left else MISSING
+
+
+def answers_in(text: str) -> list[Any]:
+    """The answers in a file: a JSON list, or one a line. Raises: ConfigError (AX700).
+
+    >>> answers_in('["yes", {"score": 3}]'), answers_in("yes\\nno\\n")
+    (['yes', {'score': 3}], ['yes', 'no'])
+    """
+    if not text.lstrip().startswith("["):
+        return text.splitlines()
+    data = as_data(text)
+    if not isinstance(data, list):
+        raise misuse("--answers", "the file begins like a JSON list and is none.", "Write [\"yes\", \"no\"], or one answer a line.")
+    return cast("list[Any]", data)
+
+
+def _channel(options: argparse.Namespace, session: Session) -> Channel | None:
+    if options.answers is not None:
+        return Answers(answers_in(read_text(options.answers, "--answers")))
+    if not session.stdin.isatty():
+        return None
+    try:
+        found = session.registry.resolve("channels", "terminal", "axil run")
+    except UnknownComponent:  # no plugin that could ask is installed: the run pauses, and says so
+        return None
+    return make(found, {}, "axil run")
+
+
+# ------------------------------------------------------------------------------------------------------ what comes out
+
+
+def _print(result: Result, session: Session, shown: bool) -> None:
+    """The output for people, and on standard error what else there is to say."""
+    if shown:
+        session.tell(f"── {result.status}: {_used(result)}")
+    if result.status == "done":
+        output = render(result.output) if not isinstance(result.output, Mapping) else _fields(cast("Mapping[str, Any]", result.output))
+        if output:
+            session.say(output)
+        else:
+            session.tell("The run is done, and nothing reached its exit.")
+        return
+    if result.error is not None:
+        for problem in problems_of(result.error):
+            session.tell(str(problem))
+        for other in getattr(result.error, "others", ()):
+            session.tell(f"also: {other}")
+    for question in result.questions:
+        session.tell(f"\n{question.node} asks ({question.id}):\n{question.text}")
+        if question.options:
+            session.tell(f"one of: {', '.join(question.options)}")
+    if result.questions:
+        session.tell("\nAnswer with --answers FILE, or run it on a terminal.")
+
+
+def _fields(output: Mapping[str, Any]) -> str:
+    if set(output) == {"message"}:
+        return render(output["message"])
+    return "\n".join(f"{name}: {render(value)}" for name, value in output.items())
+
+
+def _used(result: Result) -> str:
+    usage = result.usage
+    parts = [f"{usage.firings} firings", f"{usage.seconds:.1f} s"]
+    parts += [f"{count} {kind.replace('_', ' ')}" for kind, count in usage.tokens.items()]
+    parts += [f"cost {usage.cost:.4f}"] if usage.cost else []
+    for path, tally in result.cycles.items():
+        ends = ", ".join(end if count == 1 else f"{end} ×{count}" for end, count in tally.ends.items())
+        parts.append(f"{path}: {tally.rounds} round{'s' if tally.rounds != 1 else ''} ({ends})")
+    return " · ".join(parts)
+
+
+__all__ = ["Answers", "Run", "answers_in", "as_input", "settings"]

@@ -1,0 +1,96 @@
+"""What the tests share: this distribution's components as files name them, and runs of small graphs by the real kernel."""
+
+from __future__ import annotations
+
+import asyncio
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from axil.documents import Document, parse_json
+from axil.edges import Seen
+from axil.files import Reading, spec_from
+from axil.planner import Setting, compile
+from axil.registry import Registry, use
+from axil.result import Options, Result
+from axil.run import Run
+from axil.state import Schema
+
+PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text("utf-8"))["project"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """An entry point, as the registry reads it."""
+
+    name: str
+    group: str
+    value: str
+    dist: Any
+
+
+@pytest.fixture
+def registry() -> Any:
+    """The components of this distribution, as its pyproject.toml names them, and JSON files."""
+    dist = SimpleNamespace(name=PROJECT["name"], version=PROJECT["version"], requires=[])
+    tables = PROJECT["entry-points"].items()
+    entries = [Entry(name=n, group=group, value=v, dist=dist) for group, table in tables for n, v in table.items()]
+    made = Registry(entry_points=entries)
+    made.register("loaders", "json", parse_json)
+    with use(made):
+        yield made
+
+
+def seen(payload: Any, **state: Any) -> Seen:
+    """What an edge sees: a text as one message, or a payload as it is."""
+    return Seen({"role": "user", "content": payload} if isinstance(payload, str) else payload, Schema().start(state))
+
+
+@pytest.fixture(name="seen")
+def _seen() -> Callable[..., Seen]:
+    return seen
+
+
+@dataclass
+class Watch:
+    """Which nodes fired, in order, by their paths."""
+
+    fired: list[str]
+
+    def firing_started(self, activation: Any, kind: str) -> None:
+        if kind != "cycle":
+            self.fired.append(activation.path)
+
+
+@pytest.fixture
+def run(registry: Registry) -> Callable[..., Result]:
+    """Run a graph as files write it; ``result.fired`` would be ``watch.fired`` where a watch is given."""
+
+    def run(
+        graph: Mapping[str, Any], text: str = "TASK", *, watch: Watch | None = None, folder: Path | None = None, **options: Any
+    ) -> Result:
+        where = str(folder) if folder else ""
+        spec = spec_from(Document(data={"graph": {"id": "t", **graph}}, name="flow.yaml"), Reading(folder=where, root=where))
+        plan = compile(spec, Setting(registry=registry, folder=where))
+        given = Options(observers=[watch] if watch else [], **options)
+        return asyncio.run(Run(plan, [{"role": "user", "content": text, "source": "TASK"}], given).result())
+
+    return run
+
+
+@pytest.fixture
+def watch() -> Watch:
+    return Watch([])
+
+
+def texts(messages: Sequence[Mapping[str, Any]]) -> list[Any]:
+    return [m["content"] for m in messages]
+
+
+@pytest.fixture(name="texts")
+def _texts() -> Callable[..., list[Any]]:
+    return texts

@@ -1,0 +1,108 @@
+"""Laws of conditions."""
+
+from __future__ import annotations
+
+import pytest
+from axil.errors import ComponentBlocked, UnknownComponent
+from axil.registry import Policy, Registry, use
+from axil_control.conditions import Always, CodeFailed, CodePassed, Function, Keyword, Never, Regex, Stated
+from pydantic import ValidationError
+
+
+def keyword(**config):
+    return Keyword(Keyword.Config(**config))
+
+
+@pytest.mark.parametrize(
+    ("config", "text", "taken"),
+    [
+        ({"any": ["ok", "yes"]}, "so yes", True),
+        ({"any": ["ok"]}, "no", False),
+        ({"any": ["OK"]}, "ok", False),
+        ({"any": ["OK"], "case_sensitive": False}, "ok", True),
+        ({"none": ["stop"]}, "go", True),
+        ({"none": ["stop"]}, "stop", False),
+        ({"none": ["STOP"], "case_sensitive": False}, "stop", False),
+        ({"any": ["go"], "none": ["stop"]}, "go and stop", False),
+        ({"regex": [r"\d+"]}, "a 7", True),
+        ({"regex": [r"\d+"]}, "a", False),
+        ({"regex": ["A$"], "case_sensitive": False}, "xa", True),
+        ({"regex": [r"\d"], "any": ["x"]}, "x", True),
+        ({"regex": [r"\d"], "none": ["no"]}, "no 7", False),
+        ({"any": [""]}, "anything", False),
+        ({"none": [""]}, "anything", True),
+        ({"any": [], "none": ["a"], "regex": []}, "b", True),
+        ({"any": ["a"], "none": None, "regex": None}, "a", True),
+        ({"any": "a"}, "a", True),
+    ],
+)
+def test_keyword_asks_none_then_any_then_regex(config, text, taken, seen):
+    assert keyword(**config)(seen(text)) is taken
+
+
+@pytest.mark.parametrize("config", [{}, {"any": []}, {"regex": ["("]}, {"any": ["a"], "al": ["b"]}])
+def test_a_keyword_that_asks_nothing_or_cannot_be_read_is_refused(config):
+    with pytest.raises(ValidationError):
+        Keyword.Config(**config)
+
+
+def test_a_pattern_is_searched_anywhere(seen):
+    condition = Regex(Regex.Config(pattern="^b.c$", multiline=True, dotall=True, case_sensitive=False))
+    assert condition(seen("a\nB\nC\nd"))
+    assert not condition(seen("a"))
+
+
+def test_an_expression_holds_or_does_not(seen):
+    condition = Stated(Stated.Config(expression="message.score >= state.limit"))
+    assert condition(seen({"score": 3}, limit=3)) is True
+    assert condition(seen({"score": 2}, limit=3)) is False
+
+
+def test_an_expression_that_cannot_be_read_is_refused_with_the_config():
+    with pytest.raises(ValidationError, match="AX600"):
+        Stated.Config(expression="score >")
+
+
+def test_failed_code_is_known_by_its_first_line(seen):
+    failed, fine = seen("==CODE EXECUTION FAILED==\nwhy"), seen("42")
+    assert [CodeFailed()(failed), CodeFailed()(fine), CodePassed()(failed), CodePassed()(fine)] == [True, False, False, True]
+
+
+def test_always_and_never(seen):
+    assert Always()(seen("x")) is True
+    assert Never()(seen("x")) is False
+
+
+def test_a_function_is_a_registered_condition(registry, seen):
+    registry.register("conditions", "short", lambda text: len(text) < 3)
+    assert Function(Function.Config(name="short"))(seen("ab")) is True
+    assert Function(Function.Config(name="short"))(seen("abc")) is False
+    assert Function(Function.Config(name="code_fail"))(seen("fine")) is False
+
+
+def test_a_function_that_nobody_registered_is_an_error_when_it_is_made(registry):
+    with pytest.raises(UnknownComponent, match="contains_keyword"):
+        Function(Function.Config(name="contains_keyword"))
+
+
+def test_a_function_that_policy_blocks_is_not_found_by_name(registry):
+    blocking = Registry(Policy(block=frozenset({"conditions:code_fail"})), registry._entry_points())
+    with use(blocking), pytest.raises(ComponentBlocked):
+        Function(Function.Config(name="code_fail"))
+
+
+def test_conditions_route_in_a_run(run, watch):
+    graph = {
+        "nodes": [{"id": "A", "type": "literal", "config": {"content": "x7"}}]
+        + [{"id": name, "type": "passthrough", "config": {}} for name in "BCDE"],
+        "edges": [
+            {"from": "A", "to": "B", "condition": {"type": "regex", "config": {"pattern": r"\d"}}},
+            {"from": "A", "to": "C", "condition": {"type": "expression", "config": {"expression": "len(text) > 2"}}},
+            {"from": "A", "to": "D", "condition": False},
+            {"from": "A", "to": "E", "condition": "code_pass"},
+        ],
+        "start": ["A"],
+        "end": ["E"],
+    }
+    run(graph, watch=watch)
+    assert sorted(watch.fired) == ["A", "B", "E"]
