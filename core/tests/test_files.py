@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import time
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -46,9 +46,17 @@ def read(data: dict[str, Any], **root: Any) -> GraphSpec:
 
 
 def told(data: Any, **root: Any) -> list[str]:
+    """The problems of a graph, without line numbers; each is checked to be the line of the last key of the problem's path."""
     with pytest.raises(SpecError) as caught:
-        read(data, **root) if isinstance(data, dict) else spec_from(Document(data=data, name="flow.json"))
-    return [str(problem) for problem in caught.value.problems]
+        read(data, **root)
+    lines = json.dumps({"graph": data, **root}, indent=1).splitlines()
+    problems: list[str] = []
+    for problem in caught.value.problems:
+        place = re.fullmatch(r"flow\.json:(\d+) (?:.*\.)?(\w+)(?:\[\d+\])?", problem.where)
+        assert place, problem
+        assert problem.where.endswith("]") or f'"{place[2]}"' in lines[int(place[1]) - 1], problem
+        problems.append(re.sub(r"flow\.json:\d+", "flow.json", str(problem)))
+    return problems
 
 
 def arrows(spec: GraphSpec) -> list[str]:
@@ -88,7 +96,7 @@ def test_the_first_node_without_out_edges_stands_behind_the_ends():
 
 def test_without_a_unique_end_one_has_to_be_named():
     assert told(graph("AB", "AC")) == [
-        "AX115 flow.json:2 graph: graph lacks a unique natural end; specify end: 2 nodes have no out-edge (B, C). "
+        "AX115 flow.json graph: graph lacks a unique natural end; specify end: 2 nodes have no out-edge (B, C). "
         "Write end: [B], or several in order of preference."
     ]
     assert "every node has an out-edge" in told(graph("AB", "BA", names="AB"))[0]
@@ -104,7 +112,7 @@ def test_an_end_that_is_left_open_is_a_warning():
 def test_without_a_start_nothing_receives_the_input():
     data = graph("AB", "BC")
     del data["start"]
-    assert told(data) == ["AX114 flow.json:2 graph: no start: nothing says which nodes receive the input. Write start: [A]."]
+    assert told(data) == ["AX114 flow.json graph: no start: nothing says which nodes receive the input. Write start: [A]."]
 
 
 def test_entry_and_exit_can_be_written_as_edges():
@@ -122,14 +130,14 @@ def test_everything_wrong_is_said_at_once_with_line_and_path():
     data = graph("AB", {"from": "B", "to": "reveiwer"}, {"from": "A", "to": "C", "colour": 1, "trigger": "no"})
     data["nodes"].append({"id": "reviewer"})
     data["nodes"][1]["context_window"] = "all"
-    assert told(data, vers=1) == [
-        'AX103 flow.json:18 nodes[1].context_window: expected a whole number, found "all".',
-        'AX142 flow.json:27 nodes[3]: the key "type" is missing. The node type.',
-        'AX141 flow.json:43 edges[2].colour: unknown key "colour". Known here: carry_data, clear_context, clear_kept_context, condition, '
+    assert told(data, vrsion=1) == [
+        'AX103 flow.json nodes[1].context_window: expected a whole number, found "all".',
+        'AX142 flow.json nodes[3]: the key "type" is missing. The node type.',
+        'AX141 flow.json edges[2].colour: unknown key "colour". Known here: carry_data, clear_context, clear_kept_context, condition, '
         "description, dynamic, from, group, keep_message, keys, process, to, trigger.",
-        'AX103 flow.json:44 edges[2].trigger: expected true or false, found "no".',
-        'AX141 flow.json:51 vers: unknown key "vers". Did you mean "version"?',
-        'AX104 flow.json:38 edges[1].to: no node "reveiwer". Did you mean "reviewer"?',
+        'AX103 flow.json edges[2].trigger: expected true or false, found "no".',
+        'AX141 flow.json vrsion: unknown key "vrsion". Did you mean "version"?',
+        'AX104 flow.json edges[1].to: no node "reveiwer". Did you mean "reviewer"?',
     ]
 
 
@@ -152,19 +160,19 @@ def test_what_is_no_workflow_at_all_is_said(data, problem):
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        ({"start": ["Z"]}, 'AX104 flow.json:34 start[0]: no node "Z".'),
-        ({"end": "Bb"}, 'AX104 flow.json:36 end: no node "Bb".'),
+        ({"start": ["Z"]}, 'AX104 flow.json start[0]: no node "Z".'),
+        ({"end": "Bb"}, 'AX104 flow.json end: no node "Bb".'),
         ({"vars": {"a": 1}}, 'unknown key "vars". "vars" belongs to the top of the file.'),
         ({"join": "all"}, 'unknown key "join". "join" belongs to the node.'),
         ({"limits": {"seconds": 0}}, "limits.seconds: expected a number > 0, found 0."),
         ({"limits": {"firings": 1.5}}, "limits.firings: expected a whole number, found 1.5."),
         ({"limits": {"lanes": {"human": True}}}, "limits.lanes.human: expected a whole number, found true."),
-        ({"cycle_limits": {"Z": {}}}, 'AX105 flow.json:37 cycle_limits.Z: no node "Z".'),
+        ({"cycle_limits": {"Z": {}}}, 'AX105 flow.json cycle_limits.Z: no node "Z".'),
         ({"cycle_limits": {"A": {"rounds": "many"}}}, 'cycle_limits.A.rounds: expected a whole number, or unlimited, found "many".'),
         ({"log_level": "TRACE"}, 'log_level: expected one of DEBUG, INFO, WARNING, ERROR, CRITICAL, found "TRACE".'),
         ({"flow": "sharde"}, 'flow: expected one of carried, shared, found "sharde". Did you mean "shared"?'),
-        ({"memory": [{"name": "m", "type": "t"}]}, 'AX142 flow.json:37 memory[0]: the key "config" is missing.'),
-        ({"memory": [{"name": "m", "type": "t", "config": {}}] * 2}, 'AX143 flow.json:43 memory[1].name: the memory "m" is there already.'),
+        ({"memory": [{"name": "m", "type": "t"}]}, 'AX142 flow.json memory[0]: the key "config" is missing.'),
+        ({"memory": [{"name": "m", "type": "t", "config": {}}] * 2}, 'AX143 flow.json memory[1].name: the memory "m" is there already.'),
     ],
 )
 def test_a_wrong_graph_is_a_named_problem(change, problem):
@@ -174,16 +182,16 @@ def test_a_wrong_graph_is_a_named_problem(change, problem):
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        ({"id": "A"}, 'AX101 flow.json:12 nodes[1].id: the node "A" is there already (line 5).'),
+        ({"id": "A"}, 'AX101 flow.json nodes[1].id: the node "A" is there already (line 5).'),
         ({"id": "@x"}, "AX102"),
         ({"id": 3}, "nodes[1].id: expected text, found 3."),
         ({"id": ""}, 'nodes[1].id: expected text that is not empty, found "".'),
         ({"join": "any"}, 'nodes[1].join: expected one of gate, all, each, found "any".'),
         ({"merge": {}}, 'unknown key "merge". It is a function, and can be given in Python only.'),
-        ({"type": "os:system"}, 'AX148 flow.json:13 nodes[1].type: import paths are not allowed in files, found "os:system".'),
+        ({"type": "os:system"}, 'AX148 flow.json nodes[1].type: import paths are not allowed in files, found "os:system".'),
         ({"wrappers": ["os:system"]}, "AX148"),
         ({"context_window": -2}, "nodes[1].context_window: expected a whole number, at least -1, found -2."),
-        ({"pull": ["a"], "pull_keys": ["b"]}, "AX141 flow.json:20 nodes[1].pull_keys: pull and pull_keys say the same."),
+        ({"pull": ["a"], "pull_keys": ["b"]}, "AX141 flow.json nodes[1].pull_keys: pull and pull_keys say the same."),
     ],
 )
 def test_a_wrong_node_is_a_named_problem(change, problem):
@@ -195,12 +203,12 @@ def test_a_wrong_node_is_a_named_problem(change, problem):
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        ({"from": "@exit"}, "AX104 flow.json:24 edges[0].from: no edge starts at @exit."),
-        ({"to": "@entry"}, "AX104 flow.json:25 edges[0].to: no edge leads to @entry."),
+        ({"from": "@exit"}, "AX104 flow.json edges[0].from: no edge starts at @exit."),
+        ({"to": "@entry"}, "AX104 flow.json edges[0].to: no edge leads to @entry."),
         ({"condition": 3}, "edges[0].condition: expected true or false or text or a mapping, found 3."),
         ({"condition": {"typ": "keyword"}}, 'unknown key "typ". Did you mean "type"?'),
         ({"condition": "subprocess:run"}, "AX148"),
-        ({"process": {"type": "a:b"}}, "AX148 flow.json:27 edges[0].process.type"),
+        ({"process": {"type": "a:b"}}, "AX148 flow.json edges[0].process.type"),
         ({"dynamic": {"type": "mpa"}}, 'edges[0].dynamic.type: expected one of map, tree, found "mpa".'),
         ({"dynamic": {"type": "map", "config": {"group_size": 3}}}, "AX141"),
         ({"dynamic": {"type": "tree", "config": {"group_size": 1}}}, "expected a whole number, at least 2, found 1."),
@@ -265,7 +273,7 @@ def test_dynamic_edges_wrap_their_target_between_its_inbox_and_its_own_wrappers(
 def test_dynamic_edges_to_one_node_agree():
     other = {"from": "B", "to": "C", "dynamic": {"type": "map", "config": {"max_parallel": 2}}}
     data = graph("AB", {"from": "A", "to": "C", "dynamic": {"type": "map"}}, other)
-    assert told(data) == ['AX116 flow.json:39 edges[2].dynamic: edges[1] wants another max_parallel for the node "C". Make them agree.']
+    assert told(data) == ['AX116 flow.json edges[2].dynamic: edges[1] wants another max_parallel for the node "C". Make them agree.']
     other["dynamic"] = {"type": "tree"}
     assert 'another type for the node "C": map there, tree here.' in told(data)[0]
 
@@ -274,7 +282,7 @@ def test_the_same_edge_twice_is_one_edge_and_a_warning():
     spec = read(graph("AB", {"from": "A", "to": "B", "trigger": True, "condition": "true", "process": None}, "BC"))
     assert arrows(spec) == ["@entry->A", "A->B", "B->C", "C.>@exit"]
     assert [str(problem) for problem in spec.extras["warnings"]] == [
-        "AX106 flow.json:30 edges[1]: the same edge is there already: edges[0]. Remove one."
+        "AX106 flow.json:32 edges[1]: the same edge is there already: edges[0]. Remove one."
     ]
 
 
@@ -340,7 +348,7 @@ def test_everything_else_of_a_node_arrives():
         "d",
     )
     assert node.extras == {"log_output": False, "input": [{"role": "user", "content": "hi"}]}
-    assert str(node.place.at("config", "content")) == "flow.json:8 nodes[0].config.content"
+    assert str(node.place.at("config", "content")) == "flow.json:9 nodes[0].config.content"
 
 
 def test_declared_fields_make_a_closed_state():
@@ -355,10 +363,10 @@ def test_declared_fields_make_a_closed_state():
 def test_a_wrong_field_is_told_with_its_line():
     state = {"topic": {"type": "strr"}, "notes": {"type": "list", "strategy": "apend"}, "n": {"type": "int", "default": 1}}
     problems = told(graph("AB", names="AB", state=state))
-    assert ["flow.json:30 state.topic" in problems[0], "flow.json:33 state.notes" in problems[1], len(problems)] == [True, True, 2]
+    assert ["flow.json state.topic" in problems[0], "flow.json state.notes" in problems[1], len(problems)] == [True, True, 2]
     assert 'Did you mean "append"' in problems[1]
     assert told(graph("AB", names="AB", state={"n": {"type": "int", "default": "x"}}))[0].startswith(
-        'AX103 flow.json:32 state.n.default: "x" does not fit the field:'
+        'AX103 flow.json state.n.default: "x" does not fit the field:'
     )
     assert 'unknown key "strateg"' in told(graph("AB", names="AB", state={"n": {"type": "int", "strateg": "sum"}}))[0]
 
@@ -401,22 +409,21 @@ def test_what_comes_from_the_environment_is_marked_hidden_and_not_searched():
 
 
 def test_unknown_variables_and_circles_are_named():
-    data = graph("AB", names="AB", description="${NOPE} ${A} ${NOTE}")
+    data = graph("AB", names="AB", description="${ZZ} ${A} ${NOTE}")
     problems = told(data, vars={"A": "${B}", "B": "x${A}", "NOTES": 1})
     assert problems == [
-        "AX146 flow.json:31 description: nothing is known for ${NOPE}. Add it to vars, or set the environment variable NOPE.",
-        "AX147 flow.json:35 vars.B: the variable A needs itself: A → B → A. Give one of them a plain value.",
-        'AX146 flow.json:31 description: nothing is known for ${NOTE}. Did you mean "NOTES"?',
+        "AX146 flow.json description: nothing is known for ${ZZ}. Add it to vars, or set the environment variable ZZ.",
+        "AX147 flow.json vars.B: the variable A needs itself: A → B → A. Give one of them a plain value.",
+        'AX146 flow.json description: nothing is known for ${NOTE}. Did you mean "NOTES"?',
     ]
 
 
 def test_variables_that_double_are_refused_before_they_cost_anything():
     texts = {"V0": "x" * 1000, **{f"V{i}": f"${{V{i - 1}}}${{V{i - 1}}}" for i in range(1, 60)}}
     lists = {"V0": [1], **{f"V{i}": [f"${{V{i - 1}}}"] * 2 for i in range(1, 60)}}
-    for variables in (texts, lists):
-        before = time.perf_counter()
-        assert told(graph("AB", names="AB", attributes={"a": "${V59}"}), vars=variables)[0][:5] in ("AX144", "AX110")
-        assert time.perf_counter() - before < 1
+    for variables in (texts, lists):  # read to the end, each would fill more than any memory
+        with pytest.raises(SpecError, match=r"AX144|AX110"):
+            read(graph("AB", names="AB", attributes={"a": "${V59}"}), vars=variables)
 
 
 # ------------------------------------------------------------------------------------------------------------- loading
@@ -533,8 +540,8 @@ def test_a_graph_in_a_config_is_checked_with_its_lines_and_can_be_read():
     spec = read(data, vars={"V": "v"})
     assert arrows(inline(inner, spec.extras)) == ["@entry->A", "A->B", "B.>@exit"]
     inner["edges"].append({"from": "A", "to": "Bb"})
-    assert told(data)[0].startswith('AX104 flow.json:39 nodes[0].config.config.edges[1].to: no node "Bb".')
-    with pytest.raises(SpecError, match=r'AX104 flow\.json:4 edges\[1\]\.to: no node "Bb"'):
+    assert told(data)[0].startswith('AX104 flow.json nodes[0].config.config.edges[1].to: no node "Bb".')
+    with pytest.raises(SpecError, match=r'AX104 flow\.json:5 edges\[1\]\.to: no node "Bb"'):
         inline(inner, spec.extras, place=spec.nodes[0].place)
 
 
@@ -716,8 +723,8 @@ def test_data_that_contains_itself_is_refused():
 
 
 def test_toml_has_the_lines_of_tables_and_keys():
-    text = 'version = "1"\n[graph]\nid = "g"\nlong = """\n[not.a.table]\nx = 1\n"""\n\n[[graph.nodes]]\nid = "A"\n[graph.nodes.config]\nn.m = 1\n'
-    text += '[[graph.nodes]]\n"odd key" = 2\n'
+    text = 'version = "1"\n[graph]\nid = "g"\nlong = """\n[not.a.table]\nx = 1\n"""\n\n[[graph.nodes]]\nid = "A"\n'
+    text += '[graph.nodes.config]\nn.m = 1\n[[graph.nodes]]\n"odd key" = 2\n'
     document = parse_toml(text, "x")
     assert document.data["graph"]["nodes"][1] == {"odd key": 2}
     assert document.lines == {
@@ -745,17 +752,22 @@ def test_dates_of_toml_are_not_plain_data():
 # --------------------------------------------------------------------------------------------------------- JSON Schema
 
 
+class Inner(BaseModel):
+    n: int = 1
+
+
+class Tick:
+    class Config(BaseModel):
+        every: float
+        inner: Inner = Inner()
+
+
+class Broken:
+    class Config(BaseModel):
+        lock: type[int]
+
+
 def test_the_json_schema_holds_the_config_of_what_is_installed():
-    class Inner(BaseModel):
-        n: int = 1
-
-    class Tick:
-        class Config(BaseModel):
-            every: float
-            inner: Inner = Inner()
-
-    class Broken: ...
-
     known = Registry(Policy(), [])
     known.register("nodes", "tick", Tick)
     known.register("nodes", "broken", Broken)

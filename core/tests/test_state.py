@@ -345,7 +345,6 @@ def test_fields_of_the_kernel_survive_every_replacement_and_merge(root, history)
     assert (met["@node/b"], met["@node/c"]) == (1, 2)
 
 
-@pytest.mark.xfail(reason="Change(reset=MISSING) reads as 'no reset', so a reset to nothing is lost on the way to the parent")
 def test_an_accumulating_field_that_is_reset_to_nothing_is_reset_for_the_parent_too():
     schema = Schema("s", {"n": Field("n", SUM)}, closed=True)
     root = schema.start({"n": 10})

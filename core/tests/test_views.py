@@ -409,7 +409,6 @@ def test_a_value_that_is_not_read_is_not_copied():
     fields = Fields({"big": Untouchable(a=1), "small": [1]})
     fields["small"].append(2)
     assert fields == {"big": {"a": 1}, "small": [1, 2]}
-    assert json.dumps(fields) == '{"big": {"a": 1}, "small": [1, 2]}' if sys.version_info < (3, 11) else True
     raw = fields.raw()
     assert type(raw["big"]) is Untouchable
     assert Fields(fields).raw()["big"] is raw["big"]

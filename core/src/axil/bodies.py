@@ -149,8 +149,9 @@ def supplied(rules: Rules) -> dict[str, Supply]:
 def inputs_of(task: Task, ctx: Any = None) -> dict[str, Any]:
     """The live payloads folded into fields; containers are copied when they are touched."""
     tokens = task.tokens
-    if len(tokens) == 1 and type(tokens[0].payload) is dict:
-        return fields_of(cast("dict[str, Any]", tokens[0].payload))
+    only: Any = tokens[0].payload if len(tokens) == 1 else None
+    if type(only) is dict:
+        return fields_of(cast("dict[str, Any]", only))
     return fields_of(folded([token.payload for token in tokens]))
 
 

@@ -204,7 +204,7 @@ class Shapes:
                 if item is not None or key in shape["required"]:
                     fine = self.fits(item, properties[key], (*keys, key)) and fine
             elif others is False:
-                fine = self.problem("AX141", (*keys, key), f'unknown key "{key}".', self._instead(key, properties, keys))
+                fine = self.problem("AX141", (*keys, key), f'unknown key "{key}".', self._instead(key, properties))
             elif others is not True:
                 fine = self.fits(item, others, (*keys, key)) and fine
         for key in shape.get("required", ()):
@@ -212,16 +212,14 @@ class Shapes:
                 fine = self.problem("AX142", keys, f'the key "{key}" is missing.', _meaning(properties[key]))
         return fine
 
-    def _instead(self, key: str, properties: Mapping[str, Shape], keys: Keys) -> str:
-        if hint := did_you_mean(key, properties):
-            return hint
-        if key in ("merge", "filter", "router", "body"):
-            return "It is a function, and can be given in Python only."
+    def _instead(self, key: str, properties: Mapping[str, Shape]) -> str:
         places = {"graph": GRAPH, "the node": NODE, "the edge": EDGE, "the top of the file": ROOT}
         for place, shape in places.items():
-            if key in shape["properties"] and shape["properties"] is not properties:
+            if key in shape["properties"]:
                 return f'"{key}" belongs to {place}.'
-        return f"Known here: {listed(sorted(properties), 20)}."
+        if key in ("merge", "filter", "router", "body"):
+            return "It is a function, and can be given in Python only."
+        return did_you_mean(key, properties) or f"Known here: {listed(sorted(properties), 20)}."
 
     def problem(self, id: str, keys: Keys, message: str, hint: str = "") -> bool:
         """Reports a problem; False, for ``return``."""
@@ -291,7 +289,12 @@ def _config_schema(registry: Registry, kind: str, name: str, definitions: dict[s
     model = getattr(component, "Config", None)
     if not hasattr(model, "model_json_schema"):
         return {}
-    schema: dict[str, Any] = cast("Any", model).model_json_schema(ref_template=f"#/$defs/{kind}.{name}.{{model}}")
+    from pydantic.errors import PydanticUserError  # whoever has a model has pydantic
+
+    try:
+        schema: dict[str, Any] = cast("Any", model).model_json_schema(ref_template=f"#/$defs/{kind}.{name}.{{model}}")
+    except PydanticUserError:  # a type that JSON Schema has no words for
+        return {}
     for inner, definition in schema.pop("$defs", {}).items():
         definitions[f"{kind}.{name}.{inner}"] = definition
     return schema if schema.get("required") else {"anyOf": [schema, {"type": "null"}]}

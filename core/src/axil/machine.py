@@ -196,7 +196,13 @@ class Machine:
         """Put a firing's tokens on its out-edges and let everything follow that follows."""
         node = self.plan.nodes[task.node]
         unit, chain = node.unit, node.chain
-        if chain is not None and len(step.sends) == 1 and self._opens[unit] == 1 and step.sends[0].values is None:
+        if (
+            chain is not None
+            and len(step.sends) == 1
+            and self._opens[unit] == 1
+            and step.sends[0].values is None
+            and step.sends[0].arc.port not in self._slots  # nothing came from an earlier firing of this node
+        ):
             # The only edge leads where nothing else is waited for: the task turns into the next one.
             state = step.state if self.head is None else None
             self.running -= 1

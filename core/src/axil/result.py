@@ -43,6 +43,8 @@ class Options:
     workspace: Path | None = None
     allow: frozenset[str] = frozenset()
     """What files may do: ``code``."""
+    executor: Any = None
+    """Where bodies run (``axil.crew.Executor``); None: here. It is closed with the run."""
     threads: int = 64
     """Bodies that may block at the same time, in threads of the run's own."""
 

@@ -11,18 +11,16 @@ cancels those at work, innermost first, and gives a result that says so.
 from __future__ import annotations
 
 import asyncio
-import contextvars
-import functools
 import inspect
 import threading
 import time
 from collections import deque
 from collections.abc import Awaitable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 
 from axil.composite import CycleVisit, GraphVisit, Left, Subgraph, Visit, entry_tokens, output_of
 from axil.context import Clock, Context, Returned
+from axil.crew import Crew, Executor, LocalExecutor, Work
 from axil.desk import Desk, Pause, RealClock
 from axil.errors import AxilError, BodyError, KernelBug, LimitReached, NodeFailed, RunCancelled, RunError, RunPaused
 from axil.fold import Cycle
@@ -35,6 +33,7 @@ from axil.record import leaving, retold, told
 from axil.result import CycleTally, Ending, Meter, Options, Result, made
 from axil.spec import Limits
 from axil.state import State
+from axil.sync import run_sync
 from axil.tokens import EXIT, Activation, Changes, Frame, Out, Task, inner_frame
 
 _SLICE = 0.005  # seconds of inline work before the event loop gets a turn
@@ -68,14 +67,9 @@ class Run:
         root = plan.graph.schema.start({**plan.graph.start, **checked})
         self._root = Live(Machine(plan, (), root))
         self._queue: deque[Live] = deque()
-        self._parked: deque[tuple[Live, Task, Node]] = deque()
-        self._working: dict[asyncio.Task[Any], tuple[Live, Task]] = {}
-        self._frames: dict[Task, Live] = {}
-        self._inside: dict[Task, int] = {}  # bodies that wait for sub-runs of their own, which need the room they would take
-        self._lanes: dict[str, int] = {}
-        self._finished: deque[asyncio.Task[Any]] = deque()
+        self._crew = Crew(self.limits, self._nudge)
+        self._executor: Executor = self.options.executor or LocalExecutor(self.options.threads, f"axil-{self.id}")
         self._wake: asyncio.Event | None = None
-        self._pool: ThreadPoolExecutor | None = None
         self._failures: list[tuple[tuple[Any, ...], NodeFailed]] = []
         self._stop: AxilError | None = None
         self._ended: Ended | None = None
@@ -114,8 +108,7 @@ class Run:
             if watch is not None:
                 watch.cancel()
             await self._stop_all()
-            if self._pool is not None:
-                self._pool.shutdown(wait=False, cancel_futures=True)
+            await self._executor.close()
             self._result = self._conclude()
             if self._observers.run_finished is not None:
                 self._observers.run_finished(self.id, self._result)
@@ -177,9 +170,9 @@ class Run:
                 if not ticks & 31 and time.monotonic() > turn_ends:
                     await asyncio.sleep(0)
                     turn_ends = time.monotonic() + _SLICE
-            if self._finished:
+            if self._crew.finished:
                 await self._take_in()
-            elif self._stop is not None or not self._working:
+            elif self._stop is not None or not self._crew:
                 return
             else:
                 self._wake.clear()
@@ -202,8 +195,8 @@ class Run:
             return None
         if node.mode == "inline" and node.vertex.lane is None:
             return self._inline(live, task, node)
-        self._parked.append((live, task, node))
-        self._unpark()
+        self._crew.park(Work(live, task, node))
+        self._admit()
         return None
 
     def _take_turns(self, live: Live) -> None:
@@ -227,60 +220,23 @@ class Run:
             self._fail(live, task.node, task.ordinal, node.name, error)
             return None
         if type(out) is not Out and inspect.isawaitable(out):
-            self._work(live, task, node, out)
+            self._crew.work(Work(live, task, node), out)
             return None
         return self._finish(live, task, node, out)
 
-    def _unpark(self) -> None:
-        """Start parked firings as far as concurrency and lanes allow, in order."""
-        most = self.limits.concurrency
-        for _ in range(len(self._parked)):
-            if most is not None and len(self._working) - len(self._inside) >= most:
-                return
-            live, task, node = self._parked.popleft()
-            lane = node.vertex.lane
-            if lane is not None and self._lanes.get(lane, 0) >= self.limits.lanes.get(lane, 1):
-                self._parked.append((live, task, node))
-                continue
-            activation = Activation(task.frame, node.name, task.ordinal)
+    def _admit(self) -> None:
+        """Set to work the parked firings for which there is room."""
+        for work in self._crew.admitted():
+            activation = Activation(work.task.frame, work.node.name, work.task.ordinal)
             if self._observers.firing_started is not None:
                 self._observers.firing_started(activation, "node")
-            ctx = Context(self._desk, task, activation)
-            body = node.body
-            self._work(live, task, node, self._in_thread(body, task, ctx) if body.mode == "thread" else self._awaited(body, task, ctx))
-
-    async def _awaited(self, body: Any, task: Task, ctx: Context) -> Any:
-        out = body(task, ctx)
-        return await out if inspect.isawaitable(out) else out
-
-    async def _in_thread(self, body: Any, task: Task, ctx: Context) -> Any:
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(self.options.threads, thread_name_prefix=f"axil-{self.id}")
-        call = functools.partial(contextvars.copy_context().run, body, task, ctx)
-        return await asyncio.get_running_loop().run_in_executor(self._pool, call)
-
-    def _work(self, live: Live, task: Task, node: Node, doing: Any) -> None:
-        job = asyncio.ensure_future(doing)
-        self._working[job] = (live, task)
-        self._frames[task] = live
-        if node.vertex.lane is not None:
-            self._lanes[node.vertex.lane] = self._lanes.get(node.vertex.lane, 0) + 1
-        job.add_done_callback(self._one_done)
-
-    def _one_done(self, job: asyncio.Task[Any]) -> None:
-        self._finished.append(job)
-        if self._wake is not None:
-            self._wake.set()
+            ctx = Context(self._desk, work.task, activation)
+            self._crew.work(work, self._executor.execute(work.node.body, work.task, ctx))
 
     async def _take_in(self) -> None:
         """Take in what bodies at work came to."""
-        while self._finished:
-            job = self._finished.popleft()
-            live, task = self._working.pop(job)
-            del self._frames[task]
-            node = live.machine.plan.nodes[task.node]
-            if node.vertex.lane is not None:
-                self._lanes[node.vertex.lane] -= 1
+        while self._crew.finished:
+            (live, task, node), job = self._crew.take()
             if job.cancelled():
                 if self._stop is None:
                     self._fail(live, task.node, task.ordinal, node.name, RunCancelled("the body was cancelled from outside the run"))
@@ -295,8 +251,8 @@ class Run:
                 self._pause(live, error)
             else:
                 self._fail(live, task.node, task.ordinal, node.name, error)
-        if self._stop is None and self._parked:
-            self._unpark()
+        if self._stop is None:
+            self._admit()
 
     # ------------------------------------------------------------------ outcomes
 
@@ -439,7 +395,7 @@ class Run:
         tally.ends[left.reason] = tally.ends.get(left.reason, 0) + 1
 
     async def enter(self, task: Task, plan: Plan, inputs: Any, name: tuple[str | int, ...], state: State | None) -> Returned:
-        parent = self._frames[task]
+        parent = self._crew.frame_of(task)
         node = parent.machine.plan.nodes[task.node]
         root = (task.state if state is None else state).rooted()
         machine = Machine(plan, (*inner_frame(task.frame, node.name, task.ordinal), *name), root, keeps=True)
@@ -447,15 +403,11 @@ class Run:
         live = Live(machine, parent, task)
         live.waiter = asyncio.get_running_loop().create_future()
         self._notice(live)
-        assert self._wake is not None
-        self._wake.set()
-        self._inside[task] = self._inside.get(task, 0) + 1
+        self._crew.step_inside(task)
         try:
             ended = await live.waiter
         finally:
-            self._inside[task] -= 1
-            if not self._inside[task]:
-                del self._inside[task]
+            self._crew.step_out(task)
         return Returned(output_of(plan.graph, ended), Changes(ended.changes), ended.fired)
 
     def spend(self, tokens: Mapping[str, int], cost: float) -> None:
@@ -498,18 +450,17 @@ class Run:
             return
         if self._stop is None:
             self._stop = why
+        self._nudge()
+
+    def _nudge(self) -> None:
+        """Let the loop look again."""
         if self._wake is not None:
             self._wake.set()
 
     async def _stop_all(self) -> None:
         """Cancel bodies at work, innermost frames first, and wait until they are gone."""
-        while self._working:
-            deepest = max(live.depth for live, _ in self._working.values())
-            jobs = [job for job, (live, _) in self._working.items() if live.depth == deepest]
-            for job in jobs:
-                job.cancel()
-            await asyncio.wait(jobs)
-            await asyncio.sleep(0)
+        while self._crew:
+            await self._crew.cancel_innermost()
             stopping, self._stop = self._stop, self._stop or RunCancelled("the run ended")
             await self._take_in()
             self._stop = stopping
@@ -553,22 +504,4 @@ def _kind(node: Node) -> str:
     return "cycle" if isinstance(body, Cycle) else "graph" if isinstance(body, Subgraph) else "node"
 
 
-def run_sync(doing: Awaitable[Any]) -> Any:
-    """The one sync door: drive ``doing`` to its end on an event loop of its own.
-
-    Raises: RuntimeError: called from a running event loop; await there instead.
-    """
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(_as_coroutine(doing))
-    if inspect.iscoroutine(doing):
-        doing.close()
-    raise RuntimeError("a sync door was opened on a running event loop; await the async form (run, stream) there instead.")
-
-
-async def _as_coroutine(doing: Awaitable[Any]) -> Any:
-    return await doing
-
-
-__all__ = ["Live", "Pause", "RealClock", "Run", "run_sync"]
+__all__ = ["Pause", "RealClock", "Run", "run_sync"]

@@ -103,12 +103,13 @@ def generate_state_schema(fields: Iterable[Any], name: str = "State", *, resolve
             problems.append(Problem("AX155", where, f'"{field}" is declared twice.', "Remove one, or rename it."))
         else:
             try:
-                kind = _TypeText(kind).read() if isinstance(kind, str) else _kind(kind)
+                kind = _TypeText(kind).read() if isinstance(kind, str) else _portable(_kind(kind))
             except ValueError as error:
                 problems.append(Problem("AX154", f'schema "{name}", field "{field}"', str(error)))
                 kind = Any
             declared[field] = _Declared(field, kind, kind, (strategy,))
-    declared.setdefault("messages", _Declared("messages", list[Any], list[Any], ("append_messages",)))
+    messages = list[Any]
+    declared.setdefault("messages", _Declared("messages", messages, messages, ("append_messages",)))
     return _schema(name, [*declared.values()], StateView, {}, resolve or _resolved, problems)
 
 

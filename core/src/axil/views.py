@@ -203,7 +203,7 @@ class ModelView:
                 del self._axil_kept[name]
 
     def __dir__(self) -> Iterable[str]:
-        return dir(self._axil_model)
+        return {*dir(self._axil_model), *self._axil_state.schema.fields}
 
     def __repr__(self) -> str:
         return repr(whole(self))
@@ -294,7 +294,7 @@ class Fields(dict[str, Any]):
     """A payload as a dict of the body's own: each value is isolated when it is first read, one that is never read is never copied.
 
     A key is untouched as long as its value is the payload's very object, so nothing has to be kept beside the dict. C code
-    that reads a dict's memory directly (``json``, pydantic's validation) sees untouched values as they are.
+    that reads a dict's memory directly (pydantic's ``model_validate(inputs)``) sees untouched values as they are.
     """
 
     __slots__ = ("_source",)

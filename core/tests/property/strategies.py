@@ -16,7 +16,8 @@ from typing import Any
 from axil.composite import Nested
 from axil.reducers import SUM
 from axil.spec import CycleLimit, EdgeSpec, GraphSpec, Limits, NodeSpec, RouterSpec
-from axil.state import APPEND, Field, Reducer, Schema
+from axil.fields import APPEND, Field, Reducer
+from axil.state import Schema
 from axil.tokens import Out, Task
 from axil.values import MISSING, Log
 from hypothesis import HealthCheck, settings
@@ -82,7 +83,7 @@ def seen_by(task: Task) -> tuple[list[Any], list[tuple[str, Any]]]:
     return [token.payload for token in task.tokens], sorted((k, v) for k, v in task.state.items() if not k.startswith("@"))
 
 
-@dataclass
+@dataclass(repr=False)
 class Case:
     """A random graph: ``spec(wrap)`` gives it with every body wrapped."""
 
@@ -91,6 +92,10 @@ class Case:
     typed: bool
     cyclic: bool
     inside: dict[str, Case] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        rows = [f"typed={self.typed} cyclic={self.cyclic}", *(str(n) for n in self.nodes), *(str(e) for e in self.edges)]
+        return "\n  ".join([*rows, *(f"{name}: {inner!r}" for name, inner in self.inside.items())])
 
     def spec(self, wrap: Callable[[Script], Raw] | None = None) -> GraphSpec:
         make = wrap or (lambda script: Raw(lambda task, ctx: script(task)))
@@ -186,6 +191,8 @@ def cases(draw: st.DrawFn, *, cyclic: bool = False, joins: tuple[str, ...] = ("g
         add(names[i], "@exit", draw(st.integers(0, 1023)))
     if draw(st.integers(0, 3)) == 0:
         add("@entry", names[draw(st.integers(1, count - 1))], 0)
+    for lonely in sorted({*names} - {end for e in edges for end in (e["source"], e["target"])}):
+        add(names[0], lonely, 0)
     nodes: list[dict[str, Any]] = []
     inside: dict[str, Case] = {}
     fields = tuple(VALUES) if typed else ("last", "total")

@@ -31,7 +31,9 @@ _BLOCK = re.compile(r"```[\w+-]*[ \t]*\r?\n(.*?)```", re.DOTALL)
 _PASSED: Final = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT", "VIRTUAL_ENV", "LD_LIBRARY_PATH")
 """Variables that a program may need and that hold no secrets. All others stay behind."""
 _CHUNK: Final = 1 << 16
-_GRACE: Final = 1.0
+_LOOK: Final = 0.05
+"""Seconds between two looks whether a program that says nothing has ended."""
+_GRACE: Final = 0.5
 """Seconds for what a program left behind to close its output."""
 
 
@@ -154,19 +156,28 @@ async def _watched(process: asyncio.subprocess.Process, config: Python.Config) -
     ]
     error = None
     try:
-        await asyncio.wait_for(process.wait(), config.timeout_seconds)
-        await asyncio.wait(readers, timeout=_GRACE)
+        await asyncio.wait_for(_ended(process, readers), config.timeout_seconds)
     except TimeoutError:
         error = f"Script did not finish within {config.timeout_seconds}s"
     finally:
         if process.returncode is None or not all(reader.done() for reader in readers):
             _kill(process)
             await asyncio.shield(_gone(process, readers))
-    cut = [reader.done() and not reader.cancelled() and reader.result() for reader in readers]
+    cut = [not reader.cancelled() and reader.result() for reader in readers]
     stdout, stderr = (_text(raw, config, too_much) for raw, too_much in zip(kept, cut, strict=True))
     if error is not None:
         return Ended(stderr=stderr or stdout, error=error)
     return Ended(stdout=stdout, stderr=stderr, exit_code=process.returncode)
+
+
+async def _ended(process: asyncio.subprocess.Process, readers: list[asyncio.Future[bool]]) -> None:
+    """Wait for the program's own end. ``process.wait`` alone would wait for all that hold its output open as well."""
+    while process.returncode is None and not all(reader.done() for reader in readers):
+        await asyncio.wait(readers, timeout=_LOOK)
+    if all(reader.done() for reader in readers):
+        await process.wait()
+    else:
+        await asyncio.wait(readers, timeout=_GRACE)
 
 
 async def _read(stream: asyncio.StreamReader | None, into: bytearray, limit: int) -> bool:
@@ -180,11 +191,16 @@ async def _read(stream: asyncio.StreamReader | None, into: bytearray, limit: int
 
 
 async def _gone(process: asyncio.subprocess.Process, readers: list[asyncio.Future[bool]]) -> None:
-    await process.wait()
+    """Wait until a killed program is gone; what left its group and still holds its output is not waited for."""
+    while process.returncode is None:
+        await asyncio.wait(readers, timeout=_LOOK) if not all(reader.done() for reader in readers) else await process.wait()
     await asyncio.wait(readers, timeout=_GRACE)
     for reader in readers:
         reader.cancel()
     await asyncio.gather(*readers, return_exceptions=True)
+    transport: Any = getattr(process, "_transport", None)  # the only way to close its pipes
+    if transport is not None:
+        transport.close()
 
 
 def _kill(process: asyncio.subprocess.Process) -> None:

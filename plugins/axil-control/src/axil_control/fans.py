@@ -165,7 +165,7 @@ def _worst(errors: Sequence[BaseException]) -> BaseException:
 
 def _body_is_one(body: dict[str, Any]) -> dict[str, Any]:
     node = isinstance(body.get("type"), str) and body.keys() <= {"type", "config"}
-    if not node and not isinstance(body.get("nodes"), list):
+    if not node and ("type" in body or not isinstance(body.get("nodes"), list)):
         raise ValueError("AX605 expected a node {type, config}, or a graph with nodes and edges.")
     return body
 

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from typing import Any, Final, NamedTuple, NoReturn
 
 import yaml
+
 from axil.documents import DEEPEST, LARGEST, LONGEST_NUMBER, MOST, Document, Keys, refused
 
 MOST_WITH_ALIASES: Final = 10_000
@@ -53,7 +54,9 @@ def parse_yaml(text: str, name: str) -> Document:
         raise refused("AX140", name, mark.line + 1 if mark else None, f"{told or 'this is not YAML'}.") from error
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1 if isinstance(error.position, int) else None
-        raise refused("AX140", name, line, "a character that YAML does not allow.", "Remove it, or write an escape in double quotes.") from error
+        raise refused(
+            "AX140", name, line, "a character that YAML does not allow.", "Remove it, or write an escape in double quotes."
+        ) from error
     finally:
         builder.close()
 

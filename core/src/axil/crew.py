@@ -1,0 +1,146 @@
+"""Bodies at work: how many at once, in which lanes, where, and how they are sent home.
+
+A firing that cannot start yet waits in its lane, in order. ``Executor`` is the seam for running bodies elsewhere: it gets
+one body, its task and its context, and gives what the body gives.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import functools
+import inspect
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple, Protocol
+
+from axil.context import Context
+from axil.live import Live
+from axil.plan import Body, Node
+from axil.spec import Limits
+from axil.tokens import Task
+
+
+class Executor(Protocol):
+    """Runs one body at a time, wherever it likes. ``axil.executors``."""
+
+    async def execute(self, body: Body, task: Task, ctx: Context) -> Any:
+        """What ``body(task, ctx)`` gives, awaited if it has to be."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of what was acquired; nothing is executed afterwards."""
+        ...
+
+
+class LocalExecutor:
+    """Async bodies on the event loop, the others in threads of their own pool."""
+
+    def __init__(self, threads: int, name: str) -> None:
+        """``threads``: how many bodies may block at the same time."""
+        self._threads, self._name = threads, name
+        self._pool: ThreadPoolExecutor | None = None
+
+    async def execute(self, body: Body, task: Task, ctx: Context) -> Any:
+        """See ``Executor``. A thread that is cancelled is left to finish; what it gives is thrown away."""
+        if body.mode != "thread":
+            out = body(task, ctx)
+            return await out if inspect.isawaitable(out) else out
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix=self._name)
+        call: Callable[[], Any] = functools.partial(contextvars.copy_context().run, body, task, ctx)
+        return await asyncio.get_running_loop().run_in_executor(self._pool, call)
+
+    async def close(self) -> None:
+        """Let the threads go; those that still run finish unseen."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+class Work(NamedTuple):
+    """One body at work, or waiting to be."""
+
+    live: Live
+    task: Task
+    node: Node
+
+
+class Crew:
+    """The bodies of one run: those that wait for room, those at work, and those that have just finished."""
+
+    def __init__(self, limits: Limits, wake: Callable[[], None]) -> None:
+        self.limits = limits
+        self.finished: deque[asyncio.Future[Any]] = deque()
+        self._wake = wake
+        self._waiting: dict[str | None, deque[Work]] = {}
+        self._working: dict[asyncio.Future[Any], Work] = {}
+        self._at: dict[Task, Live] = {}
+        self._inside: dict[Task, int] = {}  # bodies that wait for sub-runs of their own, which need the room they take
+        self._lanes: dict[str | None, int] = {}
+
+    def __bool__(self) -> bool:
+        """Whether any body is at work."""
+        return bool(self._working)
+
+    def park(self, work: Work) -> None:
+        """Let a firing wait for room."""
+        lane = work.node.vertex.lane
+        if lane not in self._waiting:
+            self._waiting[lane] = deque()
+        self._waiting[lane].append(work)
+
+    def admitted(self) -> Iterator[Work]:
+        """Firings for which there is room now, lane by lane, in order; each has to be set to work before the next is asked for."""
+        most = self.limits.concurrency
+        for lane, queue in self._waiting.items():
+            room = None if lane is None else self.limits.lanes.get(lane, 1)
+            while queue and (room is None or self._lanes.get(lane, 0) < room):
+                if most is not None and len(self._working) - len(self._inside) >= most:
+                    return
+                yield queue.popleft()
+
+    def work(self, work: Work, doing: Awaitable[Any]) -> None:
+        """Set a body to work."""
+        job = asyncio.ensure_future(doing)
+        self._working[job] = work
+        self._at[work.task] = work.live
+        lane = work.node.vertex.lane
+        self._lanes[lane] = self._lanes.get(lane, 0) + 1
+        job.add_done_callback(self._done)
+
+    def _done(self, job: asyncio.Future[Any]) -> None:
+        self.finished.append(job)
+        self._wake()
+
+    def take(self) -> tuple[Work, asyncio.Future[Any]]:
+        """The next body that has finished, off the books."""
+        job = self.finished.popleft()
+        work = self._working.pop(job)
+        del self._at[work.task]
+        self._lanes[work.node.vertex.lane] -= 1
+        return work, job
+
+    def frame_of(self, task: Task) -> Live:
+        """The frame whose body is at work on ``task``."""
+        return self._at[task]
+
+    def step_inside(self, task: Task) -> None:
+        """The body of ``task`` waits for a sub-run of its own: it leaves its room to it."""
+        self._inside[task] = self._inside.get(task, 0) + 1
+        self._wake()
+
+    def step_out(self, task: Task) -> None:
+        """The sub-run has ended."""
+        self._inside[task] -= 1
+        if not self._inside[task]:
+            del self._inside[task]
+
+    async def cancel_innermost(self) -> None:
+        """Cancel the bodies of the deepest frames, and wait until they are gone."""
+        deepest = max(work.live.depth for work in self._working.values())
+        jobs = [job for job, work in self._working.items() if work.live.depth == deepest]
+        for job in jobs:
+            job.cancel()
+        await asyncio.wait(jobs)
+        await asyncio.sleep(0)

@@ -1,0 +1,117 @@
+"""``axil check``: everything that is wrong with workflow files, said at once, and what bounds their cycles."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from axil.errors import AxilError, Problem
+from axil.plan import Plan
+from axil.planner import Planner, Setting
+from axil.workflow import Workflow, load
+
+from axil_cli.command import Exit, Session, problems_of
+from axil_cli.plain import as_json
+from axil_cli.run import settings
+from axil_cli.scopes import Scope, bounded, walk
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What there is to say of one file."""
+
+    file: str
+    problems: tuple[Problem, ...]
+    plan: Plan | None = None
+
+    @property
+    def is_fine(self) -> bool:
+        """Whether it can run."""
+        return not any(problem.severity == "error" for problem in self.problems)
+
+    @property
+    def cycles(self) -> list[Scope]:
+        """Its cycles, nested ones and those of inner graphs included."""
+        return [] if self.plan is None else [step.scope for step in walk(self.plan) if step.kind == "open" and step.scope.kind == "cycle"]
+
+
+class Check:
+    """Say everything that is wrong with workflow files.
+
+    Components are resolved and configured, cycles are folded; nothing runs. Exit code 2 if there are errors in any file.
+    """
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("files", nargs="+", metavar="FILE", help="workflow files")
+        parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="as for axil run")
+        parser.add_argument("--allow-code", action="store_true", help="files may name code by import path")
+        parser.add_argument("--format", choices=("text", "json"), default="text")
+
+    def run(self, options: argparse.Namespace, session: Session) -> int:
+        """Check the files."""
+        variables = settings(options.set)
+        findings = [finding(file, session, vars=variables, allow_code=options.allow_code) for file in options.files]
+        if options.format == "json":
+            session.say(as_json({"fine": all(each.is_fine for each in findings), "files": [_data(each) for each in findings]}))
+        else:
+            for each in findings:
+                _tell(each, session)
+        return Exit.DONE if all(each.is_fine for each in findings) else Exit.MISUSE
+
+
+def finding(file: str, session: Session, **reading: Any) -> Finding:
+    """Everything that can be known of a file without running it."""
+    try:
+        workflow: Workflow = load(file, registry=session.registry, **reading)
+    except AxilError as error:
+        return Finding(file=file, problems=problems_of(error))
+    warnings: tuple[Problem, ...] = tuple(workflow.spec.extras.get("warnings", ()))
+    planner = Planner(Setting(registry=session.registry, folder=workflow.setting.folder))
+    plan = None
+    told: tuple[Problem, ...] = ()
+    try:
+        plan = planner.compile(workflow.spec)
+    except AxilError as error:
+        told = problems_of(error)
+    found = dict.fromkeys((*warnings, *planner.problems, *told))
+    return Finding(file=file, problems=tuple(found), plan=plan)
+
+
+def _tell(each: Finding, session: Session) -> None:
+    for problem in each.problems:
+        session.say(f"{problem.severity}: {problem}")
+    errors = sum(1 for problem in each.problems if problem.severity == "error")
+    warnings = len(each.problems) - errors
+    counts = ", ".join(_counted(n, word) for n, word in ((errors, "error"), (warnings, "warning")) if n)
+    if each.plan is None:
+        session.say(f"{each.file}: {counts}")
+        return
+    spec, cycles = each.plan.graph.spec, each.cycles
+    size = [_counted(len(spec.nodes), "node"), _counted(len(spec.edges), "edge"), *([_counted(len(cycles), "cycle")] if cycles else [])]
+    session.say(f"{each.file}: {counts or 'fine'}; {', '.join(size)}")
+    for cycle in cycles:
+        session.say(f"{'  ' * cycle.depth}{cycle.name}: {', '.join(cycle.members)}; {bounded(cycle)}")
+
+
+def _counted(n: int, word: str) -> str:
+    return f"{n} {word}{'' if n == 1 else 's'}"
+
+
+def _data(each: Finding) -> dict[str, Any]:
+    return {
+        "file": each.file,
+        "fine": each.is_fine,
+        "problems": [asdict(problem) for problem in each.problems],
+        "cycles": [
+            {
+                "name": cycle.name,
+                "members": list(cycle.members),
+                "depth": cycle.depth,
+                "entries": [
+                    {"node": name, "rounds": cycle.limits[name].rounds, "at_limit": cycle.limits[name].at_limit} for name in cycle.entries
+                ],
+            }
+            for cycle in each.cycles
+        ],
+    }

@@ -1,0 +1,183 @@
+"""A plan opened: its graph, its cycles and the graphs inside it, and what edges and nodes are called for people.
+
+Nesting may be deep, so it is walked with a stack, never with recursion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, cast
+
+from axil.composite import Subgraph
+from axil.fold import Cycle
+from axil.inputs import render
+from axil.plan import Node, Plan
+from axil.spec import CycleLimit, EdgeSpec, FromEnvironment, NodeSpec, Use
+
+_LONGEST = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Scope:
+    """One level of a plan: the whole graph, a graph inside it, or the body of a cycle."""
+
+    kind: Literal["graph", "cycle"]
+    id: int
+    name: str
+    """Of the graph, or of the cycle: ``cycle(a,b)``."""
+    plan: Plan
+    depth: int
+    specs: Mapping[str, NodeSpec]
+    """What the file says of the nodes, by name."""
+    parent: Scope | None = None
+    node: Node | None = None
+    """The node of ``parent`` that this is the inside of."""
+    cycle: Cycle | None = None
+    entries: tuple[str, ...] = ()
+    """Nodes at which the cycle can be entered; the body is shown as entered at the first one."""
+    limits: Mapping[str, CycleLimit] = field(default_factory=dict[str, CycleLimit])
+    """By entry."""
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        """The names of a cycle's nodes, or of a graph's, in order of declaration."""
+        graph = self.plan.graph
+        return tuple(graph.vertices[v].name for v in (self.cycle.members if self.cycle else range(len(graph.vertices))))
+
+    def edge(self, id: int) -> EdgeSpec:
+        """What the file says of an edge."""
+        return self.plan.graph.spec.edges[id]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Something on the walk through a plan: a scope begins, a node of it is met, a scope ends."""
+
+    kind: Literal["open", "node", "close"]
+    scope: Scope
+    node: Node | None = None
+
+
+def walk(plan: Plan) -> Iterator[Step]:
+    """Everything in a plan, in plan order; what is inside a node comes right after it."""
+    made = 0
+    top = Scope(kind="graph", id=0, name=plan.graph.spec.id, plan=plan, depth=0, specs=_specs(plan))
+    stack: list[tuple[Scope, Iterator[Node]]] = [(top, iter(plan.nodes))]
+    yield Step("open", top)
+    while stack:
+        scope, nodes = stack[-1]
+        node = next(nodes, None)
+        if node is None:
+            stack.pop()
+            yield Step("close", scope)
+            continue
+        yield Step("node", scope, node)
+        inner = _inside(scope, node, made + 1)
+        if inner is not None:
+            made += 1
+            stack.append((inner, iter(inner.plan.nodes)))
+            yield Step("open", inner)
+
+
+def _inside(scope: Scope, node: Node, id: int) -> Scope | None:
+    body: Any = node.vertex.body
+    if isinstance(body, Subgraph):
+        specs = _specs(body.plan)
+        return Scope(kind="graph", id=id, name=node.name, plan=body.plan, depth=scope.depth + 1, specs=specs, parent=scope, node=node)
+    if not isinstance(body, Cycle):
+        return None
+    doors = list(dict.fromkeys(edge.target for edge in body.entrances() if edge.trigger))
+    names = tuple(body.graph.vertices[door].name for door in doors)
+    return Scope(
+        kind="cycle",
+        id=id,
+        name=body.name,
+        plan=body.body(doors[0] if doors else body.members[0]),
+        depth=scope.depth + 1,
+        specs=scope.specs,
+        parent=scope,
+        node=node,
+        cycle=body,
+        entries=names,
+        limits={name: body.graph.cycle_limit(name) for name in names},
+    )
+
+
+def _specs(plan: Plan) -> dict[str, NodeSpec]:
+    return {node.id: node for node in plan.graph.spec.nodes}
+
+
+# ---------------------------------------------------------------------------------------------------------- for people
+
+
+def bounded(scope: Scope) -> str:
+    """How a cycle is entered and what bounds it: ``entered at check; at most 100 rounds, then limited``."""
+    if not scope.entries:
+        return "never entered"
+    told = [f"entered at {entry}; {_limit(scope.limits[entry])}" for entry in scope.entries]
+    return " | ".join(told)
+
+
+def _limit(limit: CycleLimit) -> str:
+    if limit.rounds is None:
+        return "no limit of its own"
+    return f"at most {limit.rounds} round{'s' if limit.rounds != 1 else ''}, then {'out' if limit.at_limit == 'exit' else 'limited'}"
+
+
+def used(use: Any, others: str = "function") -> str:
+    """A component and the gist of its config, in a few words: ``keyword: any ACCEPTED``."""
+    if not isinstance(use, Use):
+        return str(getattr(use, "__name__", others)).replace("<lambda>", others)
+    config = {key: value for key, value in use.config.items() if value not in (None, "", [], {})}
+    if not config:
+        return use.type
+    if len(config) == 1:
+        return shortened(f"{use.type}: {_value(next(iter(config.values())))}")
+    return shortened(f"{use.type}: " + ", ".join(f"{key} {_value(value)}" for key, value in config.items()))
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, FromEnvironment):
+        return value.template
+    if isinstance(value, (list, tuple)):
+        return " | ".join(_value(item) for item in cast("list[Any]", value))
+    return render(value)
+
+
+def shortened(text: str, longest: int = _LONGEST) -> str:
+    """One line of at most so many characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= longest else line[: longest - 1] + "…"
+
+
+def label(scope: Scope, edge: EdgeSpec) -> str:
+    """What is written on an edge: when it is taken, what it carries."""
+    parts: list[str] = []
+    if edge.condition is not None:
+        parts.append(used(edge.condition, "condition"))
+    chosen = _chosen(scope.specs.get(edge.source), edge.target)
+    if chosen:
+        parts.append(chosen)
+    if edge.router is not None:
+        parts.append("router")
+    if edge.keys and list(edge.keys) != ["message"]:
+        parts.append(shortened("{" + ", ".join(edge.keys) + "}"))
+    if edge.process is not None:
+        parts.append("→ " + used(edge.process, "process"))
+    if not edge.carry_data or (edge.keys is not None and not edge.keys and scope.plan.graph.spec.payload != "state"):
+        parts.append("no data")
+    if edge.group:
+        parts.append(f"group {edge.group}")
+    return ", ".join(parts)
+
+
+def _chosen(node: NodeSpec | None, target: str) -> str:
+    """The condition that a node's own config has for a target, as switches have under ``routes``."""
+    routes = node.use.config.get("routes") if node is not None and node.use is not None else None
+    if not isinstance(routes, Mapping) or target not in routes:
+        return ""
+    given: Any = cast("Mapping[str, Any]", routes)[target]
+    if isinstance(given, Mapping):
+        return used(Use(type=str(given.get("type")), config=given.get("config") or {}))  # pyright: ignore[reportUnknownMemberType,reportUnknownArgumentType]
+    return shortened(render(given))

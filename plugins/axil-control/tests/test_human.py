@@ -1,0 +1,151 @@
+"""Laws of ``human`` and of channels."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from typing import Any
+
+import pytest
+from axil.context import Question
+from axil.inputs import message
+from axil.values import MISSING
+from axil_control import Replies
+from axil_control.channels import Terminal, asked, read
+from axil_control.human import Human, answered, shown
+
+
+class Asked:
+    """A context that answers every question with one answer."""
+
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+        self.questions: list[Question] = []
+
+    async def ask(self, question: Question) -> Any:
+        self.questions.append(question)
+        return self.answer
+
+
+def reply(answer: Any, *came: Any, **config: Any) -> tuple[Any, Question]:
+    ctx = Asked(answer)
+    gave = asyncio.run(Human(Human.Config(**config)).run(list(came), ctx))  # type: ignore[arg-type]  # a context that can only be asked
+    return gave, ctx.questions[0]
+
+
+def test_a_person_sees_what_came_in_blocks_with_sources():
+    _, question = reply("ok", message("a", source="A"), message("b", "assistant", source="B"), description="Review it")
+    assert question.text == "=== INPUT FROM A (user) ===\n\na\n\n=== INPUT FROM B (assistant) ===\n\nb"
+    assert question.data == {"description": "Review it"}
+
+
+def test_what_no_node_sent_is_the_task():
+    assert shown([message("hi")]) == "=== INPUT FROM TASK (user) ===\n\nhi"
+
+
+def test_where_nothing_came_the_person_sees_the_description():
+    assert reply("ok", description="Say something")[1].text == "Say something"
+
+
+def test_the_answer_is_one_user_message():
+    assert reply("yes", message("a"))[0] == [message("yes")]
+
+
+def test_an_empty_answer_is_an_empty_message():
+    assert reply("")[0] == [message("")]
+
+
+@pytest.mark.parametrize(
+    ("answer", "output"),
+    [
+        ([{"type": "text", "text": "a"}], [message([{"type": "text", "text": "a"}])]),
+        ([message("a"), message("b")], [message("a"), message("b")]),
+        ({"content": "a"}, [message("a")]),
+        ({"verdict": "no", "score": 2}, {"verdict": "no", "score": 2}),
+        (True, [message("true")]),
+    ],
+)
+def test_an_answer_may_be_parts_messages_or_fields(answer, output):
+    assert answered(answer) == output
+
+
+HUMANS = {
+    "nodes": [{"id": "H", "type": "human", "config": {"description": "Name it"}}, {"id": "Z", "type": "passthrough", "config": {}}],
+    "edges": [{"from": "H", "to": "Z"}],
+    "start": ["H"],
+}
+
+
+def test_a_run_without_a_channel_pauses_with_the_question(run):
+    result = run(HUMANS)
+    assert result.status == "paused"
+    assert result.questions[0].data["description"] == "Name it"
+
+
+def test_replies_answer_in_order_and_then_no_more(run):
+    channel = Replies(["axil"])
+    assert run(HUMANS, channel=channel).output == "axil"
+    assert run(HUMANS, channel=channel).status == "paused"
+    assert [q.node for q in channel.asked] == ["H", "H"]
+
+
+def test_replies_may_be_written_as_config():
+    channel = Replies(Replies.Config(answers=("a", {"b": 1})))
+    assert [asyncio.run(channel.ask(Question(text="?"))) for _ in range(3)] == ["a", {"b": 1}, MISSING]
+
+
+# ---------------------------------------------------------------------- terminal
+
+
+class Keyboard(io.StringIO):
+    """A terminal at which somebody typed."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def typed(text: str, question: Question) -> tuple[Any, str]:
+    screen = io.StringIO()
+    return asyncio.run(Terminal(stdin=Keyboard(text), stdout=screen).ask(question)), screen.getvalue()
+
+
+def test_a_terminal_shows_the_question_and_reads_a_line():
+    answer, screen = typed("fine\n", Question(text="Well?", node="H", data={"description": "Say it"}))
+    assert answer == "fine"
+    assert screen == "\n── H asks\nSay it\nWell?\n> "
+
+
+def test_the_end_of_the_input_is_no_answer():
+    assert typed("", Question(text="?"))[0] is MISSING
+
+
+def test_where_there_is_no_terminal_nobody_answers():
+    assert asyncio.run(Terminal(stdin=io.StringIO("x\n"), stdout=io.StringIO()).ask(Question(text="?"))) is MISSING
+
+
+def test_a_choice_is_asked_until_it_is_one():
+    answer, screen = typed("blue\n2\n", Question(text="?", kind="choice", options=("red", "green")))
+    assert answer == "green"
+    assert "1. red\n2. green" in screen
+    assert "Please give one of the answers above." in screen
+
+
+@pytest.mark.parametrize(
+    ("line", "more", "answer"),
+    [
+        ("", {}, ""),
+        ("", {"default": "d"}, "d"),
+        ("x", {"default": "d"}, "x"),
+        ("Yes", {"kind": "approval"}, True),
+        ("n", {"kind": "approval"}, False),
+        ("maybe", {"kind": "approval"}, MISSING),
+        ("red", {"options": ("red",)}, "red"),
+        ("3", {"options": ("red",)}, MISSING),
+    ],
+)
+def test_a_line_is_read_as_the_question_wants(line, more, answer):
+    assert read(Question(text="?", **more), line) == answer
+
+
+def test_a_default_is_shown():
+    assert "(empty: d)" in asked(Question(text="?", default="d"))

@@ -1,0 +1,183 @@
+"""Laws of ``inbox``: what a node remembers of its messages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from axil.inputs import message
+from axil.tokens import Token
+from axil_control import Replies
+from axil_control.inbox import Inbox, own, received, windowed
+from pydantic import ValidationError
+
+
+def tokens(*payloads: Any) -> list[Token]:
+    return [Token(i, payload, None) for i, payload in enumerate(payloads)]
+
+
+def kept(text: str) -> dict[str, Any]:
+    return message(text, keep=True)
+
+
+def test_what_waited_comes_before_what_arrived():
+    assert received([message("old")], tokens([message("a")], [message("b")])) == [message("old"), message("a"), message("b")]
+
+
+def test_clearing_context_spares_kept_messages():
+    gave = received([kept("k"), message("old")], tokens([message("a")], [message("b", clear="context")]))
+    assert gave == [kept("k"), message("b")]
+
+
+def test_clearing_all_spares_nothing_that_was_there_before():
+    assert received([kept("k")], tokens([message("a")], [message("b", clear="all")], [message("c")])) == [message("b"), message("c")]
+
+
+def test_an_edge_clears_once_for_all_its_messages():
+    assert received([message("old")], tokens([message("a", clear="context"), message("b", clear="context")])) == [message("a"), message("b")]
+
+
+def test_a_bearer_of_marks_is_no_message():
+    assert received([message("old"), kept("k")], tokens([message("", empty=True, clear="context")])) == [kept("k")]
+
+
+@pytest.mark.parametrize(
+    ("window", "stays"),
+    [(0, "K"), (1, "K"), (2, "Kd"), (3, "Kcd"), (9, "aKbcd"), (-1, "aKbcd")],
+)
+def test_a_window_counts_kept_messages_and_never_drops_them(window, stays):
+    messages = [message("a"), kept("K"), message("b"), message("c"), message("d")]
+    assert "".join(m["content"] for m in windowed(messages, window)) == stays
+
+
+def test_kept_messages_may_be_more_than_the_window():
+    assert windowed([kept("a"), message("b"), kept("c")], 1) == [kept("a"), kept("c")]
+
+
+def test_own_outputs_are_the_nodes_own_words():
+    said = own([message("x", "user", preserve_role=True, keep=True, score=1)], "W")
+    assert said == [{"role": "assistant", "content": "x", "score": 1, "source": "W"}]
+
+
+def test_a_window_below_minus_one_is_refused():
+    with pytest.raises(ValidationError):
+        Inbox.Config(window=-2)
+
+
+# ---------------------------------------------------------------------- in runs
+
+
+class Recording:
+    """Says ``out1``, ``out2`` … and remembers what it saw, of all runs of a test."""
+
+    saw: list[list[tuple[str, str, str]]] = []
+
+    def __init__(self) -> None:
+        Recording.saw = []
+
+    def run(self, messages: list[Any], local: dict[str, Any]) -> str:
+        local["times"] = local.get("times", 0) + 1
+        Recording.saw.append([(m["role"], m.get("source", ""), m["content"]) for m in messages])
+        return f"out{local['times']}"
+
+
+def loop(kind: str, window: int, times: int = 3, **edge: Any) -> dict[str, Any]:
+    """W and a counter turn round each other; the counter's side says ``again``."""
+    return {
+        "nodes": [
+            {"id": "W", "type": kind, "context_window": window},
+            {"id": "R", "type": "literal", "config": {"content": "again"}},
+            {"id": "K", "type": "loop_counter", "config": {"max_iterations": times}},
+            {"id": "Z", "type": "passthrough", "config": {}},
+        ],
+        "edges": [{"from": "W", "to": "R"}, {"from": "R", "to": "W", **edge}, {"from": "R", "to": "K"}, {"from": "K", "to": "W"}, {"from": "K", "to": "Z"}],
+        "start": ["W"],
+        "end": ["Z"],
+    }
+
+
+TASK, AGAIN = ("user", "TASK", "TASK"), ("user", "R", "again")
+
+
+def out(number: int) -> tuple[str, str, str]:
+    return ("assistant", "W", f"out{number}")
+
+
+@pytest.mark.parametrize(
+    ("window", "saw"),
+    [
+        (0, [[TASK], [AGAIN], [AGAIN]]),
+        (-1, [[TASK], [TASK, out(1), AGAIN], [TASK, out(1), AGAIN, out(2), AGAIN]]),
+        (2, [[TASK], [TASK, out(1), AGAIN], [out(1), AGAIN, out(2), AGAIN]]),
+    ],
+)
+def test_a_node_sees_what_its_window_left(run, registry, window, saw):
+    registry.register("nodes", "recording", Recording)
+    assert run(loop("recording", window)).status == "done"
+    assert Recording.saw == saw
+
+
+def test_what_a_kept_edge_brings_stays_until_it_is_cleared(run, registry):
+    registry.register("nodes", "recording", Recording)
+    run(loop("recording", 0, keep_message=True))
+    assert Recording.saw == [[TASK], [AGAIN], [AGAIN, AGAIN]]
+    run(loop("recording", 0, keep_message=True, clear_context=True))
+    assert Recording.saw == [[TASK], [AGAIN], [AGAIN, AGAIN]]
+    run(loop("recording", 0, keep_message=True, clear_kept_context=True))
+    assert Recording.saw == [[TASK], [AGAIN], [AGAIN]]
+
+
+def test_an_edge_that_carries_nothing_can_still_clear(run, registry):
+    registry.register("nodes", "recording", Recording)
+    run(loop("recording", -1, carry_data=False, clear_context=True))
+    assert Recording.saw == [[TASK], [], []]
+
+
+def test_what_the_body_keeps_for_itself_stays_beside_the_inbox(run, registry):
+    registry.register("nodes", "recording", Recording)
+    assert run(loop("recording", -1)).status == "done"
+    assert Recording.saw[-1][-2] == out(2)
+
+
+def test_edges_clear_in_their_order_on_one_firing(run, texts):
+    graph = {
+        "nodes": [
+            {"id": "K", "type": "literal", "config": {"content": "keepme"}},
+            {"id": "N", "type": "literal", "config": {"content": "normal"}},
+            {"id": "C", "type": "literal", "config": {"content": "soft"}},
+            {"id": "J", "type": "passthrough", "config": {"only_last_message": False}},
+        ],
+        "edges": [
+            {"from": "K", "to": "J", "keep_message": True},
+            {"from": "K", "to": "N"},
+            {"from": "N", "to": "C"},
+            {"from": "N", "to": "J"},
+            {"from": "C", "to": "J", "clear_context": True},
+        ],
+        "start": ["K"],
+    }
+    assert texts(run(graph).messages) == ["keepme", "soft"]
+
+
+@pytest.mark.parametrize("body", ["human", "subgraph"])
+def test_bodies_of_every_mode_have_an_inbox(run, texts, body):
+    inner = {"type": "config", "config": {"nodes": [{"id": "P", "type": "passthrough", "config": {"only_last_message": False}}], "edges": [], "start": ["P"]}}
+    graph = loop(body, -1, times=2)
+    graph["nodes"][0]["config"] = inner if body == "subgraph" else {}
+    channel = Replies(["h1", "h2"])
+    result = run(graph, channel=channel)
+    assert result.status == "done"
+    if body == "human":
+        assert [line for line in channel.asked[1].text.splitlines() if line.startswith("===")] == [
+            "=== INPUT FROM TASK (user) ===",
+            "=== INPUT FROM W (assistant) ===",
+            "=== INPUT FROM R (user) ===",
+        ]
+
+
+def test_a_mapped_node_has_one_inbox(run, registry, texts):
+    registry.register("nodes", "recording", Recording)
+    graph = loop("recording", -1, times=2, dynamic={"type": "map"})
+    assert run(graph).status == "done"
+    # First firing: TASK is no item and comes alone. Second: what stayed is the same for all, the new message the item.
+    assert Recording.saw == [[TASK], [TASK, out(1), AGAIN]]

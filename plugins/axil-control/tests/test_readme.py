@@ -1,0 +1,40 @@
+"""What the README says of settings is what the components take."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .conftest import PROJECT
+
+README = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
+COMPONENTS = [
+    (group.removeprefix("axil."), name, value)
+    for group, table in PROJECT["entry-points"].items()
+    if group != "axil.plugin"
+    for name, value in table.items()
+]
+
+
+def loaded(value: str) -> Any:
+    module, _, name = value.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+@pytest.mark.parametrize(("kind", "name", "value"), COMPONENTS)
+def test_every_setting_is_described_and_unknown_ones_are_refused(kind, name, value):
+    config = loaded(value).Config
+    assert config.model_config["extra"] == "forbid"
+    assert [field for field, info in config.model_fields.items() if not info.description] == []
+
+
+@pytest.mark.parametrize(("kind", "name", "value"), COMPONENTS)
+def test_every_setting_is_in_the_readmes_table(kind, name, value):
+    section = re.search(rf"^### [^\n]*`{name}`[^\n]*\n(.*?)(?=^##)", README, re.MULTILINE | re.DOTALL)
+    assert section, f"no section for {name}"
+    sections = "\n".join(re.findall(rf"^### [^\n]*`{name}`[^\n]*\n(.*?)(?=^##|\Z)", README, re.MULTILINE | re.DOTALL))
+    assert [field for field in loaded(value).Config.model_fields if f"| `{field}`" not in sections] == []

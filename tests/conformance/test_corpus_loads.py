@@ -1,0 +1,88 @@
+"""Files that people wrote for another engine: each loads unmodified, or says precisely what is wrong with it.
+
+The files are not part of the project. Where they are not at hand, these tests are passed over.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from axil.errors import SpecError
+from axil.files import Reading, dump, include, load, parse_json, spec_from
+from axil.registry import Policy, Registry
+from axil.spec import SURROUNDINGS, GraphSpec
+from axil_yaml import parse_yaml
+
+CORPUS = Path(__file__).resolve().parents[3] / "shared" / "chatdev_yaml"
+FILES = sorted(CORPUS.rglob("*.yaml")) if CORPUS.is_dir() else []
+ENVIRONMENT = dict.fromkeys(("BASE_URL", "API_KEY", "MODEL_NAME", "MEM0_API_KEY"), "set by the test")
+
+BROKEN = {
+    "yaml_instance/demo_sub_graph.yaml": ["AX114 {}:30 nodes[1].config.config: no start"],
+    "yaml_instance/subgraphs/reflexion_loop.yaml": [
+        "AX103 {}:14 memory[0].config: expected a mapping, found nothing.",
+        'AX141 {}:15 memory[0].max_items: unknown key "max_items".',
+    ],
+}
+"""What is wrong with files that DevAll cannot run either."""
+
+INCLUDED = {
+    "yaml_instance/demo_sub_graph_path.yaml": "subgraphs/article_discuss.yaml",
+    "patched_for_offline/reflexion_product.yaml": "subgraphs/reflexion_loop.yaml",
+}
+
+pytestmark = pytest.mark.skipif(not FILES, reason="the corpus is not here")
+
+
+def registry() -> Registry:
+    made = Registry(Policy(), [])
+    made.register("loaders", "yaml", parse_yaml)
+    return made
+
+
+def relative(file: Path) -> str:
+    return file.relative_to(CORPUS).as_posix()
+
+
+def bare(spec: GraphSpec) -> GraphSpec:
+    return replace(
+        spec,
+        nodes=tuple(replace(node, place=None) for node in spec.nodes),
+        edges=tuple(replace(edge, place=None) for edge in spec.edges),
+        extras={key: value for key, value in spec.extras.items() if key not in SURROUNDINGS},
+        place=None,
+    )
+
+
+@pytest.mark.parametrize("file", FILES, ids=relative)
+def test_a_file_loads_or_says_what_is_wrong_with_it(file):
+    expected = BROKEN.get(relative(file))
+    if expected is not None:
+        with pytest.raises(SpecError) as caught:
+            load(file, registry=registry(), environment=ENVIRONMENT)
+        found = str(caught.value).splitlines()
+        assert [line.startswith(start.format(file)) for line, start in zip(found, expected, strict=True)] == [True] * len(expected)
+        return
+    spec = load(file, registry=registry(), environment=ENVIRONMENT)
+    assert all(node.place is not None and node.place.line for node in spec.nodes)
+    again = spec_from(parse_json(json.dumps(dump(spec)), "again.json"), Reading(environment=ENVIRONMENT))
+    assert bare(again) == bare(spec)
+    assert again.digest() == spec.digest()
+
+
+@pytest.mark.parametrize("name", INCLUDED)
+def test_a_file_finds_what_it_includes(name):
+    spec = load(CORPUS / name, registry=registry(), environment=ENVIRONMENT)
+    inner = include(INCLUDED[name], spec.extras, registry=registry(), reading=Reading(environment=ENVIRONMENT))
+    assert inner.nodes
+
+
+def test_without_its_variables_a_file_names_each_of_them():
+    with pytest.raises(
+        SpecError, match=r"AX146 .*demo_loop_timer\.yaml:\d+ nodes\[\d\]\.config\.base_url: nothing is known for \$\{BASE_URL\}"
+    ):
+        load(CORPUS / "yaml_instance" / "demo_loop_timer.yaml", registry=registry(), environment={})
