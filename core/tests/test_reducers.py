@@ -103,13 +103,10 @@ def test_none_is_a_value_to_overwrite_with():
 
 @pytest.mark.parametrize(
     ("reducer", "delta"),
-    [(SUM, "1"), (SUM, None), (SUM, [1]), (UNION, [1]), (UNION, "ab"), (MERGE, [("a", 1)]), (MAXIMUM, "a"), (MINIMUM, {}), (SUM, 1j + 1)],
+    [(SUM, "1"), (SUM, None), (SUM, [1]), (UNION, [1]), (UNION, "ab"), (MERGE, [("a", 1)]), (MAXIMUM, "a"), (MINIMUM, {})],
     ids=lambda value: getattr(value, "name", repr(value)),
 )
 def test_a_delta_of_the_wrong_kind_is_refused(reducer, delta):
-    if delta == 1j + 1:
-        assert SUM.reduce(1, delta) == 2 + 1j
-        return
     with pytest.raises(InvalidValue, match=reducer.name):
         reducer.reduce({1} if reducer is UNION else {} if reducer is MERGE else 1, delta)
 

@@ -91,6 +91,8 @@ class _Scope:
         for edge in self.within:
             if edge.trigger:
                 successors[at[edge.source]].append(at[edge.target])
+        if self.entry is None and self.graph.spec.loop:
+            self._round_off(successors)
         groups: list[list[int]] = []
         for component in components(successors):
             group = [self.members[i] for i in component]
@@ -103,6 +105,18 @@ class _Scope:
                 groups.append(group)
                 self.cycles.add(group[0])
         return groups
+
+    def _round_off(self, successors: list[list[int]]) -> None:
+        """Let everything that a loop's controller reaches lead back to it: it all belongs to its rounds."""
+        home = next(i for i, v in enumerate(self.members) if self.graph.vertices[v].name == self.graph.spec.loop)
+        reached, stack = {home}, [home]
+        while stack:
+            for there in successors[stack.pop()]:
+                if there not in reached:
+                    reached.add(there)
+                    stack.append(there)
+        for inside in reached - {home}:
+            successors[inside].append(home)
 
     def _links(self) -> tuple[list[_Link], list[int]]:
         """Edges between plan nodes, and the nodes' levels; renumbers the groups into plan order."""

@@ -23,7 +23,7 @@ from axil.workflow import Workflow
 
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
 _UNSET: Any = object()
-_SPECIAL = {"entry": ENTRY, "exit": EXIT}
+_SPECIAL = {"entry": ENTRY, "start": ENTRY, "exit": EXIT, "end": EXIT}
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,11 +200,9 @@ class Graph:
         """
         self._changing()
         source = self._end(sender, "sender")
-        ends = [self._end(target, "target") for target in targets]
+        ends = [EXIT if target == "end" and "end" not in self._specs else self._end(target, "target") for target in targets]
         name = f"{source}?{sum(1 for r in self._routers.values() if r.source == source)}"
-        spoken = {EXIT: ("exit", "end", EXIT)}
-        names = [spelling for end in ends for spelling in spoken.get(end, (end,))]
-        self._routers[name] = RouterSpec(source=source, targets=tuple(names), ask=_spelled(ask))
+        self._routers[name] = RouterSpec(source=source, targets=tuple(ends), ask=_spelled(ask, {"exit", "end"} - set(self._specs)))
         return [
             self._add(EdgeSpec(source=source, target=end, keys=self._keys(None), group=group, router=name), sender, target)
             for end, target in zip(ends, targets, strict=True)
@@ -378,16 +376,18 @@ def _formatted(formatter: Any) -> Any:
     return dump
 
 
-def _spelled(ask: Callable[..., Any]) -> Callable[..., Any]:
-    """``ask``, with ``exit`` and ``end`` turned into the exit's name."""
+def _spelled(ask: Callable[..., Any], spellings: set[str]) -> Callable[..., Any]:
+    """``ask``, with the ``spellings`` of the exit turned into its name."""
 
     def spell(answer: Any) -> Any:
         if isinstance(answer, str):
-            return EXIT if answer in ("exit", "end") else answer
+            return EXIT if answer in spellings else answer
         if isinstance(answer, tuple):
             return tuple(spell(part) if isinstance(part, (str, tuple)) else part for part in cast("tuple[Any, ...]", answer))
         if isinstance(answer, list):
             return [spell(part) for part in cast("list[Any]", answer)]
+        if isinstance(answer, (set, frozenset)):
+            return {spell(part) for part in cast("set[Any]", answer)}
         return answer
 
     def asked(state: Any) -> Any:

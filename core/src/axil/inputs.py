@@ -91,7 +91,7 @@ def text_of(payload: Any) -> str:
     """What a payload says, as text: for conditions, processors and people.
 
     >>> text_of([message("a"), message("b")]), text_of({"message": "x"}), text_of({"n": 1})
-    ('a\\\\nb', 'x', '{"n": 1}')
+    ('a\\nb', 'x', '{"n": 1}')
     """
     if isinstance(payload, str):
         return payload

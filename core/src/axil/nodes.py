@@ -174,6 +174,14 @@ class Controller:
         self._given = tuple(given)
         self.inline = judge is None and not is_async(stop)
         self._names = list(parameters(stop)) if stop is not None else []
+        if stop is not None and not 1 <= len(self._names) <= 6:
+            raise SpecError(
+                Problem(
+                    "AX164",
+                    "terminate_condition_function",
+                    f"it takes {len(self._names)} arguments; it is given 1 to 6: input, attributes, controller, memories, tools, retrievers.",
+                )
+            )
 
     def adapted(self, rules: Rules) -> Body:
         """The body."""

@@ -41,6 +41,8 @@ class Setting:
     """The folder that relative paths in a file are resolved in."""
     including: tuple[str, ...] = ()
     """Files being included, outermost first: none may include itself."""
+    extras: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Those of the graph that is being compiled: for nodes with graphs of their own, where it was read and with what."""
 
     def resolve(self, kind: str, name: str, where: str) -> Any:
         """The component; see ``Registry.resolve``."""
@@ -127,6 +129,7 @@ class _Draft:
 
     def __init__(self, planner: Planner, spec: GraphSpec, as_nested: Nested | None) -> None:
         self.planner, self.spec, self.as_nested = planner, spec, as_nested
+        self.setting = replace(planner.setting, extras=spec.extras)
         self.bodies: dict[str, Any] = {}
         self.kinds: dict[str, Any] = {}
         self.rules: dict[str, Rules] = {}
@@ -147,6 +150,8 @@ class _Draft:
         component = node.body
         if node.use is not None:
             component = self._component("nodes", node.use, _where(node.place, f'node "{node.id}"'))
+        elif not callable(component) and (hasattr(component, "provision") or hasattr(component, "close")):
+            self.planner.components.append(component)
         self.kinds[node.id] = component
         if component is None:
             return
@@ -155,7 +160,7 @@ class _Draft:
             bind([_OutEdge(e.source, e.target) for e in self.spec.edges if e.source == node.id])
         scope = getattr(component, "scope", None)
         if scope is not None:
-            self.nested[node.id] = scope(node.id, self.planner.setting)
+            self.nested[node.id] = scope(node.id, self.setting)
         else:
             self.bodies[node.id] = self._body(node, component)
 
@@ -200,7 +205,7 @@ class _Draft:
                     rules=rules,
                     schema=self.schema,
                     payload=self.spec.payload,
-                    setting=self.planner.setting,
+                    setting=self.setting,
                 )
                 vertex = replace(vertex, body=wrapper.wrap(vertex.body, info))
         if self.planner.setting.hooks is not None:

@@ -310,7 +310,12 @@ def _field(declared: _Declared, where: str, config: Mapping[str, Any], resolve: 
     encode, decode = (checks.as_list, checks.as_log) if plain and checks.log else (None, None) if plain else (checks.encode, checks.decode)
     if reducer.whole is False and not plain:
         encode, decode = checks.encode_delta, checks.decode_delta
-    return Field(declared.name, reducer, _start(declared, checks), checks, encode, decode)
+    try:
+        default = _start(declared, checks)
+    except TypeError as error:
+        problems.append(Problem("AX154", where, f"{error}.", "Remove the constraint, or correct the type."))
+        return None
+    return Field(declared.name, reducer, default, checks, encode, decode)
 
 
 def _reducer(strategies: Sequence[Any], where: str, resolve: Resolve, problems: list[Problem]) -> Reducer | None:
@@ -362,7 +367,9 @@ def _start(declared: _Declared, checks: Checks) -> Callable[[], Any] | None:
         return None
     try:
         checks(empty)
-    except Exception:  # noqa: BLE001  # a validator may raise anything; what refuses the empty value starts with nothing
+    except Exception as error:  # a validator may raise anything; what refuses the empty value starts with nothing
+        if isinstance(error, TypeError) and str(error).startswith("Unable to apply constraint"):  # as pydantic says it, late
+            raise
         return None
     return lambda: isolate(empty)
 

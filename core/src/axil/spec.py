@@ -188,6 +188,8 @@ class GraphSpec:
     cycles: Literal["allow", "forbid"] = "allow"
     cycle_limits: Mapping[str, CycleLimit] = field(default_factory=dict[str, CycleLimit])
     """By the name of the node at which the cycle is entered; ``""``: all others."""
+    loop: str = ""
+    """A loop's controller: every node that it reaches belongs to its cycle, also where no edge leads back."""
     limits: Limits = field(default_factory=Limits)
     requires: Mapping[str, str] = field(default_factory=dict[str, str])
     """Distributions that provide what the graph uses, with version specifiers."""

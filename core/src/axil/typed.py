@@ -95,7 +95,7 @@ class Checks:
         except (ValueError, TypeError, RecursionError) as error:
             raise self._unwritable(value, str(error).splitlines()[0]) from error
         if not (same(back, items) or (type(back) is type(items) and repr(back) == repr(items))):  # repr: NaN is not equal to itself
-            raise self._unwritable(value, "what is read back is not equal to it.")
+            raise self._unwritable(value, "it would come back different.")
         return data
 
     def decode(self, data: Any) -> Any:

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+
 from axil.documents import Document, parse_json
 from axil.edges import Seen
 from axil.files import Reading, spec_from

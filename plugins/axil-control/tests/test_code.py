@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from axil.errors import ComponentBlocked
 from axil.inputs import message
 from axil_control.code import Python, environment, program
 
+SLEEP = "import time; time.sleep(20)"
 FAILED = "==CODE EXECUTION FAILED=="
 
 
@@ -81,8 +83,12 @@ def test_a_failed_program_is_an_answer():
 
 
 def test_a_program_that_takes_too_long_is_killed_with_all_it_started():
-    marks = "import os, subprocess, sys, time\nprint(os.getpid(), subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)']).pid, flush=True)\ntime.sleep(60)"
-    answer = ran(marks, timeout_seconds=2)
+    code = f"""
+        import os, subprocess, sys, time
+        print(os.getpid(), subprocess.Popen([sys.executable, "-c", {SLEEP!r}]).pid, flush=True)
+        {SLEEP.partition(";")[2]}
+    """
+    answer = ran(code, timeout_seconds=2)
     assert answer.startswith(f"{FAILED}\nScript did not finish within 2s\nstderr:\n")
     for pid in map(int, answer.split("stderr:\n")[1].split()):
         assert is_gone(pid)
@@ -97,8 +103,12 @@ def is_gone(pid: int) -> bool:
 
 
 def test_a_program_that_leaves_something_behind_does_not_hold_up_the_answer():
-    left = "import subprocess, sys\nsubprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\nprint('done')"
-    assert ran(left, timeout_seconds=30) == "done\n"
+    code = f"""
+        import subprocess, sys
+        subprocess.Popen([sys.executable, "-c", {SLEEP!r}], start_new_session={{apart}})
+        print("done")
+    """
+    assert ran(code.format(apart=False), timeout_seconds=30) == "done\n"
 
 
 def test_a_cancelled_program_is_killed(tmp_path):
@@ -106,7 +116,7 @@ def test_a_cancelled_program_is_killed(tmp_path):
         node = Python(Python.Config(timeout_seconds=60))
         code = "import os, time\nopen('pid.tmp', 'w').write(str(os.getpid()))\nos.rename('pid.tmp', 'pid')\ntime.sleep(60)"
         job = asyncio.ensure_future(node.run([message(code)], Allowing(tmp_path)))  # type: ignore[arg-type]  # as above
-        while not (tmp_path / "pid").exists():
+        while not (tmp_path / "pid").exists():  # noqa: ASYNC110  # the program is another process: there is no event to wait for
             await asyncio.sleep(0.01)
         job.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -145,6 +155,11 @@ def test_only_harmless_variables_are_passed_on():
 
 def test_a_program_gets_no_input():
     assert ran("import sys; print(repr(sys.stdin.read()), sys.argv[1:])") == "'' []\n"
+
+
+def test_a_program_in_the_config_reads_what_came():
+    assert ran("a", "ü", code="import sys; print(sys.stdin.read())") == "a\nü\n"
+    assert ran("x" * 1_000_000, code="print(1)") == "1\n"
 
 
 def test_a_program_can_import_what_is_installed():

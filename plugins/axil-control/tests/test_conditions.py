@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from pydantic import ValidationError
+
 from axil.errors import ComponentBlocked, UnknownComponent
 from axil.registry import Policy, Registry, use
 from axil_control.conditions import Always, CodeFailed, CodePassed, Function, Keyword, Never, Regex, Stated
-from pydantic import ValidationError
 
 
 def keyword(**config):

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 import pytest
-from axil.errors import AxilError
-from axil.values import MISSING, Log
-from axil_control.errors import ExpressionError
-from axil_control.expression import Expression
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
+
+from axil.values import MISSING, Log
+from axil_control.errors import ExpressionError
+from axil_control.expression import Expression
 
 MESSAGE = {"role": "user", "content": "the text", "score": 7, "tags": ["a", "b"], "deep": {"a b": [{"x": 1}]}, "0": "zero"}
 STATE = {"limit": 5, "mode": "draft", "none": None, "flag": True, "log": Log([1, 2])}
@@ -115,7 +116,7 @@ def test_fields_of_a_payload_are_the_message(seen):
         ("text + 'a'", "column 6: found '+'. There is no arithmetic"),
         ("open('x')", "column 1: 'open' cannot be called. Only len can."),
         ("message.save()", "column 13: expected the end, found '('"),
-        ("'abc", "column 1: found \"'\". The text in quotes does not end."),
+        ("'abc", 'column 1: found "\'". The text in quotes does not end.'),
         ("(1 == 1", "column 8: expected ')', found 'the end'"),
         ("message[text]", "column 9: expected a field or a position, found 'text'"),
         ("message.1.5", "expected a field or a position, found '1.5'"),
@@ -138,7 +139,9 @@ values = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["a", "b", "content"]), inner, max_size=3),
     max_leaves=8,
 )
-terms = st.sampled_from(["message.a", "message.b[0]", "state.a.b", "text", "1", "-2.5", "'x'", "null", "true", "[1, 'x', message.a]", "len(state.a)"])
+terms = st.sampled_from(
+    ["message.a", "message.b[0]", "state.a.b", "text", "1", "-2.5", "'x'", "null", "true", "[1, 'x', message.a]", "len(state.a)"]
+)
 operators = st.sampled_from(["==", "!=", "<", "<=", ">", ">=", "in", "not in", "and", "or"])
 expressions = st.recursive(
     terms, lambda inner: st.builds("({} {} {})".format, inner, operators, inner) | st.builds("(not {})".format, inner), max_leaves=8
@@ -155,7 +158,5 @@ def test_running_an_expression_never_raises(text, payload, state):
 
 @given(st.text(alphabet="message.txand or()[]'\"=<>!0-9,notilen\\ \n", max_size=60))
 def test_any_text_is_read_or_refused(text):
-    try:
+    with suppress(ExpressionError):
         Expression(text)
-    except AxilError as refused:
-        assert isinstance(refused, ExpressionError)

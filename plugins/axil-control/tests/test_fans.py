@@ -6,9 +6,10 @@ import asyncio
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
+
 from axil.tokens import Out
 from axil_control import Replies
-from pydantic import ValidationError
 
 TREE = {"type": "regex", "config": {"pattern": r"\d"}}
 
@@ -63,7 +64,11 @@ def fan(run, registry):
     def go(kind: str, text: str, body: Any = "echo", static: str = "", split: Any = TREE, **more: Any) -> Any:
         config = {name: more.pop(name) for name in ("max_parallel", "group_size") if name in more}
         node = {"type": body} if isinstance(body, str) else body
-        nodes = [{"id": "A", "type": "passthrough", "config": {}}, {"id": "Z", **node}, {"id": "O", "type": "passthrough", "config": {"only_last_message": False}}]
+        nodes = [
+            {"id": "A", "type": "passthrough", "config": {}},
+            {"id": "Z", **node},
+            {"id": "O", "type": "passthrough", "config": {"only_last_message": False}},
+        ]
         edges: list[Any] = [{"from": "A", "to": "Z", "dynamic": {"type": kind, "split": split, "config": config}}, {"from": "Z", "to": "O"}]
         if static:
             nodes.append({"id": "S", "type": "literal", "config": {"content": static}})
@@ -184,7 +189,9 @@ def test_map_and_tree_are_node_types_with_a_body(run, registry, texts, body):
     assert texts(run(graph, "1 2 3").messages) == ["((1+2)+(3))"]
 
 
-@pytest.mark.parametrize("config", [{"max_parallel": 0}, {"group_size": 1}, {"size": 3}, {"body": {}}, {"body": {"type": "a", "nodes": []}}])
+@pytest.mark.parametrize(
+    "config", [{"max_parallel": 0}, {"group_size": 1}, {"size": 3}, {"body": {}}, {"body": {"type": "a", "nodes": []}}]
+)
 def test_settings_that_make_no_sense_are_refused(config):
     from axil_control.fans import TreeNode
 

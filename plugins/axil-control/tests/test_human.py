@@ -7,6 +7,7 @@ import io
 from typing import Any
 
 import pytest
+
 from axil.context import Question
 from axil.inputs import message
 from axil.values import MISSING

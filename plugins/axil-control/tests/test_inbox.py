@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
+from pydantic import ValidationError
+
 from axil.inputs import message
 from axil.tokens import Token
 from axil_control import Replies
 from axil_control.inbox import Inbox, own, received, windowed
-from pydantic import ValidationError
 
 
 def tokens(*payloads: Any) -> list[Token]:
@@ -34,7 +35,10 @@ def test_clearing_all_spares_nothing_that_was_there_before():
 
 
 def test_an_edge_clears_once_for_all_its_messages():
-    assert received([message("old")], tokens([message("a", clear="context"), message("b", clear="context")])) == [message("a"), message("b")]
+    assert received([message("old")], tokens([message("a", clear="context"), message("b", clear="context")])) == [
+        message("a"),
+        message("b"),
+    ]
 
 
 def test_a_bearer_of_marks_is_no_message():
@@ -70,7 +74,7 @@ def test_a_window_below_minus_one_is_refused():
 class Recording:
     """Says ``out1``, ``out2`` … and remembers what it saw, of all runs of a test."""
 
-    saw: list[list[tuple[str, str, str]]] = []
+    saw: ClassVar[list[list[tuple[str, str, str]]]] = []
 
     def __init__(self) -> None:
         Recording.saw = []
@@ -90,7 +94,13 @@ def loop(kind: str, window: int, times: int = 3, **edge: Any) -> dict[str, Any]:
             {"id": "K", "type": "loop_counter", "config": {"max_iterations": times}},
             {"id": "Z", "type": "passthrough", "config": {}},
         ],
-        "edges": [{"from": "W", "to": "R"}, {"from": "R", "to": "W", **edge}, {"from": "R", "to": "K"}, {"from": "K", "to": "W"}, {"from": "K", "to": "Z"}],
+        "edges": [
+            {"from": "W", "to": "R"},
+            {"from": "R", "to": "W", **edge},
+            {"from": "R", "to": "K"},
+            {"from": "K", "to": "W"},
+            {"from": "K", "to": "Z"},
+        ],
         "start": ["W"],
         "end": ["Z"],
     }
@@ -161,7 +171,10 @@ def test_edges_clear_in_their_order_on_one_firing(run, texts):
 
 @pytest.mark.parametrize("body", ["human", "subgraph"])
 def test_bodies_of_every_mode_have_an_inbox(run, texts, body):
-    inner = {"type": "config", "config": {"nodes": [{"id": "P", "type": "passthrough", "config": {"only_last_message": False}}], "edges": [], "start": ["P"]}}
+    inner = {
+        "type": "config",
+        "config": {"nodes": [{"id": "P", "type": "passthrough", "config": {"only_last_message": False}}], "edges": [], "start": ["P"]},
+    }
     graph = loop(body, -1, times=2)
     graph["nodes"][0]["config"] = inner if body == "subgraph" else {}
     channel = Replies(["h1", "h2"])

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
+
 from axil.inputs import message
 from axil.tokens import Out
 from axil_control.loops import LoopCounter, LoopTimer
-from pydantic import ValidationError
 
 SILENT = Out([], to=frozenset())
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from pydantic import ValidationError
+
 from axil.inputs import message
 from axil.tokens import Out
 from axil_control.messages import Constant, Passthrough, Vote
-from pydantic import ValidationError
 
 
 def test_a_literal_says_its_text_and_keeps_its_role():

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
+
 from axil.inputs import message
 from axil_control.errors import InputError
 from axil_control.fans import MapConfig
-from pydantic import ValidationError
 
 
 def items(text: Any, kind: str = "message", **config: Any) -> list[Any]:
@@ -20,7 +21,9 @@ def test_a_message_is_an_item():
     assert items("a b") == ["a b"]
 
 
-@pytest.mark.parametrize("split", [None, "message", {"type": "message"}, {"type": "message", "config": {}}, {"type": "message", "config": None}])
+@pytest.mark.parametrize(
+    "split", [None, "message", {"type": "message"}, {"type": "message", "config": {}}, {"type": "message", "config": None}]
+)
 def test_without_a_split_each_message_is_an_item(split):
     assert MapConfig(split=split).items([message("a"), message("b")]) == ([], [message("a"), message("b")])
 
@@ -81,7 +84,13 @@ def test_a_path_that_leads_nowhere_is_an_error(path, told):
 
 @pytest.mark.parametrize(
     "split",
-    ["words", {"type": "regex"}, {"type": "regex", "config": {"pattern": "("}}, {"type": "json_path", "config": {"json_path": "a[b"}}, {"type": "message", "config": {"pattern": "a"}}],
+    [
+        "words",
+        {"type": "regex"},
+        {"type": "regex", "config": {"pattern": "("}},
+        {"type": "json_path", "config": {"json_path": "a[b"}},
+        {"type": "message", "config": {"pattern": "a"}},
+    ],
 )
 def test_a_split_that_is_none_is_refused(split):
     with pytest.raises(ValidationError):

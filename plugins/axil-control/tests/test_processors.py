@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from pydantic import ValidationError
+
 from axil.errors import UnknownComponent
 from axil_control.errors import InputError
 from axil_control.processors import Function, RegexExtract, Template, Uppercase
-from pydantic import ValidationError
 
 CODE = "```python\nprint(1)\n```"
 

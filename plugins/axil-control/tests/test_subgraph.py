@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
+
 from axil.errors import SpecError
 from axil_control.subgraph import Subgraph
-from pydantic import ValidationError
 
 
 def inner(*nodes: dict[str, Any], **more: Any) -> dict[str, Any]:
     ids = [node["id"] for node in nodes]
-    return {"nodes": list(nodes), "edges": [{"from": a, "to": b} for a, b in zip(ids, ids[1:], strict=False)], "start": ids[:1], **more}
+    return {"nodes": list(nodes), "edges": [{"from": a, "to": b} for a, b in pairwise(ids)], "start": ids[:1], **more}
 
 
 def literal(id: str, content: str) -> dict[str, Any]:
@@ -50,7 +52,14 @@ def test_a_subgraph_starts_afresh_at_each_firing(run, watch):
             {"id": "E", "type": "loop_counter", "config": {"max_iterations": 3}},
             passing("Z"),
         ],
-        "edges": [{"from": "L", "to": "S"}, {"from": "L", "to": "L"}, {"from": "L", "to": "E"}, {"from": "E", "to": "L"}, {"from": "E", "to": "Z"}, {"from": "S", "to": "L"}],
+        "edges": [
+            {"from": "L", "to": "S"},
+            {"from": "L", "to": "L"},
+            {"from": "L", "to": "E"},
+            {"from": "E", "to": "L"},
+            {"from": "E", "to": "Z"},
+            {"from": "S", "to": "L"},
+        ],
         "start": ["L"],
         "end": ["Z"],
     }
@@ -70,7 +79,7 @@ def test_a_file_outside_the_folder_is_refused(run, tmp_path, path):
     folder.mkdir()
     (tmp_path / "outside.json").write_text(json.dumps({"graph": inner(literal("X", "x"))}))
     (folder / "link.json").symlink_to(tmp_path / "outside.json")
-    with pytest.raises(SpecError, match="AX119|outside"):
+    with pytest.raises(SpecError, match="AX119"):
         run(around({"type": "file", "config": {"path": path}}), folder=folder)
 
 

@@ -7,6 +7,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
+
 from axil import graph as builder
 from axil.errors import RouteError, SpecError, UnknownComponent
 from axil.inputs import message
@@ -15,7 +17,6 @@ from axil.tokens import Out
 from axil_control import LogicSwitch
 from axil_control.errors import BindingError
 from axil_control.switches import Router, Switch
-from pydantic import ValidationError
 
 
 @dataclass
@@ -89,14 +90,14 @@ def test_an_async_predicate_is_refused():
 def test_an_edge_is_bound_once():
     switch, (a,) = LogicSwitch(), edges("a")
     switch.condition_binding(lambda m: True, a)
-    with pytest.raises(BindingError, match="AX610 .*bound already"):
+    with pytest.raises(BindingError, match=r"AX610 .*bound already"):
         switch.condition_binding(lambda m: True, a)
 
 
 def test_an_edge_of_another_node_cannot_be_bound():
     switch = LogicSwitch()
     switch.name = "sw"
-    with pytest.raises(BindingError, match="AX610 .*does not start at this switch"):
+    with pytest.raises(BindingError, match=r"AX610 .*does not start at this switch"):
         switch.condition_binding(lambda m: True, Edge("other", "a"))
 
 
@@ -177,7 +178,7 @@ def test_a_route_that_is_no_condition_is_refused(routes):
 def test_a_route_to_a_stranger_and_an_unknown_condition_are_found_before_the_run(registry):
     with pytest.raises(BindingError, match="AX611"):
         switched({"b": True}, "a")
-    with pytest.raises(UnknownComponent, match="routes.a"):
+    with pytest.raises(UnknownComponent, match=r"routes\.a"):
         switched({"a": {"type": "no_such_condition"}})
 
 
@@ -217,14 +218,14 @@ def test_a_routers_values_may_stand_for_names():
 
 
 def test_a_router_that_names_a_stranger_is_an_error():
-    with pytest.raises(RouteError, match=r"names aa; its targets are a, b.*Did you mean \"a\"|names aa; its targets are a, b"):
+    with pytest.raises(RouteError, match="names aa; its targets are a, b"):
         routed([message("aa")], by="text")
     with pytest.raises(RouteError, match="expected the name of a node"):
         routed([message("x", next=3)], by="message.next")
 
 
 def test_a_missing_value_is_an_error_or_the_target_for_that():
-    with pytest.raises(RouteError, match="message.next is missing"):
+    with pytest.raises(RouteError, match=r"message\.next is missing"):
         routed([message("x")], by="message.next")
     assert routed([message("x")], by="message.next", otherwise="b") == {"b"}
     assert routed([message("")], by="text", otherwise="b") == {"b"}

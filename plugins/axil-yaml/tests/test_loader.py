@@ -82,8 +82,8 @@ PLAIN = st.recursive(
 
 @given(PLAIN)
 def test_what_pyyaml_writes_is_read_back(value: Any):
-    assert data(yaml.safe_dump(value, allow_unicode=True)) == value
-    assert data(yaml.safe_dump(value, default_flow_style=True, allow_unicode=False)) == value
+    for flow in (None, False, True):  # with allow_unicode, PyYAML writes "\x85" in a way that nobody reads back
+        assert data(yaml.safe_dump(value, default_flow_style=flow)) == value
 
 
 @given(st.text("ab:-[]{}&*!|>'\"#,?%@ \n0.\t", max_size=40))
@@ -167,14 +167,14 @@ def test_a_long_file_without_aliases_is_no_bomb():
         ("%TAG ! tag:example.org,2000:\n---\na: 1\n", "AX145"),
         ("? [a]\n: 1\n", "AX145 flow.yaml:1: a key is text."),
         ("a: &a x\n? *a\n: 1\n", "AX145 flow.yaml:2: a key is text."),
-        ("a: 1\n: 2\n", "AX145 flow.yaml:2: a key is missing."),
+        ("?\n: 2\n", "AX145 flow.yaml:1: a key is missing."),
         ("a: *b", "AX145 flow.yaml:1: nothing is called &b before this."),
         ("a: 1\n---\nb: 2\n", "AX145 flow.yaml:2: a second document begins."),
         ("a: {<<: 3}", "AX145 flow.yaml:1: << merges mappings."),
         ("a: 1\nb: [1, 2\nc: 3\n", "AX140 flow.yaml:3"),
         ("a: 1\n\tb: 2\n", "AX140 flow.yaml:2"),
         ("a: 1\n  b: 2\n", "AX140 flow.yaml:2"),
-        ("a: 1\nb: \x07\n", "AX140 flow.yaml"),
+        ("a: 1\nb: \x07\n", "AX140 flow.yaml:2"),
         ("a: " + "9" * 5000, "AX140 flow.yaml:1: a number of more than 400 digits."),
     ],
 )

@@ -10,7 +10,6 @@ from axil.errors import AxilError, Problem
 from axil.plan import Plan
 from axil.planner import Planner, Setting
 from axil.workflow import Workflow, load
-
 from axil_cli.command import Exit, Session, problems_of
 from axil_cli.plain import as_json
 from axil_cli.run import settings

@@ -16,7 +16,6 @@ from typing import Any
 
 from axil.errors import AxilError, ConfigError, PluginContract
 from axil.registry import Policy, Registry, default, use
-
 from axil_cli.command import Command, Exit, Session, clean, is_debugging, problems_of, write
 
 SELF = "axil-cli"

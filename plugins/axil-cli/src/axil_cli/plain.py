@@ -15,7 +15,6 @@ from axil.errors import AxilError
 from axil.result import Result
 from axil.spec import FromEnvironment
 from axil.values import thaw
-
 from axil_cli.command import problems_of
 
 _DEEPEST: Final = 100

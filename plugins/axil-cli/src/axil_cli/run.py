@@ -21,9 +21,8 @@ from axil.run import Run as KernelRun
 from axil.run import run_sync
 from axil.values import MISSING
 from axil.workflow import Workflow, load
-
 from axil_cli.command import Exit, Session, is_debugging, misuse, problems_of, read_text
-from axil_cli.plain import as_json, summary
+from axil_cli.plain import as_json, plain, summary
 from axil_cli.watch import Lines, Progress, Record
 
 CODES: Final[Mapping[str, Exit]] = {
@@ -56,9 +55,14 @@ class Run:
         )
         parser.add_argument("--answers", metavar="FILE", help="answers to questions, in order: a JSON list, or one answer a line")
         parser.add_argument("--allow-code", action="store_true", help="let the file run code, with your rights")
-        parser.add_argument("--format", choices=("text", "json", "events"), default="text", help="events: one JSON object a line, as it happens")
         parser.add_argument(
-            "--progress", action=argparse.BooleanOptionalAction, default=None, help="show what happens; without it: on a terminal, with text"
+            "--format", choices=("text", "json", "events"), default="text", help="events: one JSON object a line, as it happens"
+        )
+        parser.add_argument(
+            "--progress",
+            action=argparse.BooleanOptionalAction,
+            default=None,
+            help="show what happens; without it: on a terminal, with text",
         )
 
     def run(self, options: argparse.Namespace, session: Session) -> int:
@@ -206,7 +210,7 @@ def answers_in(text: str) -> list[Any]:
         return text.splitlines()
     data = as_data(text)
     if not isinstance(data, list):
-        raise misuse("--answers", "the file begins like a JSON list and is none.", "Write [\"yes\", \"no\"], or one answer a line.")
+        raise misuse("--answers", "the file begins like a JSON list and is none.", 'Write ["yes", "no"], or one answer a line.')
     return cast("list[Any]", data)
 
 
@@ -230,7 +234,7 @@ def _print(result: Result, session: Session, shown: bool) -> None:
     if shown:
         session.tell(f"── {result.status}: {_used(result)}")
     if result.status == "done":
-        output = render(result.output) if not isinstance(result.output, Mapping) else _fields(cast("Mapping[str, Any]", result.output))
+        output = _spoken(result.output)
         if output:
             session.say(output)
         else:
@@ -249,10 +253,14 @@ def _print(result: Result, session: Session, shown: bool) -> None:
         session.tell("\nAnswer with --answers FILE, or run it on a terminal.")
 
 
-def _fields(output: Mapping[str, Any]) -> str:
-    if set(output) == {"message"}:
-        return render(output["message"])
-    return "\n".join(f"{name}: {render(value)}" for name, value in output.items())
+def _spoken(output: Any) -> str:
+    """The output as text: of fields one a line, of nothing nothing."""
+    if not isinstance(output, Mapping):
+        return "" if output is None else render(plain(output))
+    fields = cast("Mapping[str, Any]", plain(output))
+    if set(fields) == {"message"}:
+        return render(fields["message"])
+    return "\n".join(f"{name}: {render(value)}" for name, value in fields.items())
 
 
 def _used(result: Result) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 
 from axil.files import json_schema
-
 from axil_cli.command import Exit, Session
 from axil_cli.plain import as_json
 

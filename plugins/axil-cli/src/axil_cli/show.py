@@ -10,7 +10,6 @@ from axil.plan import BACK, OUTSIDE, Arc, Node, Plan
 from axil.spec import EdgeSpec
 from axil.tokens import ENTRY, EXIT
 from axil.workflow import load
-
 from axil_cli.command import Exit, Session, can_show
 from axil_cli.plain import as_json, plain
 from axil_cli.run import settings
@@ -175,7 +174,9 @@ def as_data(plan: Plan) -> dict[str, Any]:
         if step.kind == "open":
             data: dict[str, Any] = {"id": scope.id, "kind": scope.kind, "name": scope.name, "in": scope.parent.id if scope.parent else None}
             if scope.kind == "cycle":
-                data["entries"] = [{"node": n, "rounds": scope.limits[n].rounds, "at_limit": scope.limits[n].at_limit} for n in scope.entries]
+                data["entries"] = [
+                    {"node": n, "rounds": scope.limits[n].rounds, "at_limit": scope.limits[n].at_limit} for n in scope.entries
+                ]
             else:
                 spec = scope.plan.graph.spec
                 data["entry"] = [_edge(scope, edge) for edge in spec.edges if edge.source == ENTRY]

@@ -9,7 +9,6 @@ from typing import Any, Final, TextIO
 
 from axil.inputs import text_of
 from axil.tokens import Activation, Frame
-
 from axil_cli.command import can_show, clean, write
 from axil_cli.plain import as_json, plain, summary
 

@@ -1,7 +1,7 @@
 """``python``: runs a program in a process of its own, with a time limit, an output limit and an environment without secrets.
 
 A process is not a sandbox: the program can do what the user who runs it can do. So it runs only where the caller of the
-run allowed code. It starts in the run's workspace, sees a handful of harmless variables, gets no input, and is killed with
+run allowed code. It starts in the run's workspace, sees a handful of harmless variables, and is killed with
 all that it started when its time is up or the run is cancelled.
 """
 
@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
 from pydantic import BaseModel, Field
 
@@ -40,8 +40,9 @@ _GRACE: Final = 0.5
 class Python:
     """``python``: runs ``config.code``, or the first fenced block of the last message, or the whole of it.
 
-    Gives the standard output. A program that fails or takes too long is data too: a text that begins with
-    ``==CODE EXECUTION FAILED==``, for the conditions ``code_pass`` and ``code_fail``.
+    A program in ``config.code`` finds the text of what came on its standard input. What it prints is the output. A program
+    that fails or takes too long is data too: a text that begins with ``==CODE EXECUTION FAILED==``, for the conditions
+    ``code_pass`` and ``code_fail``.
     """
 
     lane = "python"
@@ -71,7 +72,7 @@ class Python:
         if not code:
             return [failure("No executable code segment found")]
         with tempfile.TemporaryDirectory(prefix="axil-") as temporary:
-            ended = await execute(code, self.config, ctx.workspace or Path(temporary))
+            ended = await execute(code, self.config, ctx.workspace or Path(temporary), text_of(messages) if self.config.code else "")
         if ended.error is None and ended.exit_code == 0:
             return [message(ended.stdout, "assistant")]
         return [failure(ended.error or "Script execution failed", ended.exit_code, ended.stderr)]
@@ -115,10 +116,11 @@ def environment(config: Python.Config, workspace: Path, around: Mapping[str, str
     return {**passed, "HOME": str(workspace), "PYTHONIOENCODING": config.encoding, "PYTHONDONTWRITEBYTECODE": "1", **config.env}
 
 
-async def execute(code: str, config: Python.Config, workspace: Path) -> Ended:
-    """Run ``code`` in ``workspace`` and wait for its end, or for that of its time."""
+async def execute(code: str, config: Python.Config, workspace: Path, given: str = "") -> Ended:
+    """Run ``code`` in ``workspace``, with ``given`` as its input, and wait for its end, or for that of its time."""
     interpreter = config.interpreter or sys.executable
     script = await asyncio.to_thread(_written, code, workspace)
+    stdin = await asyncio.to_thread(_readable, given, config.encoding)
     try:
         # A group of its own, so that what the program starts can be killed with it.
         process = await asyncio.create_subprocess_exec(
@@ -127,7 +129,7 @@ async def execute(code: str, config: Python.Config, workspace: Path) -> Ended:
             str(script),
             cwd=workspace,
             env=environment(config, workspace),
-            stdin=asyncio.subprocess.DEVNULL,
+            stdin=stdin,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             start_new_session=True,
@@ -137,6 +139,7 @@ async def execute(code: str, config: Python.Config, workspace: Path) -> Ended:
     else:
         return await _watched(process, config)
     finally:
+        stdin.close()
         await asyncio.to_thread(script.unlink, missing_ok=True)
 
 
@@ -146,6 +149,14 @@ def _written(code: str, workspace: Path) -> Path:
     with os.fdopen(handle, "w", encoding="utf-8") as file:
         file.write(code + "\n")
     return Path(name)
+
+
+def _readable(text: str, encoding: str) -> IO[bytes]:
+    """The text as a file without a name: nobody has to feed a program that does not read."""
+    file = tempfile.TemporaryFile()  # noqa: SIM115  # closed by its user, after the program has ended
+    file.write(text.encode(encoding, errors="replace"))
+    file.seek(0)
+    return file
 
 
 async def _watched(process: asyncio.subprocess.Process, config: Python.Config) -> Ended:

@@ -1,7 +1,7 @@
 """What can be wrong with a control node's wiring, its input or its expression.
 
     AxilError
-    └── ControlError         a sentence with an id, AX600 to AX649      (ValueError)
+    └── ControlError         a sentence with an id                      (ValueError)
         ├── BindingError         a switch and its out-edges do not fit
         ├── ExpressionError      a condition's text cannot be read
         └── InputError           what reached a node is not what it works on

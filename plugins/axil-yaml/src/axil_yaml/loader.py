@@ -45,20 +45,21 @@ def parse_yaml(text: str, name: str) -> Document:
     """A YAML document. Raises: SpecError, with the line: AX140 not YAML, AX110 and AX144 too deep or too much, AX145 refused."""
     if len(text) > LARGEST:
         raise refused("AX144", name, None, f"larger than {LARGEST} characters.", "Split it; a subgraph can be a file of its own.")
-    builder = _Builder(text, name)
+    builder: _Builder | None = None
     try:
+        builder = _Builder(text, name)
         return Document(data=builder.document(), lines=builder.lines, name=name)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         told = " ".join(part for part in (error.context, error.problem) if part)
         raise refused("AX140", name, mark.line + 1 if mark else None, f"{told or 'this is not YAML'}.") from error
     except yaml.reader.ReaderError as error:
-        line = text.count("\n", 0, error.position) + 1 if isinstance(error.position, int) else None
-        raise refused(
-            "AX140", name, line, "a character that YAML does not allow.", "Remove it, or write an escape in double quotes."
-        ) from error
+        line = text.count("\n", 0, error.position) + 1
+        hint = "Remove it, or write an escape in double quotes."
+        raise refused("AX140", name, line, "a character that YAML does not allow.", hint) from error
     finally:
-        builder.close()
+        if builder is not None:
+            builder.close()
 
 
 class _Builder:

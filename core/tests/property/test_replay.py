@@ -1,0 +1,74 @@
+"""A run that was cut off anywhere and goes on does what it would have done, and does nothing twice."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from typing import Any
+
+from axil.journal import Entry, MemoryJournal
+from axil.result import Result
+from axil.workflow import Workflow
+from hypothesis import assume, given
+
+from ..tools import Raw, Tape
+from .strategies import Case, Script, cases, law, seeds
+from .test_schedules import facts
+
+
+def run(case: Case, choose: random.Random, journal: Any) -> tuple[list[str], Result]:
+    """Run under the one id; gives the activations whose bodies ran."""
+    ran: list[str] = []
+
+    def wrap(script: Script) -> Raw:
+        async def body(task: Any, ctx: Any) -> Any:
+            ran.append(str(ctx.activation))
+            for _ in range(choose.randrange(4)):
+                await asyncio.sleep(0)
+            return script(task)
+
+        return Raw(body, "async", ctx=True)
+
+    async def go() -> Result:
+        return await Workflow(case.spec(wrap)).start({}, journal=journal, run_id="r")
+
+    return ran, asyncio.run(go())
+
+
+def remembered(entries: list[Entry]) -> MemoryJournal:
+    journal = MemoryJournal()
+    for entry in entries:
+        journal.append("r", entry)
+    return journal
+
+
+@law(150)
+@given(case=cases(cyclic=True), choose=seeds)
+def test_a_run_goes_on_from_every_prefix_of_its_journal_and_nothing_runs_twice(case: Case, choose: random.Random):
+    tape = Tape()
+    ran, result = run(case, choose, tape)
+    assume(result.status == "done")
+    entries = tape.kept
+    cuts = range(1, len(entries) + 1)
+    for cut in cuts if len(cuts) <= 8 else sorted(choose.sample(cuts, 8)):
+        known = {str(entry.activation) for entry in entries[:cut] if entry.kind == "done"}
+        for journal in (Tape(entries[:cut]), remembered(entries[:cut])):
+            again, resumed = run(case, choose, journal)
+            assert resumed.status == "done", resumed.error
+            assert known.isdisjoint(again)
+            assert len(again) == len(set(again)) and set(again) <= set(ran)
+            assert set(again) | known >= set(ran)
+            assert (resumed.output, resumed.attributes, resumed.exits) == (result.output, result.attributes, result.exits)
+            if isinstance(journal, Tape):
+                assert facts(journal) == facts(tape)
+
+
+@law(60)
+@given(case=cases(cyclic=True), choose=seeds)
+def test_a_finished_run_is_told_from_its_journal_without_running_anything(case: Case, choose: random.Random):
+    journal = MemoryJournal()
+    ran, result = run(case, choose, journal)
+    assume(result.status == "done" and ran)
+    again, told = run(case, choose, journal)
+    assert again == []
+    assert (told.output, told.attributes, told.exits) == (result.output, result.attributes, result.exits)

@@ -1,0 +1,35 @@
+"""Every run ends, and says why."""
+
+from __future__ import annotations
+
+import random
+
+from axil.errors import ConcurrentReset, CycleError, LimitReached
+from hypothesis import given
+
+from .strategies import Case, cases, law, seeds
+from .test_schedules import run
+
+
+@law(300)
+@given(case=cases(cyclic=True), choose=seeds)
+def test_a_graph_with_cycles_ends_and_each_entry_of_a_cycle_says_how(case: Case, choose: random.Random):
+    _, result, _ = run(case, choose)
+    if result.status == "limited":
+        assert isinstance(result.error, LimitReached)
+    elif result.status == "failed":
+        assert isinstance(result.error.__cause__, (CycleError, ConcurrentReset)), result.error
+    else:
+        assert result.status == "done"
+    for tally in result.cycles.values():
+        assert set(tally.ends) <= {"exit", "natural", "limit"}
+        assert sum(tally.ends.values()) == tally.entries
+        assert tally.entries <= tally.rounds <= 4 * tally.entries
+
+
+@law(300)
+@given(case=cases(), choose=seeds)
+def test_a_graph_without_cycles_is_done_unless_it_failed(case: Case, choose: random.Random):
+    _, result, _ = run(case, choose)
+    assert result.cycles == {}
+    assert result.status == "done" or isinstance(result.error.__cause__, ConcurrentReset), result.error
