@@ -129,6 +129,7 @@ GRAPH: Final[Shape] = _object(
         "payload": {"enum": ["messages", "fields", "state"], "description": "What edges carry."},
         "flow": {"enum": ["carried", "shared"]},
         "cycles": {"enum": ["allow", "forbid"]},
+        "loop": _of(_TEXT, "The controller, if the graph is a loop."),
         "cycle_limits": {"type": "object", "additionalProperties": CYCLE_LIMIT, "description": 'By the node of entry; "*": all others.'},
         "limits": LIMITS,
         "is_majority_voting": _of(_YES_OR_NO, "All nodes answer the input; the most frequent answer wins; edges are ignored."),

@@ -87,7 +87,7 @@ class Machine:
 
     __slots__ = (
         "_alive", "_bar", "_could_leave", "_ended", "_fired", "_held", "_late", "_left", "_opens", "_slots", "_todo", "_turns", "_waits",
-        "commits", "exits", "frame", "head", "history", "plan", "ready", "returns", "root", "running", "skips",
+        "commits", "exits", "frame", "head", "history", "plan", "ready", "returns", "root", "skips", "taken",
     )  # fmt: skip
 
     def __init__(self, plan: Plan, frame: Frame, root: State, *, keeps: bool = False) -> None:
@@ -98,7 +98,8 @@ class Machine:
         self.ready: deque[tuple[int, Ordinal, tuple[Token, ...]]] = deque()
         self.commits = 0
         """Of a shared state: how many firings have written to it."""
-        self.running = 0
+        self.taken: set[Task] = set()
+        """Tasks that were given out and are not done."""
         self.exits: list[Exit] = []
         self.returns: list[Exit] = []
         self.skips: list[int] = []
@@ -205,12 +206,12 @@ class Machine:
         ):
             # The only edge leads where nothing else is waited for: the task turns into the next one.
             state = step.state if self.head is None else None
-            self.running -= 1
+            self.taken.discard(task)
             self._opens[unit] = -1
             self.ready.append((chain.node, chain.ordinal, (Token(step.sends[0].arc.id, step.sends[0].payload, state, task.ordinal),)))
             return
         alone = self._alive == 1 and not self._ended
-        self.running -= 1
+        self.taken.discard(task)
         self._alive -= 1
         goes_on = False
         for arc, payload, values in step.sends:
@@ -251,10 +252,10 @@ class Machine:
             node, ordinal, tokens = self.ready[0]
         state = self._state_for(node, tokens)
         self.ready.popleft()
-        self.running += 1
         self._fired[node] = 1
         task = Task(self.frame, node, ordinal, tokens, state, self)
         task.head = self.commits
+        self.taken.add(task)
         return task
 
     def _may_turn(self, node: int) -> bool:
@@ -285,7 +286,7 @@ class Machine:
     @property
     def is_quiet(self) -> bool:
         """Whether nothing is due and nothing is running."""
-        return not self.ready and not self.running
+        return not self.ready and not self.taken
 
     @property
     def has_left(self) -> bool:
@@ -296,8 +297,10 @@ class Machine:
         """Close the books: join all ended paths. Asked before the machine is quiet, it gives what there is so far."""
         data = list(self._late)
         edges = self.plan.graph.edges
-        for token in (t for *_, tokens in (*self.ready, *self._held) for t in tokens):
-            self._end_path(token)
+        under_way = [task.tokens for task in self.taken]
+        for tokens in [*under_way, *(tokens for *_, tokens in (*self.ready, *self._held))]:
+            for token in tokens:
+                self._end_path(token)
         for slot in self._slots.values():
             for token in slot:
                 self._end_path(token)

@@ -15,14 +15,13 @@ from axil.bodies import Rules, adapt, is_async
 from axil.check import check
 from axil.composite import Nested, Subgraph
 from axil.config import make
-from axil.edges import EdgeParts, Seen, carry_of
+from axil.edges import EdgeParts, Seen, carry_of, filtered
 from axil.errors import AxilError, Problem, RouteError, SpecError, did_you_mean, listed
 from axil.fold import fold
 from axil.plan import Body, Edge, Graph, Plan, Router, Vertex
 from axil.spec import EdgeSpec, GraphSpec, NodeSpec, RouterSpec, Use
 from axil.state import Schema, State
 from axil.tokens import ENTRY, EXIT, Join
-from axil.values import MISSING
 
 if TYPE_CHECKING:
     import pluggy
@@ -236,6 +235,10 @@ class _Draft:
 
     def _edge(self, edge: EdgeSpec) -> EdgeParts:
         where = _where(edge.place, f"edge {edge.source}->{edge.target}")
+        for asked in (edge.condition, edge.process, edge.filter):
+            if callable(asked) and is_async(asked):
+                told = "a function on the edge is async; what an edge asks answers at once."
+                self.planner.problems.append(Problem("AX166", where, told, "Let a node do what waits, and the edge ask for its result."))
 
         def part(kind: str, given: Any) -> Any:
             if given is None or (callable(given) and not isinstance(given, Use)):
@@ -379,7 +382,6 @@ def _seeing(keep: Any, schema: Schema) -> Any:
         return None
 
     def values(state: State) -> Mapping[str, Any]:
-        given = keep(schema.view(state) if schema.view else state)
-        return {} if given is None or given is MISSING else given
+        return filtered(keep(schema.view(state) if schema.view else state))
 
     return values

@@ -303,7 +303,7 @@ class Run:
                     node = machine.plan.nodes[index]
                     self._observers.firing_skipped(Activation(machine.frame, node.name), _kind(node))
             machine.skips.clear()
-        if not live.queued and (machine.ready or machine.running == live.paused):
+        if not live.queued and (machine.ready or len(machine.taken) == live.paused):
             live.queued = True
             self._queue.append(live)
 
@@ -334,8 +334,8 @@ class Run:
     async def _settle(self, live: Live) -> None:
         """A frame has nothing due: it has ended, or it is stuck on open questions, or it waits for bodies at work."""
         machine = live.machine
-        if machine.running:
-            if machine.running == live.paused:
+        if machine.taken:
+            if len(machine.taken) == live.paused:
                 self._stuck(live)
             return
         try:

@@ -24,19 +24,19 @@ class Nothing(BaseModel, extra="forbid", frozen=True):
 class ByMessage(BaseModel, extra="forbid", frozen=True):
     """Each message is one item."""
 
-    type: Literal["message"] = Field("message", description="Each message is one item.")
-    config: Nothing | None = Field(None, description="No settings.")
+    type: Literal["message"] = Field(default="message", description="Each message is one item.")
+    config: Nothing | None = Field(default=None, description="No settings.")
 
     def items(self, m: Message) -> list[Message]:
         """The items in one message."""
         return [m]
 
 
-class PatternItems(GroupConfig):
+class PatternItems(GroupConfig, frozen=True):
     """What is an item in a text."""
 
     on_no_match: Literal["pass", "empty"] = Field(
-        "pass", description="Where nothing matches: the message is the one item, or an empty text is."
+        default="pass", description="Where nothing matches: the message is the one item, or an empty text is."
     )
 
 
@@ -85,10 +85,7 @@ def _named(value: Any) -> Any:
     return {"type": value or "message"} if value is None or isinstance(value, str) else value
 
 
-Split = Annotated[
-    Annotated[ByMessage | ByPattern | ByPath, Field(discriminator="type")],
-    BeforeValidator(_named),
-]
+Split = Annotated[ByMessage | ByPattern | ByPath, Field(discriminator="type"), BeforeValidator(_named)]
 """A split as files write it: ``{type, config}``, or the type alone."""
 
 _STEP = re.compile(r'\.?([^.\[\]"*]+)|\[(\d+)\]|(\[\*\])|\["([^"]*)"\]')
