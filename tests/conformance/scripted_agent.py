@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from pydantic import BaseModel
+
 from axil import Context
 from axil.inputs import text_of
-from pydantic import BaseModel
 
 Messages = Sequence[dict[str, Any]]
 
@@ -34,7 +35,8 @@ class Script:
         for number, rule in enumerate(self.rules):
             match = rule.get("match", {})
             users = "\n".join(said)
-            if match.get("system_contains", "") in system and match.get("user_contains", "") in users and match.get("model", model) == model:
+            fits = match.get("system_contains", "") in system and match.get("user_contains", "") in users
+            if fits and match.get("model", model) == model:
                 turn = self.used.get(number, 0)
                 self.used[number] = turn + 1
                 return rule["replies"][min(turn, len(rule["replies"]) - 1)]

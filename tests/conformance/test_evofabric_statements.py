@@ -7,9 +7,10 @@ import functools
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 import pytest
+from pydantic import BaseModel, Field
+
 from axil import Graph, NodeFailed, RootGraph, SpecError, generate_state_schema, register_strategy, run_sync, schema_of
 from axil.errors import BodyError, InvalidValue, RouteError, StateError, UndeclaredField
-from pydantic import BaseModel, Field
 
 from .test_evofabric import DIAMOND, Flow, Logged, Plain, Talk, Total, append_list, both, flow, gives, routed, state_of
 
@@ -83,7 +84,7 @@ def test_an_unknown_strategy_is_an_error_before_anything_runs():
     class Wrong(BaseModel):
         a: Annotated[list[int], "apend"]
 
-    with pytest.raises(SpecError, match='"apend".*append'):
+    with pytest.raises(SpecError, match=r'"apend".*append'):
         RootGraph("g", state=Wrong)
 
 
@@ -122,7 +123,7 @@ def test_an_updater_may_change_the_old_value():
         return old
 
     class Noted(BaseModel):
-        log: Annotated[list[str], noting] = []  # noqa: RUF012  # pydantic copies it
+        log: Annotated[list[str], noting] = []  # pydantic copies it
 
     made = flow(Noted, "start->a", "a->b", "a->c", **{n: gives({"log": [n]}) for n in "abc"})
     assert state_of(made.run({"log": ["in"]})) == {"log": ["in", "a", "b", "c"]}

@@ -124,10 +124,11 @@ class CycleVisit:
         edges = self.cycle.graph.edges
         mine = [t for t in self._tokens if edges[t.edge].target == self.initial]
         kept = [t for t in self._tokens if edges[t.edge].target != self.initial]
+        mine.sort(key=lambda token: (self.plan.ranks[token.edge], token.ordinal))
+        waited: list[Token] = []  # since an earlier round: it was there first
         for edge, payload in self._kept():
-            (mine if edges[edge].target == self.initial else kept).append(Token(edge, payload, None))
-        mine.sort(key=lambda token: (token.edge, token.ordinal))
-        machine.start(kept, entry=mine)
+            (waited if edges[edge].target == self.initial else kept).append(Token(edge, payload, None))
+        machine.start(kept, entry=[*waited, *mine])
         self.rounds += 1
         return machine
 

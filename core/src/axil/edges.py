@@ -179,7 +179,7 @@ def _delivering(spec: EdgeSpec) -> Callable[[list[Message]], list[Message]]:
 
 def filtered(given: Any) -> Mapping[str, Any]:
     """The values that a filter gave, None for none at all. Raises: BodyError: it gave something else."""
-    values = {} if given is MISSING else values_of(given)
+    values: Mapping[str, Any] | None = {} if given is MISSING else values_of(given)
     if values is None and given is not None:
         raise BodyError(f"a state filter gave {type(given).__name__}; expected the values of the state that goes on.")
     return plain(values or {})

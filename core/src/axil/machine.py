@@ -295,17 +295,18 @@ class Machine:
 
     def end(self) -> Ended:
         """Close the books: join all ended paths. Asked before the machine is quiet, it gives what there is so far."""
-        data = list(self._late)
         edges = self.plan.graph.edges
         under_way = [task.tokens for task in self.taken]
         for tokens in [*under_way, *(tokens for *_, tokens in (*self.ready, *self._held))]:
             for token in tokens:
                 self._end_path(token)
+        waiting: list[Token] = []
         for slot in self._slots.values():
             for token in slot:
                 self._end_path(token)
                 if not edges[token.edge].trigger:
-                    data.append(token)
+                    waiting.append(token)
+        data = (*sorted(waiting, key=self._place), *sorted(self._late, key=self._place))
         if self.head is not None:
             whole = self.head
         else:
@@ -317,7 +318,7 @@ class Machine:
             self.history.changes,
             tuple(sorted(self.exits, key=_by_edge)),
             tuple(sorted(self.returns, key=_by_edge)),
-            tuple(sorted(data, key=lambda token: (token.edge, token.ordinal))),
+            data,
             any(self._fired),
         )
 
@@ -340,7 +341,11 @@ class Machine:
         edges = self.plan.graph.edges
         data = tuple(t for t in self._slots.get(index, ()) if not edges[t.edge].trigger)
         self._opens[self.plan.nodes[port.node].unit] += 1
-        self._due(port.node, next_ordinal(self.plan.positions[token.edge], token.ordinal), (*data, token))
+        self._due(port.node, next_ordinal(self.plan.positions[token.edge], token.ordinal), tuple(sorted((*data, token), key=self._place)))
+
+    def _place(self, token: Token) -> tuple[bool, int, Ordinal]:
+        """The place of a token at a join. What waited since an earlier round (and so has no state) was there first."""
+        return token.state is not None, self.plan.ranks[token.edge], token.ordinal
 
     def _close(self, arc: Arc) -> None:
         """No more tokens will come on ``arc``."""
@@ -378,7 +383,7 @@ class Machine:
             live = len({t.edge for t in tokens if edges[t.edge].trigger})
             if live and (port.join == "gate" or live == port.needs):
                 del self._slots[index]
-                tokens.sort(key=lambda token: (token.edge, token.ordinal))
+                tokens.sort(key=self._place)
                 self._alive += 1 - sum(1 for t in tokens if t.state is not None)
                 self._due(port.node, port.ordinal, tuple(tokens))
                 return

@@ -189,6 +189,8 @@ class Plan:
     """The node that each edge starts at, by edge id."""
     positions: Mapping[int, int]
     """The position of each edge among its target's in-edges, by edge id."""
+    ranks: Mapping[int, int]
+    """The place of each edge's tokens among those that meet at a join, by edge id."""
     turning: Mapping[int, CycleLimit] = field(default_factory=dict[int, CycleLimit])
     """Nodes of flat cycles, and how often each may fire in a frame."""
     barriers: tuple[tuple[int, int], ...] = ()

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
-from axil.bodies import Rules, adapt, is_async
+from axil.bodies import Rules, adapt, is_async, parameters
 from axil.check import check
 from axil.composite import Nested, Subgraph
 from axil.config import make
@@ -156,12 +156,19 @@ class _Draft:
             return
         bind = getattr(component, "bind", None)
         if bind is not None and not isinstance(component, type):
-            bind([_OutEdge(e.source, e.target) for e in self.spec.edges if e.source == node.id])
+            edges = [_OutEdge(e.source, e.target, e.keys) for e in self.spec.edges if e.source == node.id]
+            bind(edges, self.setting) if len(parameters(bind)) > 1 else bind(edges)
         scope = getattr(component, "scope", None)
         if scope is not None:
-            self.nested[node.id] = scope(node.id, self.setting)
+            self.nested[node.id] = self._ruled(node, scope(node.id, self.setting))
         else:
             self.bodies[node.id] = self._body(node, component)
+
+    def _ruled(self, node: NodeSpec, nested: Nested) -> Nested:
+        """A graph by name, with the pull and push rules that its node states."""
+        if node.use is None or (node.pull is None and node.push is None):
+            return nested
+        return replace(nested, pull=node.pull, push=node.push)
 
     def _component(self, kind: str, use: Use, where: str) -> Any:
         found = self.planner.setting.resolve(kind, use.type, where)
@@ -299,6 +306,7 @@ class _OutEdge:
 
     sender: str
     receiver: str
+    keys: Mapping[str, str] | None = None
 
 
 def _where(place: Any, otherwise: str) -> str:
@@ -319,8 +327,6 @@ def _edge_function(component: Any) -> Any:
 
 def _asked_by_name(function: Callable[..., Any]) -> Callable[[Seen], Any]:
     """A Python callable on an edge, which may ask for ``payload`` (``output``), ``state``, ``text`` or ``fields`` by name."""
-    from axil.bodies import parameters
-
     names = parameters(function)
     ways: Mapping[str, Callable[[Seen], Any]] = {
         "payload": lambda seen: seen.payload,

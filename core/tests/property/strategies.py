@@ -168,7 +168,16 @@ def _router(targets: tuple[str, ...]) -> Callable[[Any], Any]:
 
 Pick = Callable[[int, int], int]
 JOINS = ("gate", "gate", "gate", "gate", "each", "each", "all")
-TABLES = ((True,), (True,), (True, False), (True, True, False), (False, True), (False, False, True), (True, False, True), (False,))
+TABLES: tuple[tuple[bool, ...], ...] = ((True,), (True,), (True, False), (True, True, False), (False, True), (False, False, True), (True, False, True), (False,))
+
+
+def _table(bits: int, *, back: bool, cyclic: bool) -> tuple[bool, ...]:
+    """When an edge of a dense graph is taken: back edges at first, some others later, so that cycles turn and are left."""
+    if back:
+        return TABLES[2 + (bits >> 2 & 1)]
+    if cyclic and bits >> 2 & 3 == 3:
+        return TABLES[4 + (bits >> 4 & 1)]
+    return TABLES[bits >> 2 & 7] if bits >> 7 & 7 == 6 else (True,)
 
 
 def made(pick: Pick, *, cyclic: bool, joins: tuple[str, ...], depth: int, dense: bool) -> Case:
@@ -186,7 +195,7 @@ def made(pick: Pick, *, cyclic: bool, joins: tuple[str, ...], depth: int, dense:
                 "target": target,
                 "trigger": trigger,
                 "group": "g" if bits & 3 == 3 else "",
-                "table": TABLES[bits >> 2 & 7] if not dense or bits >> 7 & 7 == 6 else TABLES[2 + (bits >> 2 & 1)] if source >= target else (True,),
+                "table": _table(bits, back=source >= target, cyclic=cyclic) if dense else TABLES[bits >> 2 & 7],
                 "modulus": 3 if bits >> 5 & (7 if dense else 3) == 3 else 0,
                 "filter": bits >> 7 & 7 == 7 and trigger,
                 "router": None,
