@@ -126,7 +126,6 @@ def test_the_controller_waits_only_for_feedback_that_can_still_come():
     assert [name for name in watch.bodies if name in ("even", "odd")] == ["even", "odd", "even", "odd"]
 
 
-@pytest.mark.xfail(reason="LogicSwitch knows the terminate node only as @exit")
 def test_a_switch_may_route_to_the_controller_and_to_the_terminate_node_by_name():
     g, loop = outer("n", max_iterations=9)
     step = custom(loop, "step", lambda inputs: {"n": inputs["n"] + 1})

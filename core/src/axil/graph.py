@@ -317,11 +317,21 @@ class Graph:
         return EdgeHandle(sender, receiver, edge)
 
     def _declare(self, nodes: Sequence[Any], edges: Sequence[Any]) -> None:
-        for name, kind, *rest in nodes:
-            settings: dict[str, Any] = dict(rest.pop()) if rest and isinstance(rest[-1], Mapping) else {}
+        """Nodes as ``(name, kind, …)`` and edges as ``(sender, receiver, keys)``, or both as workflow files write them."""
+        for node in nodes:
+            if isinstance(node, Mapping):
+                said = dict(cast("Mapping[str, Any]", node))
+                self.create_node(said["type"], name=said["id"], **said.get("config", {}))
+                continue
+            name, kind, *rest = node
+            settings = dict(cast("Mapping[str, Any]", rest.pop())) if rest and isinstance(rest[-1], Mapping) else {}
             self.create_node(kind, *rest, name=name, **settings)
         for edge in edges:
-            self.create_edge(*edge)
+            if isinstance(edge, Mapping):
+                said = dict(cast("Mapping[str, Any]", edge))
+                self.create_edge(said.pop("from"), said.pop("to"), **said)
+            else:
+                self.create_edge(*edge)
 
 
 class RootGraph(Graph, Workflow):

@@ -214,20 +214,27 @@ class Machine:
         self.taken.discard(task)
         self._alive -= 1
         goes_on = False
+        ordinal, again, last = task.ordinal, 0, -1
         for arc, payload, values in step.sends:
             state = step.state
+            if arc.id == last:  # a scope may send several tokens on one edge: each has a name of its own, behind the first
+                again += 1
+                ordinal = (*task.ordinal, -2, again)
+            elif again:
+                ordinal, again = task.ordinal, 0
+            last = arc.id
             if values is not None and self.head is None:
                 state = self._replaced(state, values, alone)
             if arc.port >= 0:
                 if arc.late:
-                    self._late.append(Token(arc.id, payload, None, task.ordinal))
+                    self._late.append(Token(arc.id, payload, None, ordinal))
                 else:
                     goes_on = goes_on or arc.trigger
-                    self._deliver(arc, Token(arc.id, payload, state if self.head is None else None, task.ordinal))
+                    self._deliver(arc, Token(arc.id, payload, state if self.head is None else None, ordinal))
                 continue
             there = self.exits if arc.port == OUTSIDE else self.returns
-            there.append(Exit(arc.id, payload, values, task.ordinal, arc.trigger))
-            self._ended.append((task.node, task.ordinal, arc.id, state))
+            there.append(Exit(arc.id, payload, values, ordinal, arc.trigger))
+            self._ended.append((task.node, ordinal, arc.id, state))
             goes_on = goes_on or arc.trigger
             self._left = self._left or (arc.trigger and arc.port == OUTSIDE)
         if not goes_on:

@@ -38,7 +38,7 @@ def spoken(name: str, receivers: Sequence[str]) -> str:
     """A receiver by the name that people use: ``exit`` for a graph's exit, ``<loop>_controller`` for a loop's controller."""
     if name in receivers:
         return name
-    if name in EXIT_NAMES and EXIT in receivers:
+    if EXIT in receivers and (name in EXIT_NAMES or name.endswith(("_terminate", "_exit"))):
         return EXIT
     return "controller" if name.endswith("_controller") and "controller" in receivers else name
 
