@@ -262,12 +262,7 @@ FAILS: dict[str, tuple[type[BaseException], str]] = {
 }
 
 
-OPEN = {"unknown_keys_ignored": "unknown keys are errors of the file, and DevAll's files are to load as they are: to be decided"}
-ORDINARY = [
-    pytest.param(name, marks=pytest.mark.xfail(reason=OPEN[name])) if name in OPEN else name
-    for name in CASES
-    if name not in FAILS and name not in LATER
-]
+ORDINARY = [name for name in CASES if name not in FAILS and name not in LATER]
 
 
 def test_every_recorded_case_is_run_or_waits_for_a_plugin():

@@ -25,9 +25,8 @@ from axil import AxilError, Graph, LimitReached, MemoryJournal, RootGraph, run_s
 from .recorded import Watch
 
 GOLDEN = Path(__file__).parent / "golden"
-CASES = [
-    pytest.param(case, id=f"{file.stem}-{number}") for file in sorted(GOLDEN.glob("*.json")) for number, case in enumerate(json.loads(file.read_text("utf-8")))
-]
+FILES = {file.stem: json.loads(file.read_text("utf-8")) for file in sorted(GOLDEN.glob("*.json"))}
+CASES = [pytest.param(case, id=f"{name}-{number}") for name, told in FILES.items() for number, case in enumerate(told)]
 WAYS = {"inline": None, "shuffled 1": 1, "shuffled 2": 2, "shuffled 3": 3}
 
 

@@ -31,7 +31,7 @@ from axil.fold import Cycle
 from axil.inputs import Message, as_messages, folded, gathered
 from axil.journal import Entry, decode, decode_delta, encode, encode_delta
 from axil.machine import Ended, Exit, Machine
-from axil.plan import Graph, Mode, Plan
+from axil.plan import Graph, Mode, Node, Plan
 from axil.spec import GraphSpec
 from axil.state import History, Schema, State
 from axil.tokens import Changes, Frame, Out, Task, Token, inner_frame
@@ -59,6 +59,10 @@ class Visit(Protocol):
 
     def result(self) -> Machine | Left | Out | None:
         """The next machine to run, or what the visit comes to; None: nothing left it, its out-edges are dead."""
+        ...
+
+    def so_far(self, ended: Ended | None) -> Changes:
+        """What the visit would hand to its parent if it were broken off: with what its present machine wrote, unless taken in."""
         ...
 
 
@@ -180,6 +184,11 @@ class CycleVisit:
         end, exits = self._ended
         return Left(Changes(self.total.changes), exits if end == "exit" else tuple(self._data_exits), end, self.rounds)
 
+    def so_far(self, ended: Ended | None) -> Changes:
+        if ended is not None:
+            self.total.note(ended.changes)
+        return Changes(self.total.changes)
+
     def _fact(self, changes: Mapping[str, Any], ended: Ended, end: str) -> Entry:
         edges = self.cycle.graph.edges
 
@@ -264,6 +273,9 @@ class GraphVisit:
             return Out(None, changes, frozenset()) if changes else None
         return Out(output, changes)
 
+    def so_far(self, ended: Ended | None) -> Changes:
+        return Changes(self._pushed(ended) if ended is not None else {})
+
     def _pushed(self, ended: Ended) -> dict[str, Any]:
         nested, outer = self.body.nested, self.task.state
         mine = {n: v for n, v in ended.changes.items() if not n.startswith("@") and n not in nested.hidden}
@@ -339,3 +351,8 @@ def combined(schema: Schema, parts: Sequence[Mapping[str, Any]]) -> Changes:
     for part in parts:
         history.note(part)
     return Changes(history.changes)
+
+
+def kind_of(node: Node) -> str:
+    """What observers are told a node is: ``node``, ``graph`` or ``cycle``."""
+    return "cycle" if isinstance(node.body, Cycle) else "graph" if isinstance(node.body, Subgraph) else "node"

@@ -206,7 +206,10 @@ def _prune(branch: _Branch, path: Sequence[str | int]) -> None:
         if part not in branch.kids:
             return
         branch = branch.kids[part]
-    branch.kids.pop(path[-1], None)
+    inside = branch.kids.pop(path[-1], None)
+    others = {part: kid for part, kid in inside.kids.items() if str(part).startswith("#")} if inside is not None else {}
+    if others:  # other firings of the same node, which may be under way
+        branch.kids[path[-1]] = _Branch(kids=others)
 
 
 class Replay:

@@ -243,6 +243,12 @@ class Machine:
         if self._todo:
             self._settle()
 
+    def abandon(self, task: Task, changes: Delta) -> None:
+        """End the path of a task that will not be done, with what is known of it."""
+        self._ended.append((task.node, task.ordinal, -1, self.advance(task, changes)))
+        self.taken.discard(task)
+        self._alive -= 1
+
     # ------------------------------------------------------------------ out
 
     def take(self) -> Task | None:

@@ -19,7 +19,7 @@ from axil.edges import EdgeParts, Seen, carry_of, filtered
 from axil.errors import AxilError, Problem, RouteError, SpecError, did_you_mean, listed
 from axil.fold import fold
 from axil.plan import Body, Edge, Graph, Plan, Router, Vertex
-from axil.spec import EdgeSpec, GraphSpec, NodeSpec, RouterSpec, Use
+from axil.spec import EdgeSpec, GraphSpec, NodeSpec, RouterSpec, Use, is_version_0
 from axil.state import Schema, State
 from axil.tokens import ENTRY, EXIT, Join
 
@@ -172,7 +172,7 @@ class _Draft:
 
     def _component(self, kind: str, use: Use, where: str) -> Any:
         found = self.planner.setting.resolve(kind, use.type, where)
-        made = make(found, use.config, where)
+        made = make(found, use.config, where, lenient=is_version_0(self.spec.extras.get("version")))
         if hasattr(made, "provision") or hasattr(made, "close"):
             self.planner.components.append(made)
         return made
