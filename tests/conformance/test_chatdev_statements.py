@@ -47,15 +47,11 @@ class Flow:
         graph["nodes"] = [{"id": name, **node} for name, node in nodes.items()]
         graph["edges"] = [self.edge(edge) for edge in edges]
         rules = [{"match": {"system_contains": name}, "replies": said} for name, said in (replies or {}).items()]
-        self.files: dict[str, str] = {}
-        self.case = {
+        self.case: dict[str, Any] = {
             "yaml": json.dumps({"version": "0.0.0", "vars": {}, "graph": graph}),
             "input": "TASK",
             "human_replies": list(people),
-            "stub_replies": {
-                "rules": [{"match": {"system_contains": k}, "replies": v} for k, v in (replies or {}).items()],
-                "default": "OK",
-            },
+            "stub_replies": {"rules": rules, "default": "OK"},
         }
         self.folder = folder
         self.told: Told | None = None
@@ -67,7 +63,7 @@ class Flow:
         return {"from": source, "to": target, **more}
 
     def run(self) -> Told:
-        self.told = run({**self.case, "files": self.files}, self.folder)
+        self.told = run(self.case, self.folder)
         if self.told.error is not None:
             raise self.told.error
         return self.told
@@ -340,8 +336,14 @@ def test_five_items_in_groups_of_two_take_six_firings(tmp_path):
 
 def test_a_map_without_items_fires_once_for_what_is_the_same_for_all(tmp_path):
     edges = [("A->Z", dynamic("map", {"type": "json_path", "config": {"json_path": "items"}})), "A->S", "S->Z", "Z->O"]
+    made = flow(tmp_path, "A", "O", edges, A=literal('{"items": []}'), S=literal("same"), Z=agent("AGENT-Z"), O=ALL, replies=ECHO)
+    assert made.notes("Z") == [(['{"items": []}', "same"], ["(same)"])]
+
+
+def test_a_json_path_that_leads_nowhere_finds_no_items(tmp_path):
+    edges = [("A->Z", dynamic("map", {"type": "json_path", "config": {"json_path": "items"}})), "A->S", "S->Z", "Z->O"]
     made = flow(tmp_path, "A", "O", edges, A=literal("{}"), S=literal("same"), Z=agent("AGENT-Z"), O=ALL, replies=ECHO)
-    assert made.notes("Z") == [(["{}", "same"], ["(same)"])]
+    assert made.output == "(same)"
 
 
 # ------------------------------------------------------------------------------------------------------- ends and errors

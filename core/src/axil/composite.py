@@ -53,8 +53,12 @@ class Visit(Protocol):
 
     machine: Machine
 
-    def next(self, ended: Ended) -> Entry | None:
-        """Take in a machine that has nothing left to do. An entry to journal before going on, or None."""
+    def next(self, ended: Ended) -> None:
+        """Take in a machine that has nothing left to do. Raises: LimitReached."""
+        ...
+
+    def fact(self) -> Entry | None:
+        """What a journal has to know before the visit goes on, or None."""
         ...
 
     def result(self) -> Machine | Left | Out | None:
@@ -87,6 +91,7 @@ class CycleVisit:
         self._data_exits: list[Exit] = []
         self._tokens = [Token(t.edge, t.payload, None, t.ordinal) for t in task.tokens]
         self._ended: tuple[str, tuple[Exit, ...]] | None = None
+        self._last: tuple[Mapping[str, Any], Ended, str] | None = None
         for entry in told:
             self._retell(entry)
         if not self.is_over:
@@ -143,7 +148,7 @@ class CycleVisit:
         ids = {self.cycle.graph.edges[i].name: i for v in self.cycle.members for i in self.cycle.graph.touching[v]}
         return [(ids[name], payload) for name, payload in kept["data"] if name in ids]
 
-    def next(self, ended: Ended) -> Entry | None:
+    def next(self, ended: Ended) -> None:
         changes = dict(ended.changes)
         edges = self.cycle.graph.edges
         data = [[edges[t.edge].name, t.payload] for t in ended.data]
@@ -167,7 +172,7 @@ class CycleVisit:
                 where=f'node "{self.name}"',
                 hint="Raise the cycle's limit, give it a loop_counter or a loop_timer, or declare the limit an exit.",
             )
-        return self._fact(changes, ended, end)
+        self._last = (changes, ended, end)
 
     def _take(self, changes: Mapping[str, Any], exits: Sequence[Exit], returns: Sequence[Exit], end: str) -> None:
         self.total.note(changes)
@@ -189,7 +194,10 @@ class CycleVisit:
             self.total.note(ended.changes)
         return Changes(self.total.changes)
 
-    def _fact(self, changes: Mapping[str, Any], ended: Ended, end: str) -> Entry:
+    def fact(self) -> Entry | None:
+        if self._last is None:
+            return None
+        changes, ended, end = self._last
         edges = self.cycle.graph.edges
 
         def told(exits: Sequence[Exit]) -> list[Any]:
@@ -261,8 +269,10 @@ class GraphVisit:
         self.machine.start(entry_tokens(body.plan, gathered_inputs(task, body.plan.graph), root))
         self._ended: Ended | None = None
 
-    def next(self, ended: Ended) -> Entry | None:
+    def next(self, ended: Ended) -> None:
         self._ended = ended
+
+    def fact(self) -> Entry | None:
         return None
 
     def result(self) -> Machine | Left | Out | None:

@@ -98,11 +98,12 @@ class Planner:
             draft = _Draft(self, inner, nested)
             order.append((draft, parent, node))
             stack.extend((kid.spec, draft, name, kid) for name, kid in draft.nested.items())
-        if any(p.severity == "error" for p in self.problems):
-            raise SpecError([p for p in self.problems if p.severity == "error"])
+        self._refuse()
         plan: Plan | None = None
         for draft, parent, node in reversed(order):
-            plan = fold(draft.graph(tuple(self.components) if parent is None else ()))
+            graph = draft.graph(whole=parent is None)
+            self._refuse()  # wrappers are made only now
+            plan = fold(graph)
             if parent is not None:
                 assert draft.as_nested is not None
                 parent.bodies[node] = Subgraph(draft.as_nested, plan, parent.spec.payload)
@@ -110,6 +111,11 @@ class Planner:
         if self.setting.hooks is not None:
             self.setting.hooks.hook.plan_compiled(plan=plan)
         return plan
+
+    def _refuse(self) -> None:
+        errors = [problem for problem in self.problems if problem.severity == "error"]
+        if errors:
+            raise SpecError(errors)
 
     def attempt(self, where: str, make_it: Callable[[], Any]) -> Any:
         """What ``make_it`` gives; its errors become problems and the answer None."""
@@ -257,8 +263,8 @@ class _Draft:
             spec=edge, condition=part("conditions", edge.condition), process=part("processors", edge.process), view=self.schema.view
         )
 
-    def graph(self, components: tuple[Any, ...]) -> Graph:
-        """Everything resolved, as a graph ready to be folded."""
+    def graph(self, *, whole: bool) -> Graph:
+        """Everything resolved, as a graph ready to be folded; the ``whole`` one holds the components of all."""
         spec = self.spec
         number = {node.id: i for i, node in enumerate(spec.nodes)} | {ENTRY: -1, EXIT: -1}
         router_at: dict[str, int] = {}
@@ -296,7 +302,7 @@ class _Draft:
             start=self.start or {},
             touching=tuple(tuple(ids) for ids in touching),
             loose=tuple(e.id for e in edges if e.source < 0 and e.target < 0),
-            components=components,
+            components=tuple(self.planner.components) if whole else (),
         )
 
 

@@ -266,7 +266,9 @@ class Registry:
     def _similar(self, kind: str, name: str) -> str:
         hint = did_you_mean(name, self.names(kind))
         if not hint:
-            elsewhere = [word.split(":")[1] for word in index() if word.startswith(f"{kind}:")]
+            installed = {each.distribution for each in self.candidates()}  # what they lack, no installation would bring
+            known = [word for word, provider in index().items() if provider not in installed]
+            elsewhere = [word.split(":")[1] for word in known if word.startswith(f"{kind}:")]
             hint = did_you_mean(name, elsewhere)
             near = re.search(r'"(.+)"', hint)
             return f"{hint[:-1]} ({index()[f'{kind}:{near[1]}']}, not installed)?" if near else ""

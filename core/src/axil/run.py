@@ -361,8 +361,8 @@ class Run:
         parent, task = live.parent, live.task
         node = parent.machine.plan.nodes[task.node]
         try:
-            entry = live.visit.next(ended)
-            if entry is not None and self._journal is not None:
+            live.visit.next(ended)
+            if self._journal is not None and (entry := live.visit.fact()) is not None:
                 await self._desk.keep(entry)
             outcome = live.visit.result()
         except LimitReached as limit:

@@ -112,21 +112,17 @@ def keys_of(path: str) -> tuple[Key, ...]:
 
 
 def found_at(data: Any, path: str) -> list[Any]:
-    """The items that a path leads to: the elements of a list, or the one value. Raises: InputError (AX630): it leads nowhere."""
+    """The items that a path leads to: the elements of a list, or the one value; none where it leads nowhere.
+
+    Raises: InputError (AX630): the path asks for every element of something that has none.
+    """
     values, spread = [data], False
     for key in keys_of(path):
         if key == EVERY:
             values, spread = [item for value in values for item in _elements(value, path)], True
             continue
-        onward = [follow(value, (key,)) for value in values]
-        if MISSING in onward:
-            raise InputError(
-                "AX630",
-                f"the path {path} leads nowhere: no {key!r} in {_described(values[onward.index(MISSING)])}.",
-                "Correct the split's json_path.",
-            )
-        values = onward
-    return values if spread or not isinstance(values[0], list) else cast("list[Any]", values[0])
+        values = [found for value in values if (found := follow(value, (key,))) is not MISSING]
+    return values if spread or not values or not isinstance(values[0], list) else cast("list[Any]", values[0])
 
 
 def _elements(value: Any, path: str) -> Sequence[Any]:
