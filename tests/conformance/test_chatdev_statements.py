@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from axil import AxilError, NodeFailed, SpecError, Workflow
+from axil import AxilError, NodeFailed, SpecError, Workflow, run_sync
 from axil.files import load
 from axil.planner import Setting
 
@@ -366,6 +366,50 @@ def test_a_node_whose_type_nobody_provides_is_an_error_before_anything_runs(tmp_
     made = Flow(tmp_path, "A", "A", [], A={"type": "pasthrough", "config": {}})
     with pytest.raises(AxilError, match="passthrough"):
         made.run()
+
+
+def test_a_missing_processor_is_an_error_before_anything_runs_and_a_failing_one_fails_its_source(tmp_path):
+    made = Flow(
+        tmp_path, "A", "Z", [("A->Z", {"process": {"type": "function", "config": {"name": "nobody_has_it"}}})], A=literal("a"), Z=PASS
+    )
+    with pytest.raises(AxilError, match="nobody_has_it"):
+        made.run()
+    assert made.fired == []
+
+
+def test_any_name_may_stand_in_a_cycle(tmp_path):
+    nodes = {"node_1": literal("s"), "out_node_": literal("a"), "cycle_0": PASS}
+    made = flow(tmp_path, "node_1", "cycle_0", ["node_1->out_node_", "out_node_->node_1", "out_node_->cycle_0"], **nodes)
+    assert (made.fired, made.output) == (["node_1", "out_node_", "cycle_0"], "a")
+
+
+def test_an_empty_answer_stays_empty(tmp_path):
+    assert flow(tmp_path, "H", "H", [], H={"type": "human", "config": {}}, people=[""]).output == ""
+
+
+def test_a_tree_over_one_item_runs_it(tmp_path):
+    assert mapped(tmp_path, "only", {"type": "message"}, kind="tree") == ["(only)"]
+
+
+def test_a_counter_counts_within_one_run(tmp_path):
+    made = Flow(tmp_path, "A", "K", ["A->K"], A=literal("a"), K=counter(2))
+    (tmp_path / "flow.yaml").write_text(made.case["yaml"], "utf-8")
+    using = registry([])
+    workflow = Workflow(load(tmp_path / "flow.yaml", registry=using), Setting(registry=using))
+    assert [run_sync(workflow.run("TASK")).messages for _ in range(4)] == [()] * 4
+
+
+def test_an_edited_subgraph_file_is_read_again_for_the_next_plan(tmp_path):
+    (tmp_path / "flow.yaml").write_text(
+        Flow(tmp_path, "S", "S", [], S={"type": "subgraph", "config": {"type": "file", "config": {"path": "sub.yaml"}}}).case["yaml"],
+        "utf-8",
+    )
+    said = []
+    for text in ("first", "second"):
+        (tmp_path / "sub.yaml").write_text(Flow(tmp_path, "A", "A", [], A=literal(text)).case["yaml"], "utf-8")
+        using = registry([])
+        said.append(run_sync(Workflow(load(tmp_path / "flow.yaml", registry=using), Setting(registry=using)).run("TASK")).output)
+    assert said == ["first", "second"]
 
 
 # -------------------------------------------------------------------------------------------------------------- corpus

@@ -142,6 +142,13 @@ def test_what_is_not_a_list_of_messages_is_refused(wrong):
         flow(Talk, "start->a", a=gives({"messages": wrong})).run({})
 
 
+def test_messages_are_left_as_they_are():
+    mine = {"role": "user", "content": "hi"}
+    result = flow(Talk, "start->a", a=gives({"messages": [{"role": "assistant", "content": "ho"}]})).run({"messages": [mine]})
+    assert state_of(result)["messages"] == [mine, {"role": "assistant", "content": "ho"}]
+    assert mine == {"role": "user", "content": "hi"}
+
+
 # ------------------------------------------------------------------------------------------------------ filters, merges
 
 
@@ -421,6 +428,15 @@ def test_a_filter_that_raises_fails_its_edges_source():
     made.node("b", gives({}))
     made.graph.create_edge("a", "b", state_filter=lambda state: 1 // 0)
     with pytest.raises(NodeFailed, match='node "a"'):
+        made.run({})
+
+
+@pytest.mark.parametrize("part", ["when", "process", "state_filter"])
+def test_a_function_that_raises_is_blamed_with_its_edge(part):
+    made = flow(Plain, "start->a", a=gives({}))
+    made.node("b", gives({}))
+    made.graph.create_edge("a", "b", **{part: lambda seen: 1 // 0})
+    with pytest.raises(NodeFailed, match="a->b"):
         made.run({})
 
 

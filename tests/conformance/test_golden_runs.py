@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import pairwise
 from typing import Annotated, Any
 
 import pytest
@@ -228,6 +229,45 @@ def test_of_failures_that_happened_the_first_in_plan_order_is_reported():
     named = [caught.value.path, *(other.path for other in caught.value.others)]
     assert named in (["second"], ["first", "second"])
     assert isinstance(caught.value.__cause__, ValueError)
+
+
+def test_a_node_starts_when_its_own_in_edges_are_decided():
+    """Ready nodes run concurrently: nothing waits for the slowest of a batch."""
+    after_quick = asyncio.Event()
+
+    async def slow(inputs: Any) -> Any:
+        await after_quick.wait()
+        return {"slow": 1}
+
+    async def after(inputs: Any) -> Any:
+        after_quick.set()
+        return {"after": 1}
+
+    g = RootGraph("g")
+    g.create_node(CustomNode, name="slow", forward=slow)
+    custom(g, "quick", giving({}))
+    g.create_node(CustomNode, name="after", forward=after)
+    g.edge_from_entry("slow", {})
+    g.edge_from_entry("quick", {})
+    g.create_edge("quick", "after", {})
+    g.edge_to_exit("slow", ["slow"])
+    g.edge_to_exit("after", ["after"])
+    assert g.build().invoke({})[0] == {"slow": 1, "after": 1}
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_a_chain_of_thousands_of_nodes_needs_no_stack(backwards):
+    """Strongly connected components (iterative Tarjan)."""
+    g = RootGraph("g")
+    names = [f"n{number}" for number in range(3000)]
+    for name in names:
+        custom(g, name, lambda inputs: {"n": inputs["n"] + 1})
+    pairs = list(pairwise(names))
+    for source, target in reversed(pairs) if backwards else pairs:
+        g.create_edge(source, target, ["n"])
+    g.edge_from_entry(names[0], ["n"])
+    g.edge_to_exit(names[-1], ["n"])
+    assert g.build().invoke({"n": 0})[0] == {"n": 3000}
 
 
 # ------------------------------------------------------------------------------------------------------- time and people

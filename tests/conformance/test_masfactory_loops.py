@@ -193,6 +193,31 @@ def test_nodes_beside_the_one_that_leaves_finish_and_later_ones_never_start():
     assert sorted(watch.bodies) == ["beside", "leave", "loop"]
 
 
+def test_a_node_of_the_body_that_leads_nowhere_runs_in_every_round():
+    g, loop = outer("n", max_iterations=3)
+    noted: list[int] = []
+    step = custom(loop, "step", lambda inputs: {"n": inputs["n"] + 1})
+    note = custom(loop, "note", lambda inputs: noted.append(inputs["n"]) or {})
+    loop.edge_from_controller(step, ["n"])
+    loop.create_edge(step, note, ["n"])
+    loop.edge_to_controller(step, ["n"])
+    assert g.build().invoke({"n": 0})[0] == {"n": 3}
+    assert noted == [1, 2, 3]
+
+
+def test_a_switch_of_the_body_that_only_breaks_leaves_the_other_rounds_alone():
+    g, loop = outer("n", max_iterations=9)
+    step = custom(loop, "step", lambda inputs: {"n": inputs["n"] + 1})
+    sw = loop.create_node(LogicSwitch, name="sw")
+    last = custom(loop, "last", lambda inputs: {"n": inputs["n"] * 10})
+    loop.edge_from_controller(step, ["n"])
+    loop.create_edge(step, sw, ["n"])
+    loop.edge_to_controller(step, ["n"])
+    sw.condition_binding(lambda m: m["n"] >= 2, loop.create_edge(sw, last, ["n"]))
+    loop.edge_to_terminate_node(last, ["n"])
+    assert g.build().invoke({"n": 0}) == ({"n": 20}, {"current_iteration": 2, "max_iterations": 9})
+
+
 # ---------------------------------------------------------------------------------------------------- scopes and nesting
 
 

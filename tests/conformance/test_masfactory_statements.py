@@ -387,6 +387,21 @@ def test_what_is_set_in_the_attributes_argument_counts_as_written():
     assert g.build().invoke({})[1] == {"a": 2}
 
 
+def test_the_description_of_an_attribute_that_is_absent_is_not_its_value():
+    g = RootGraph("g", attributes={"a": 1})
+    seen: dict[str, Any] = {}
+
+    def look(attributes: Any) -> Any:
+        seen.update(attributes)
+        return {}
+
+    n = custom(g, "n", look, pull_keys={"a": "", "zz": "what zz is"})
+    g.edge_from_entry(n, {})
+    g.edge_to_exit(n, {})
+    assert g.build().invoke({})[1] == {"a": 1}
+    assert seen == {"a": 1}
+
+
 # ------------------------------------------------------------------------------------------------------ bodies and building
 
 

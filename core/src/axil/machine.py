@@ -159,16 +159,20 @@ class Machine:
             if arc.router >= 0 and arc.target_name not in taken[arc.router]:
                 continue
             payload, values = output, None
-            if arc.carry is not None:
-                payload = arc.carry(output, state)
-                if payload is None:
-                    continue
-                if type(payload) is Carried:
-                    payload, values = payload.payload, payload.values
-            if arc.router >= 0 and (keep := taken[arc.router][arc.target_name]) is not None:
-                values = keep(state)
-            if values is not None:
-                values = self.root.schema.check(values, whole=True)
+            try:
+                if arc.carry is not None:
+                    payload = arc.carry(output, state)
+                    if payload is None:
+                        continue
+                    if type(payload) is Carried:
+                        payload, values = payload.payload, payload.values
+                if arc.router >= 0 and (keep := taken[arc.router][arc.target_name]) is not None:
+                    values = keep(state)
+                if values is not None:
+                    values = self.root.schema.check(values, whole=True)
+            except Exception as error:
+                error.add_note(f"on the edge {self.plan.graph.edges[arc.id].name}")
+                raise
             sends.append(Send(arc, payload, values))
         return Step(delta, state, sends)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from axil.bodies import Rules, adapt, is_async, parameters
 from axil.check import check
@@ -18,6 +18,7 @@ from axil.config import make
 from axil.edges import EdgeParts, Seen, carry_of, filtered
 from axil.errors import AxilError, Problem, RouteError, SpecError, did_you_mean, listed
 from axil.fold import fold
+from axil.hooks import introduce
 from axil.plan import Body, Edge, Graph, Plan, Router, Vertex
 from axil.spec import EdgeSpec, GraphSpec, NodeSpec, RouterSpec, Use, is_version_0
 from axil.state import Schema, State
@@ -27,6 +28,14 @@ if TYPE_CHECKING:
     import pluggy
 
     from axil.registry import Registry
+
+
+class Engine(Protocol):
+    """Owns runs: the seam at which another engine can take over. The one of ``axil.run`` drives them in this process."""
+
+    def start(self, plan: Plan, inputs: Any, options: Any, values: Mapping[str, Any]) -> Any:
+        """A run that has ``result()`` (awaited: a ``Result``) and ``cancel(reason)``; see ``axil.run.Run``."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,11 +52,21 @@ class Setting:
     extras: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Those of the graph that is being compiled: for nodes with graphs of their own, where it was read and with what."""
 
-    def resolve(self, kind: str, name: str, where: str) -> Any:
-        """The component; see ``Registry.resolve``."""
+    engine: Engine | None = None
+    """What owns runs; None: this process, see ``axil.run``."""
+
+    def components(self) -> Registry:
+        """The registry that names are looked up in, with what hook plugins add to it."""
         from axil import registry
 
-        return (self.registry or registry.default()).resolve(kind, name, where)
+        found = registry.default() if self.registry is None else self.registry
+        if self.hooks is not None:
+            introduce(self.hooks, found)
+        return found
+
+    def resolve(self, kind: str, name: str, where: str) -> Any:
+        """The component; see ``Registry.resolve``."""
+        return self.components().resolve(kind, name, where)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
