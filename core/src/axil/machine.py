@@ -171,7 +171,9 @@ class Machine:
                 if values is not None:
                     values = self.root.schema.check(values, whole=True)
             except Exception as error:
-                error.add_note(f"on the edge {self.plan.graph.edges[arc.id].name}")
+                name = self.plan.graph.edges[arc.id].name
+                if name not in str(error):
+                    error.add_note(f"on the edge {name}")
                 raise
             sends.append(Send(arc, payload, values))
         return Step(delta, state, sends)
