@@ -102,7 +102,8 @@ def test_one_workflow_serves_any_number_of_runs_at_once():
         n = (task.state.get("@node/a") or {}).get("n", 0) + 1
         return Out({"i": task.tokens[0].payload["i"], "n": n}, {"@node/a": {"n": n}, "x": n})
 
-    flow = workflow([node("a", slow, mode="async")], ["in a", edge("a", "a", condition=lambda p: p["n"] < 3), edge("a", "out", condition=lambda p: p["n"] == 3)])
+    again, out = edge("a", "a", condition=lambda p: p["n"] < 3), edge("a", "out", condition=lambda p: p["n"] == 3)
+    flow = workflow([node("a", slow, mode="async")], ["in a", again, out])
 
     async def go():
         return await asyncio.gather(*(flow.run({"i": i}) for i in range(10)))
@@ -128,14 +129,15 @@ def test_a_stream_tells_everything_in_order_and_ends_with_the_result():
 
 
 def test_a_stream_raises_a_failure_after_its_last_event():
-    async def go():
-        seen = []
-        with pytest.raises(NodeFailed):
-            async for event in workflow([node("a", lambda task, ctx: 1 / 0)], ["in a"]).stream({}):
-                seen.append(event.kind)
-        return seen
+    seen: list[str] = []
 
-    assert asyncio.run(go()) == ["run_started", "firing_started", "firing_failed", "run_finished"]
+    async def go():
+        async for event in workflow([node("a", lambda task, ctx: 1 / 0)], ["in a"]).stream({}):
+            seen.append(event.kind)
+
+    with pytest.raises(NodeFailed):
+        asyncio.run(go())
+    assert seen == ["run_started", "firing_started", "firing_failed", "run_finished"]
 
 
 def test_leaving_a_stream_early_cancels_the_run():
@@ -231,7 +233,8 @@ class Part:
 
     async def provision(self) -> None:
         self.log.append(f"provision {self.name}")
-        await asyncio.sleep(0)
+        for _ in range(9):
+            await asyncio.sleep(0)
         if self.fails == "provision":
             raise OSError(self.name)
         self.ready = True

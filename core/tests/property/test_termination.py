@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import random
 
-from axil.errors import ConcurrentReset, CycleError, LimitReached
 from hypothesis import given
+
+from axil.errors import ConcurrentReset, CycleError, LimitReached
 
 from .strategies import Case, cases, law, seeds
 from .test_schedules import run
