@@ -722,7 +722,6 @@ def test_options_of_a_run_that_do_not_exist_are_refused():
     assert "journal" in Options.__dataclass_fields__
 
 
-@pytest.mark.xfail(reason="Graph._add and Graph._end look through all edges and all nodes for every edge: building is quadratic")
 def test_adding_an_edge_costs_the_same_however_many_there_are():
     import sys
 

@@ -174,7 +174,6 @@ def test_a_slow_reader_loses_the_oldest_chunks_and_is_told_how_many():
     assert len(chunks) + sum(event.lost for event in seen) == 10
 
 
-@pytest.mark.xfail(reason="_Watch puts the count on the newest chunk, not on the event behind the gap")
 def test_the_event_after_a_gap_counts_what_was_lost():
     async def body(task, ctx):
         for i in range(10):
@@ -308,7 +307,6 @@ def test_components_are_closed_when_a_run_fails():
     assert log[-1] == "close x"
 
 
-@pytest.mark.xfail(reason="Workflow.__aenter__: whoever comes second does not wait until the first has provisioned")
 def test_a_run_that_begins_while_another_provisions_waits_for_it():
     flow, log = with_parts(x="")
 
