@@ -152,9 +152,9 @@ def _inside(body: Any, frame: tuple[str | int, ...], rest: Sequence[str | int], 
     """The plan that runs inside a scope's frame; None: it cannot be told (a body's own sub-runs)."""
     if hasattr(body, "members"):  # a cycle: its body depends on where it was entered
         numbers = [part for part in rest[:2] if isinstance(part, int) or part.startswith("#")]
-        entry = next((node for f, node in first.items() if f[: len(frame)] == frame and f[len(frame) :][: len(numbers)] == tuple(numbers)), None)
-        vertices = {body.graph.vertices[m].name: m for m in body.members}
-        return body.body(vertices[entry]) if entry in vertices else None
+        entry = first.get((*frame, *numbers))
+        vertices: dict[str, int] = {body.graph.vertices[m].name: m for m in body.members}
+        return body.body(vertices[entry]) if entry is not None and entry in vertices else None
     return getattr(body, "plan", None)
 
 

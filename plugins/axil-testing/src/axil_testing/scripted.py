@@ -141,4 +141,6 @@ def _check_reply(reply: Any, where: str) -> None:
     if isinstance(reply, str):
         return
     if not isinstance(reply, Mapping) or not reply or not any(set(reply) <= allowed for allowed in _REPLIES):
-        raise ScriptError(f"{where}: a reply is a text or has the keys of one of {', '.join(map(str, map(sorted, _REPLIES)))}; found {reply!r}.")
+        raise ScriptError(
+            f"{where}: a reply is a text or has the keys of one of {', '.join(map(str, map(sorted, _REPLIES)))}; found {reply!r}."
+        )
