@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 import pytest
+
 from axil import Activation, EdgeSpec, GraphSpec, NodeSpec, Out, State, Token
 from axil import registry as registries
 from axil.composite import entry_tokens

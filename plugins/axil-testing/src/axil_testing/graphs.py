@@ -17,6 +17,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from hypothesis import strategies as st
+
 from axil import MISSING, CycleLimit, EdgeSpec, GraphSpec, Limits, NodeSpec, Out, Reducer, Schema
 from axil.composite import Nested
 from axil.fields import APPEND, Field
@@ -24,7 +26,6 @@ from axil.reducers import SUM
 from axil.spec import RouterSpec
 from axil.tokens import Task
 from axil.values import Log
-from hypothesis import strategies as st
 
 Call = Callable[[Task, Any], Any]
 """A body: from a task and a context to an ``Out``, or something to await."""
