@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
@@ -617,6 +617,7 @@ def graphs(draw: st.DrawFn) -> dict[str, Any]:
 
 @given(graphs())
 def test_what_is_dumped_reads_back_as_the_same_spec(data: dict[str, Any]):
+    assume("${" not in json.dumps(data))  # a text that asks for a variable is no plain text
     spec = spec_from(Document(data=data), Reading(environment={}))
     text = json.dumps(dump(spec))
     again = spec_from(parse_json(text, "again.json"), Reading(environment={}))

@@ -752,11 +752,28 @@ def test_a_resumed_run_takes_the_recorded_routes_even_if_a_condition_has_changed
     assert run(flow, run_id="r", journal=journal).output == {"by": "c"}
 
 
+def test_a_run_id_that_is_taken_by_another_input_is_an_error():
+    flow = workflow([node("a", lambda task, ctx: Out(dict(task.tokens[0].payload)))], ["in a", "a out"])
+    journal = MemoryJournal()
+    run(flow, {"x": 1}, run_id="r", journal=journal)
+    with pytest.raises(JournalError, match="AX505"):
+        run(flow, {"x": 2}, run_id="r", journal=journal)
+
+
 def test_a_resumed_run_uses_the_inputs_it_began_with():
     flow = workflow([node("a", lambda task, ctx: Out(dict(task.tokens[0].payload)))], ["in a", "a out"])
     journal = MemoryJournal()
     run(flow, {"x": 1}, run_id="r", journal=journal)
-    assert run(flow, {"x": 2}, run_id="r", journal=journal).output == {"x": 1}
+    assert run(flow, {"x": 2}, run_id="r", journal=journal, resuming=True).output == {"x": 1}
+
+
+def test_a_run_is_not_begun_again_under_the_id_of_another():
+    flow = workflow(["a"], ["in a", "a out"])
+    journal = MemoryJournal()
+    run(flow, {"x": 1}, run_id="r", journal=journal)
+    with pytest.raises(JournalError) as error:
+        run(flow, {"x": 2}, run_id="r", journal=journal)
+    assert error.value.id == "AX505"
 
 
 def test_a_round_that_ended_the_cycle_is_not_turned_again():

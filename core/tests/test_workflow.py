@@ -292,8 +292,7 @@ def test_what_was_begun_is_closed_if_another_could_not_be_provisioned():
 
 def test_every_component_is_closed_whatever_the_others_raise():
     flow, log = with_parts(x="close", y="", z="close")
-    with pytest.raises(OSError, match="z"):
-        flow.invoke({})
+    assert asyncio.run(flow.run({})).status == "done"  # what fails at the end takes nothing from the run
     assert [line for line in log if line.startswith("close")] == ["close z", "close y", "close x"]
 
 

@@ -226,7 +226,7 @@ def test_a_target_is_taken_once_however_often_it_is_named(answer):
 
 
 def test_a_router_may_mix_names_and_filters():
-    made = routed(["c", ("d", lambda state: {"x": "only d"})])
+    made = routed(["c", ("d", lambda state: {"x": "only d", "log": state.log})])
     made.run({"x": "in"})
     assert (made.saw("c")[0]["x"], made.saw("d")[0]["x"]) == ("in", "only d")
 

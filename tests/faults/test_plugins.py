@@ -46,7 +46,9 @@ def shop(tmp_path, monkeypatch):
     for name, source in sources.items():
         (tmp_path / f"{name}.py").write_text(source, "utf-8")
     monkeypatch.syspath_prepend(tmp_path)
-    entries = [Entry(name, "axil.nodes", f"{name}:{'Sound' if name == 'sound_part' else 'Boom'}", Dist(name.replace("_", "-"))) for name in sources]
+    entries = [
+        Entry(name, "axil.nodes", f"{name}:{'Sound' if name == 'sound_part' else 'Boom'}", Dist(name.replace("_", "-"))) for name in sources
+    ]
     yield Registry(Policy(), entry_points=entries)
     for name in sources:
         sys.modules.pop(name, None)

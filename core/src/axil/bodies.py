@@ -156,7 +156,10 @@ def inputs_of(task: Task, ctx: Any = None) -> dict[str, Any]:
 
 
 class Attributes(dict[str, Any]):
-    """What a node sees of the attributes, to read and to set; what it sets counts as part of its result."""
+    """What a node sees of the attributes, to read and to set; what it sets counts as part of its result.
+
+    Setting counts, changing a value in place does not: write ``attributes["log"] = [*attributes["log"], line]``.
+    """
 
     __slots__ = ("written",)
 
@@ -167,6 +170,21 @@ class Attributes(dict[str, Any]):
     def __setitem__(self, name: str, value: Any) -> None:
         super().__setitem__(name, value)
         self.written[name] = value
+
+    def update(self, *others: Any, **values: Any) -> None:
+        """As of a dict; every field counts as set."""
+        for name, value in dict(*others, **values).items():
+            self[name] = value
+
+    def setdefault(self, name: str, default: Any = None) -> Any:
+        """As of a dict; a field that was not there counts as set."""
+        if name not in self:
+            self[name] = default
+        return self[name]
+
+    def __ior__(self, other: Any) -> Attributes:
+        self.update(other)
+        return self
 
 
 def _attributes(rules: Rules, state: State) -> Attributes:

@@ -159,6 +159,8 @@ def _misfit(model: type[BaseModel], found: list[dict[str, Any]], where: str | Pl
     allowed = re.findall(r"'([^']*)'", str(cast("dict[str, Any]", first.get("ctx") or {}).get("expected", "")))
     value = first.get("input")
     hint = did_you_mean(value, allowed) if isinstance(value, str) and not hidden else ""
+    if not hidden and "text" in expected and isinstance(value, (int, float)):
+        hint = f'Write "{shown(value)}".'
     return Problem("AX131", _inside(where, keys), f"expected {expected}{told}.", hint)
 
 

@@ -83,6 +83,7 @@ class Crew:
         self._working: dict[asyncio.Future[Any], Work] = {}
         self._at: dict[Task, Live] = {}
         self._inside: dict[Task, int] = {}  # bodies that wait for sub-runs of their own, which need the room they take
+        self._returning: dict[Task, asyncio.Future[None]] = {}  # bodies whose sub-run has ended, waiting for room
         self._lanes: dict[str | None, int] = {}
 
     def __bool__(self) -> bool:
@@ -96,8 +97,22 @@ class Crew:
             self._waiting[lane] = deque()
         self._waiting[lane].append(work)
 
+    def _has_room(self, lane: str | None) -> bool:
+        most = self.limits.concurrency
+        if most is not None and len(self._working) - len(self._inside) >= most:
+            return False
+        return lane is None or self._lanes.get(lane, 0) < self.limits.lanes.get(lane, 1)
+
     def admitted(self) -> Iterator[Work]:
-        """Firings for which there is room now, lane by lane, in order; each has to be set to work before the next is asked for."""
+        """Firings for which there is room now, lane by lane, in order; each has to be set to work before the next is asked for.
+
+        Bodies that come back from a sub-run of their own go first.
+        """
+        for task, coming_back in list(self._returning.items()):
+            if self._has_room(self._lane_of(task)):
+                self._come_back(task)
+                del self._returning[task]
+                coming_back.set_result(None)
         most = self.limits.concurrency
         for lane, queue in self._waiting.items():
             room = None if lane is None else self.limits.lanes.get(lane, 1)
@@ -131,16 +146,44 @@ class Crew:
         """The frame whose body is at work on ``task``."""
         return self._at[task]
 
+    def _lane_of(self, task: Task) -> str | None:
+        return task.owner.plan.nodes[task.node].vertex.lane
+
     def step_inside(self, task: Task) -> None:
-        """The body of ``task`` waits for a sub-run of its own: it leaves its room to it."""
+        """The body of ``task`` waits for a sub-run of its own: it leaves its room, in its lane too, to others."""
         self._inside[task] = self._inside.get(task, 0) + 1
+        if self._inside[task] == 1:
+            lane = self._lane_of(task)
+            self._lanes[lane] = self._lanes.get(lane, 0) - 1
         self._wake()
 
-    def step_out(self, task: Task) -> None:
-        """The sub-run has ended."""
+    async def step_out(self, task: Task) -> None:
+        """The sub-run has ended: wait for room to go on, ahead of those who have not begun."""
         self._inside[task] -= 1
-        if not self._inside[task]:
-            del self._inside[task]
+        if self._inside[task]:
+            return
+        self._inside[task] = 1  # still without room
+        if self._has_room(self._lane_of(task)):
+            self._come_back(task)
+            return
+        back = self._returning[task] = asyncio.get_running_loop().create_future()
+        try:
+            await back
+        except asyncio.CancelledError:
+            if self._returning.pop(task, None) is not None:
+                self._come_back(task)
+            raise
+
+    def _come_back(self, task: Task) -> None:
+        del self._inside[task]
+        lane = self._lane_of(task)
+        self._lanes[lane] = self._lanes.get(lane, 0) + 1
+
+    def cancel_dropped(self) -> None:
+        """Cancel bodies in frames that nobody waits for any more."""
+        for job, work in self._working.items():
+            if work.live.is_dropped:
+                job.cancel()
 
     async def cancel_innermost(self) -> None:
         """Cancel the bodies of the deepest frames, and wait until they are gone."""

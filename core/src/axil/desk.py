@@ -8,13 +8,13 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from axil.context import Channel, Clock, Question, Returned
 from axil.hooks import Observers
 from axil.journal import Entry, Replay, encode
 from axil.plan import Plan
-from axil.result import Options
+from axil.result import Meter, Options
 from axil.state import State
 from axil.tokens import Activation, Task
 from axil.values import MISSING
@@ -26,6 +26,17 @@ class Pause(BaseException):
     def __init__(self, *questions: Question) -> None:
         super().__init__(*questions)
         self.questions = questions
+
+
+def paused_by(error: BaseException) -> Pause | None:
+    """The pause that an error is, or that a group of errors comes to; None: something else is wrong."""
+    if isinstance(error, Pause):
+        return error
+    if isinstance(error, BaseExceptionGroup):
+        parts = [paused_by(part) for part in cast("BaseExceptionGroup[BaseException]", error).exceptions]
+        if all(part is not None for part in parts):
+            return Pause(*(question for part in parts if part is not None for question in part.questions))
+    return None
 
 
 class RealClock:
@@ -43,6 +54,8 @@ class RealClock:
 class Owner(Protocol):
     """The part of a run that a desk needs."""
 
+    @property
+    def meter(self) -> Meter: ...
     async def enter(self, task: Task, plan: Plan, inputs: Any, name: tuple[str | int, ...], state: State | None) -> Returned: ...
     def spend(self, tokens: Mapping[str, int], cost: float) -> None: ...
 
@@ -61,6 +74,10 @@ class Desk:
     loop: asyncio.AbstractEventLoop | None = None
     home: int = 0
     """The thread of the loop: what a body in another thread says is brought there, so observers are called in one thread."""
+    open: dict[Activation, list[Question]] = field(default_factory=dict[Activation, list[Question]])
+    """Questions without an answer, by who asked."""
+    is_closed: bool = False
+    """The run has ended: what is still said by threads that could not be stopped is heard by nobody."""
     unkept: list[Awaitable[None]] = field(default_factory=list[Awaitable[None]])
     """Clock reads on their way into the journal."""
 
@@ -82,15 +99,22 @@ class Desk:
         if self.options.journal is not None:
             while self.unkept:
                 await self.unkept.pop()
+            entry = self.dated(entry)
             waiting = self.options.journal.append(self.run_id, entry)
             if waiting is not None:
                 await waiting
+
+    def dated(self, entry: Entry) -> Entry:
+        """``entry`` with what a resumed run has to count on from: the time that has passed, and what was used."""
+        usage = self.owner.meter.usage
+        used = {"firings": usage.firings, "tokens": dict(usage.tokens), "cost": usage.cost}
+        return replace(entry, data={**entry.data, "at": self.elapsed, "used": used})
 
     def allows(self, what: str) -> bool:
         return what in self.options.allow
 
     def emit(self, activation: Activation, chunk: Any) -> None:
-        if self.observers.chunk is not None:
+        if self.observers.chunk is not None and not self.is_closed:
             self._at_home(self.observers.chunk, activation, chunk)
 
     def _at_home(self, call: Callable[..., None], *values: Any) -> None:
@@ -104,8 +128,9 @@ class Desk:
         if known is not None:
             return known
         now = self.elapsed
-        if self.options.journal is not None:
-            entry = Entry("clock", activation.frame, activation.node, activation.ordinal, {"call": call, "value": now, "at": now})
+        if self.options.journal is not None and not self.is_closed:
+            data = {"call": call, "value": now}
+            entry = self.dated(Entry("clock", activation.frame, activation.node, activation.ordinal, data))
             if self.loop is not None and threading.get_ident() != self.home:
                 asyncio.run_coroutine_threadsafe(self.keep(entry), self.loop).result()
                 return now
@@ -118,9 +143,11 @@ class Desk:
         until = self.replay.slept.get((activation, call))
         if until is None:
             until = self.elapsed + seconds
-            data = {"call": call, "until": until}
+            data = {"call": call, "until": until, "wall": time.time() + seconds if isinstance(self.clock, RealClock) else None}
             await self.keep(Entry("slept", activation.frame, activation.node, activation.ordinal, data))
-        await self.clock.sleep(max(0.0, until - self.elapsed))
+        wall = self.replay.woken.get((activation, call))
+        left = until - self.elapsed
+        await self.clock.sleep(max(0.0, left if wall is None else min(left, wall - time.time())))
 
     async def ask(self, activation: Activation, call: int, question: Question) -> Any:
         asked = replace(question, id=f"{activation}?{call}", node=activation.path)
@@ -132,10 +159,16 @@ class Desk:
             if asked.id not in self.replay.asked:
                 data = {"id": asked.id, "text": asked.text}
                 await self.keep(Entry("asked", activation.frame, activation.node, activation.ordinal, data))
+            self.open.setdefault(activation, []).append(asked)
             raise Pause(asked)
         if self.options.journal is not None:
             await self.keep(Entry("answer", data={"id": asked.id, "value": encode(answer)}))
         return answer
+
+    def all_asked(self, activation: Activation, pause: Pause) -> Pause:
+        """``pause``, and what else the same body asked without an answer, side by side."""
+        asked = {question.id: question for question in (*self.open.pop(activation, ()), *pause.questions)}
+        return Pause(*asked.values())
 
     async def step(self, activation: Activation, name: str, call: Callable[[], Awaitable[Any]]) -> Any:
         if (activation, name) in self.replay.steps:

@@ -150,7 +150,8 @@ class _Json:
         return space.end() if space else at
 
     def fail(self, at: int, message: str, id: str = "AX140", hint: str = "") -> NoReturn:
-        raise refused(id, self.name, self.line(at), message, hint)
+        column = f"It is in column {at - self.text.rfind(chr(10), 0, at)}."
+        raise refused(id, self.name, self.line(at), message, f"{hint} {column}".lstrip())
 
     def value(self, at: int, keys: Keys) -> tuple[Any, int]:
         first = self.text[at : at + 1]
@@ -177,7 +178,7 @@ class _Json:
 
     def string(self, at: int) -> tuple[str, int]:
         if not self.text.startswith('"', at):
-            self.fail(at, "expected a key in double quotes.")
+            self.fail(at, "expected a key in double quotes.", hint='Write "name": value.')
         try:
             return _scan(self.text, at + 1, True)
         except json.JSONDecodeError as error:
@@ -218,7 +219,7 @@ class _Json:
             if self.text[at : at + 1] == end:
                 self.fail(at, f'expected something between "," and "{end}".')
         elif self.text[at : at + 1] != end:
-            self.fail(at, f'expected "," or "{end}".')
+            self.fail(at, f'expected "," or "{end}".', hint="Put a comma between two parts, or close what was opened.")
         return at
 
 
@@ -362,7 +363,7 @@ class _Resolver:
             self.used.add(name)
             value = FromEnvironment(self._environment[name], "${" + name + "}")
         else:
-            hint = did_you_mean(name, self._variables) or f"Add it to vars, or set the environment variable {name}."
+            hint = did_you_mean(name, self._variables) or f"Add it to vars, give it with --set {name}=…, or set the environment variable {name}."
             self.problem("AX146", keys, f"nothing is known for {found}.", hint)
             return found
         self._known[name] = value

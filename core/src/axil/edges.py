@@ -6,11 +6,12 @@ left: the edge is dead), of the whole payload otherwise.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
-from axil.errors import BodyError, MissingKeys, did_you_mean, listed
+from axil.errors import BodyError, MissingKeys, listed
 from axil.inputs import Message, as_fields, is_messages, message, text_of
 from axil.plan import Carry
 from axil.spec import EdgeSpec
@@ -112,11 +113,16 @@ def _selecting(spec: EdgeSpec) -> Carry:
             return {key: fields[key] for key in keys}
         except KeyError:
             missing = [key for key in keys if key not in fields]
-            has = listed(sorted(map(str, fields))) or "no fields"
-            raise MissingKeys(
-                f"edge {name} carries {listed(list(keys))}, and the payload lacks {listed(missing)}; it has {has}.",
-                hint=did_you_mean(missing[0], map(str, fields)) or "Return the field, or change the edge's keys.",
-            ) from None
+            has = sorted(map(str, fields))
+            near = difflib.get_close_matches(missing[0], has, n=1)
+            error = MissingKeys(
+                f"edge {name} carries {listed(list(keys))}, and the payload lacks {listed(missing)}; it has {listed(has) or 'no fields'}.",
+                hint=f'The payload has "{near[0]}"; the edge wants "{missing[0]}".'
+                if near
+                else "Return the field, or change the edge's keys.",
+            )
+            error.missing, error.has = missing, has
+            raise error from None
 
     return select
 

@@ -190,6 +190,9 @@ class MissingKeys(_Told, KeyError):
     """An edge's keys name fields that the payload does not have."""
 
     id = "AX221"
+    missing: Sequence[str] = ()
+    has: Sequence[str] = ()
+    """What the payload has instead."""
 
 
 class RouteError(_Told, ValueError):

@@ -153,6 +153,8 @@ def _included(name: str, folder: str, root: str, where: str) -> str:
 
 def parse(name: str, real: str, registry: Registry | None = None) -> Document:
     """The document in a file, within bounds. ``name`` is what messages call it, ``real`` its path without links."""
+    if os.path.isdir(real):
+        raise refused("AX100", name, None, "this is a folder.", "Name a workflow file in it.")
     suffix = Path(name).suffix.lower().lstrip(".")
     if not suffix:
         hint = "Call it flow.yaml or flow.json."

@@ -220,6 +220,9 @@ class Replay:
         self.rounds: dict[Activation, list[Entry]] = {}
         self.clock: dict[tuple[Activation, int], float] = {}
         self.slept: dict[tuple[Activation, int], float] = {}
+        self.woken: dict[tuple[Activation, int], float] = {}
+        """When sleeps end by the clock on the wall: time passes while nothing runs."""
+        self.used: Mapping[str, Any] | None = None
         self.steps: dict[tuple[Activation, str], Any] = {}
         self.answers: dict[str, Any] = {}
         self.asked: dict[str, Entry] = {}
@@ -240,6 +243,8 @@ class Replay:
             self.clock[who, data["call"]] = data["value"]
         elif kind == "slept":
             self.slept[who, data["call"]] = data["until"]
+            if data.get("wall") is not None:
+                self.woken[who, data["call"]] = data["wall"]
         elif kind == "step":
             self.steps[who, data["name"]] = decode(data["value"])
         elif kind == "asked":
@@ -249,3 +254,4 @@ class Replay:
         elif kind == "run":
             self.header = entry
         self.elapsed = max(self.elapsed, float(data.get("at", 0.0)))
+        self.used = data.get("used", self.used)

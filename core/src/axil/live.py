@@ -17,7 +17,10 @@ from axil.tokens import Activation, Task
 class Live:
     """A machine that a run drives, and its place among the others: the frame and the task that opened it."""
 
-    __slots__ = ("depth", "in_turn", "machine", "over", "parent", "paused", "questions", "queued", "task", "turn", "visit", "waiter")
+    __slots__ = (
+        "depth", "dropped", "in_turn", "machine", "over", "parent",
+        "paused", "questions", "queued", "task", "turn", "visit", "waiter",
+    )  # fmt: skip
 
     def __init__(self, machine: Machine, parent: Live | None = None, task: Task | None = None) -> None:
         self.machine, self.parent, self.task = machine, parent, task
@@ -31,10 +34,22 @@ class Live:
         self.queued = False
         self.over = False
         """Its machine has ended, and its scope has met a limit."""
+        self.dropped = False
+        """Nobody waits for it any more."""
         self.in_turn: dict[Activation, tuple[Task, Entry]] = {}
         """Recorded firings of a shared state that wait for their turn to be applied."""
         self.turn = 0
         self.depth: int = parent.depth + 1 if parent else 0
+
+    @property
+    def is_dropped(self) -> bool:
+        """Whether nobody waits any more for this frame, or for one around it."""
+        live: Live | None = self
+        while live is not None:
+            if live.dropped:
+                return True
+            live = live.parent
+        return False
 
     def order(self) -> tuple[Any, ...]:
         """The place of this frame in plan order: the nodes, ordinals and rounds that lead to it."""

@@ -6,6 +6,7 @@ explicit stack, innermost first, so that depth costs no recursion.
 
 from __future__ import annotations
 
+import importlib
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,6 +24,8 @@ from axil.plan import Body, Edge, Graph, Plan, Router, Vertex
 from axil.spec import EdgeSpec, GraphSpec, NodeSpec, Place, RouterSpec, Use, is_version_0
 from axil.state import Schema, State
 from axil.tokens import ENTRY, EXIT, Join
+from axil.values import isolate
+from axil.views import StateView
 
 if TYPE_CHECKING:
     import pluggy
@@ -69,8 +72,19 @@ class Setting:
         return found
 
     def resolve(self, kind: str, name: str, where: str) -> Any:
-        """The component; see ``Registry.resolve``."""
+        """The component; see ``Registry.resolve``. An import path, ``module:Name``, only where code is allowed."""
+        if ":" in name:
+            return self._imported(name, where)
         return self.components().resolve(kind, name, where)
+
+    def _imported(self, path: str, where: str) -> Any:
+        if not self.allow_code:
+            raise SpecError(Problem("AX148", where, f'"{path}" is an import path.', "Use a component's name, or allow code for this run."))
+        module, _, name = path.partition(":")
+        try:
+            return getattr(importlib.import_module(module), name)
+        except (ImportError, AttributeError) as error:
+            raise SpecError(Problem("AX148", where, f'"{path}" cannot be imported: {error}.', "Is its folder on PYTHONPATH?")) from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -279,7 +293,7 @@ class _Draft:
 
         def part(kind: str, given: Any) -> Any:
             if given is None or (callable(given) and not isinstance(given, Use)):
-                return _asked_by_name(given) if given is not None else None
+                return _asked_by_name(given, typed=self.spec.payload == "state") if given is not None else None
             use = given if isinstance(given, Use) else Use(type=str(given))
             return self.planner.attempt(where, lambda: _edge_function(self._component(kind, use, where)))
 
@@ -355,15 +369,18 @@ def _edge_function(component: Any) -> Any:
     return asked
 
 
-def _asked_by_name(function: Callable[..., Any]) -> Callable[[Seen], Any]:
-    """A Python callable on an edge, which may ask for ``payload`` (``output``), ``state``, ``text`` or ``fields`` by name."""
+def _asked_by_name(function: Callable[..., Any], *, typed: bool) -> Callable[[Seen], Any]:
+    """A Python callable on an edge, which may ask for ``payload`` (``output``), ``state``, ``text`` or ``fields`` by name.
+
+    Asked by none of these names, it is given the payload; in a typed graph, where edges carry nothing, the state.
+    """
     names = parameters(function)
     ways: Mapping[str, Callable[[Seen], Any]] = {
-        "payload": lambda seen: seen.payload,
-        "output": lambda seen: seen.payload,
-        "message": lambda seen: seen.payload,
-        "state": lambda seen: seen.state.schema.view(seen.state) if seen.state.schema.view else seen.state,
-        "attributes": lambda seen: seen.state,
+        "payload": lambda seen: isolate(seen.payload),
+        "output": lambda seen: isolate(seen.payload),
+        "message": lambda seen: isolate(seen.payload),
+        "state": lambda seen: seen.state.schema.view(seen.state) if seen.state.schema.view else StateView(seen.state),
+        "attributes": lambda seen: StateView(seen.state),
         "text": lambda seen: seen.text,
         "fields": lambda seen: seen.fields,
         "seen": lambda seen: seen,
@@ -372,15 +389,16 @@ def _asked_by_name(function: Callable[..., Any]) -> Callable[[Seen], Any]:
     if known or not names:
         return lambda seen: function(**{name: ways[name](seen) for name in known})
     if len(names) >= 2:
-        return lambda seen: function(seen.payload, ways["state"](seen))
-    return lambda seen: function(seen.payload)
+        return lambda seen: function(ways["payload"](seen), ways["state"](seen))
+    only = ways["state" if typed else "payload"]
+    return lambda seen: function(only(seen))
 
 
 def _router(spec: RouterSpec, schema: Schema) -> Router:
     """A router's function: whatever form its answer has, as a mapping of targets to filters."""
 
     def route(output: Any, state: State) -> Mapping[str, Any]:
-        view = schema.view(state) if schema.view else state
+        view = schema.view(state) if schema.view else StateView(state)
         answer = spec.ask(view)
         if answer is None:
             raise RouteError(

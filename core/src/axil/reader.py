@@ -56,6 +56,10 @@ class Reader:
         if not isinstance(data.get("nodes"), list):
             return None
         names = self._names(data["nodes"], (*keys, "nodes"))
+        if not data["nodes"] and not data.get("edges"):
+            self._problem(
+                "AX142", (*keys, "nodes"), "a graph without nodes does nothing.", "Write at least one: {id: a, type: passthrough}."
+            )
         received: dict[str, _Received] = {name: _Received() for name in names}
         edges = list(self._edges(_list(data, "edges"), (*keys, "edges"), names, received))
         nodes = [n for i, item in enumerate(data["nodes"]) if (n := self._node(item, (*keys, "nodes", i), received))]

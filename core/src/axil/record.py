@@ -2,17 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from axil.composite import Left
+from axil.errors import JournalError
 from axil.journal import Entry, decode, decode_delta, encode, encode_delta
 from axil.machine import Machine, Send, Step
+from axil.plan import Plan
 from axil.tokens import Changes, Task
 
 
-def told(machine: Machine, task: Task, step: Step, at: float) -> Entry:
-    """The fact that ``task`` came to ``step``, ``at`` seconds into the run. Raises: JournalError: a value cannot be kept."""
+def header(plan: Plan, inputs: Any, values: Mapping[str, Any]) -> Entry:
+    """What a journal keeps of a run before anything runs. Raises: JournalError: an input cannot be kept."""
+    schema = plan.graph.schema
+    return Entry("run", data={"inputs": encode(inputs), "values": encode_delta(values, schema), "digest": plan.graph.spec.digest()})
+
+
+def reopened(told: Entry, plan: Plan, inputs: Any, values: Mapping[str, Any], *, resuming: bool) -> tuple[Any, dict[str, Any]]:
+    """Inputs and first values of a run that a journal knows.
+
+    ``resuming``: whatever is given now. Raises: JournalError: AX504 another graph's; AX505 begun with another input.
+    """
+    schema, data = plan.graph.schema, told.data
+    if data["digest"] != plan.graph.spec.digest():
+        raise JournalError("the run was begun with another version of this graph.", id="AX504", hint="Finish it with that version.")
+    nothing_given = inputs is None and not values
+    if not (resuming or nothing_given) and (data["inputs"], data["values"]) != (encode(inputs), encode_delta(values, schema)):
+        raise JournalError("a run of this id was begun with another input.", id="AX505", hint="Resume it, or choose another run_id.")
+    return decode(data["inputs"]), decode_delta(data["values"], schema)
+
+
+def told(machine: Machine, task: Task, step: Step) -> Entry:
+    """The fact that ``task`` came to ``step``. Raises: JournalError: a value cannot be kept."""
     schema, edges = machine.root.schema, machine.plan.graph.edges
     sends = [[edges[s.arc.id].name, encode(s.payload), None if s.values is None else encode_delta(s.values, schema)] for s in step.sends]
-    data = {"delta": encode_delta(step.delta, schema), "sends": sends, "at": at}
+    data: dict[str, Any] = {"delta": encode_delta(step.delta, schema), "sends": sends}
     if machine.head is not None:
         data["head"] = task.head
     return Entry("done", task.frame, machine.plan.nodes[task.node].name, task.ordinal, data)

@@ -26,7 +26,9 @@ class Options:
     """How to run; everything has a sensible absence."""
 
     run_id: str = ""
-    """Empty: a fresh one."""
+    """Empty: a fresh one. The id of a run that the journal knows goes on with it, if graph and input are the same."""
+    resuming: bool = False
+    """Go on with a run that the journal knows, whatever its input was."""
     journal: Journal | None = None
     """None: nothing is kept, and a run that pauses cannot be resumed."""
     answers: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -71,6 +73,11 @@ class Meter:
         self.limits = limits
         self.usage = Usage()
 
+    def restore(self, used: Mapping[str, Any]) -> None:
+        """Count on from what a journal says was used."""
+        self.usage.firings, self.usage.cost = used["firings"], used["cost"]
+        self.usage.tokens = dict(used["tokens"])
+
     def fire(self) -> LimitReached | None:
         """Count one firing that is about to begin; the limit, if it may not."""
         most = self.limits.firings
@@ -100,6 +107,12 @@ class CycleTally:
     rounds: int = 0
     ends: dict[str, int] = field(default_factory=dict[str, int])
     """``exit``, ``natural`` and ``limit``, with how often."""
+
+    def count(self, reason: str, rounds: int) -> None:
+        """Count one entry that has ended."""
+        self.entries += 1
+        self.rounds += rounds
+        self.ends[reason] = self.ends.get(reason, 0) + 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

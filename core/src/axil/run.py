@@ -21,21 +21,21 @@ from typing import Any, cast
 from axil.composite import CycleVisit, GraphVisit, Left, Subgraph, Visit, entry_tokens, kind_of, output_of
 from axil.context import Clock, Context, Returned
 from axil.crew import Crew, Executor, LocalExecutor, Work
-from axil.desk import Desk, Pause, RealClock
+from axil.desk import Desk, Pause, RealClock, paused_by
 from axil.errors import AxilError, BodyError, KernelBug, LimitReached, NodeFailed, RunCancelled, RunError, RunPaused
 from axil.fold import Cycle
 from axil.hooks import Observers
-from axil.journal import Entry, Replay, decode, decode_delta, encode, encode_delta
+from axil.journal import Entry, Replay, encode
 from axil.live import Live, broken_off
 from axil.machine import Ended, Machine, Step
 from axil.plan import Node, Plan
-from axil.record import leaving, retold, told
+from axil.record import header, leaving, reopened, retold, told
 from axil.result import CycleTally, Ending, Meter, Options, Result, made
 from axil.spec import Limits
 from axil.state import State
 from axil.sync import run_sync
 from axil.tokens import EXIT, Activation, Changes, Frame, Out, Task, inner_frame
-from axil.values import unshared
+from axil.values import isolate, unshared
 
 _SLICE = 0.005  # seconds of inline work before the event loop gets a turn
 
@@ -59,16 +59,17 @@ class Run:
         self._replay = Replay(journal.entries(self.id)) if journal is not None and self.options.run_id else Replay()
         clock: Clock = self.options.clock or RealClock()
         self._desk = Desk(self.id, self.options, self._observers, self._replay, clock, self)
-        self._resuming = self._replay.header is not None
-        if self._replay.header is not None:
-            told = self._replay.header.data
-            inputs, values = decode(told["inputs"]), decode_delta(told["values"], plan.graph.schema)
         checked = plan.graph.schema.check(values or {}, whole=True)
+        if self._replay.header is not None:
+            inputs, checked = reopened(self._replay.header, plan, inputs, checked, resuming=self.options.resuming)
+            self.meter.restore(self._replay.used or {"firings": 0, "tokens": {}, "cost": 0.0})
         self._first = (inputs, checked)
         root = plan.graph.schema.start(unshared({**plan.graph.start, **checked}))
         self._root = Live(Machine(plan, (), root))
         self._queue: deque[Live] = deque()
         self._open: dict[Task, Live] = {}  # scopes under way, by the task that entered them
+        self._subs: dict[Task, list[Live]] = {}  # sub-runs of bodies at work
+        self._dropped = False  # whether any sub-run was
         self._crew = Crew(self.limits, self._nudge)
         self._executor: Executor = self.options.executor or LocalExecutor(self.options.threads, f"axil-{self.id}")
         self._wake: asyncio.Event | None = None
@@ -112,19 +113,15 @@ class Run:
             await self._stop_all()
             await self._executor.close()
             self._result = self._conclude()
+            self._desk.is_closed = True
             if self._observers.run_finished is not None:
                 self._observers.run_finished(self.id, self._result)
         return self._result
 
     async def _begin(self) -> None:
         inputs, values = self._first
-        if self._journal is not None and not self._resuming:
-            data = {
-                "inputs": encode(inputs),
-                "values": encode_delta(values, self.plan.graph.schema),
-                "digest": self.plan.graph.spec.digest(),
-            }
-            await self._desk.keep(Entry("run", data=data))
+        if self._journal is not None and self._replay.header is None:
+            await self._desk.keep(header(self.plan, inputs, values))
         for question, answer in self.options.answers.items():
             if question not in self._replay.answers:
                 self._replay.answers[question] = answer
@@ -150,6 +147,9 @@ class Run:
             while queue and self._stop is None:
                 live = queue[0]
                 machine = live.machine
+                if self._dropped and live.is_dropped:
+                    queue.popleft()
+                    continue
                 if not machine.ready:
                     queue.popleft()
                     live.queued = False
@@ -171,6 +171,8 @@ class Run:
                 ticks += 1
                 if not ticks & 31 and time.monotonic() > turn_ends:
                     await asyncio.sleep(0)
+                    if self._crew.finished:
+                        await self._take_in()
                     turn_ends = time.monotonic() + _SLICE
             if self._crew.finished:
                 await self._take_in()
@@ -188,6 +190,8 @@ class Run:
             if live.machine.head is not None:
                 live.in_turn[entry.activation] = (task, entry)
                 return self._take_turns(live)
+            if (rounds := self._replay.rounds.get(entry.activation)) is not None:
+                self._tally(task.frame, node.name, rounds[-1].data["end"], len(rounds))
             self._commit(live, task, retold(live.machine, task, entry))
             return None
         if node.mode == "scope":
@@ -239,6 +243,10 @@ class Run:
         """Take in what bodies at work came to."""
         while self._crew.finished:
             (live, task, node), job = self._crew.take()
+            if task in self._subs:
+                self._drop(self._subs.pop(task))
+            if self._dropped and live.is_dropped:
+                continue
             if job.cancelled():
                 if self._stop is None:
                     self._fail(live, task.node, task.ordinal, node.name, RunCancelled("the body was cancelled from outside the run"))
@@ -249,8 +257,8 @@ class Run:
                     waiting = self._finish(live, task, node, job.result())
                     if waiting is not None:
                         await waiting
-            elif isinstance(error, Pause):
-                self._pause(live, error)
+            elif (pause := paused_by(error)) is not None:
+                self._pause(live, self._desk.all_asked(Activation(task.frame, node.name, task.ordinal), pause))
             else:
                 self._fail(live, task.node, task.ordinal, node.name, error)
         if self._stop is None:
@@ -280,7 +288,7 @@ class Run:
 
     async def _record_and_commit(self, live: Live, task: Task, node: Node, step: Step) -> None:
         try:
-            entry = told(live.machine, task, step, self._desk.elapsed)
+            entry = told(live.machine, task, step)
         except AxilError as error:
             self._fail(live, task.node, task.ordinal, node.name, error)
             return
@@ -292,7 +300,7 @@ class Run:
         machine.commit(task, step)
         node = machine.plan.nodes[task.node]
         if self._observers.firing_finished is not None:
-            output = step.sends[0].payload if step.sends else None
+            output = isolate(step.sends[0].payload) if step.sends else None  # what a watcher does to it is seen by nobody
             self._observers.firing_finished(Activation(task.frame, node.name, task.ordinal), kind_of(node), output)
         self._notice(live)
 
@@ -355,6 +363,7 @@ class Run:
             self._ended = ended
             return
         if live.waiter is not None:
+            live.over = True
             if not live.waiter.done():
                 live.waiter.set_result(ended)
             return
@@ -388,15 +397,11 @@ class Run:
             await waiting
 
     def _leave(self, live: Live, task: Task, node: Node, left: Left) -> Awaitable[None] | None:
-        self._tally(task.frame, node.name, left)
+        self._tally(task.frame, node.name, left.reason, left.rounds)
         return self._record(live, task, node, leaving(live.machine, task, left))
 
-    def _tally(self, frame: Frame, name: str, left: Left) -> None:
-        path = Activation(frame, name).path
-        tally = self.cycles.setdefault(path, CycleTally())
-        tally.entries += 1
-        tally.rounds += left.rounds
-        tally.ends[left.reason] = tally.ends.get(left.reason, 0) + 1
+    def _tally(self, frame: Frame, name: str, reason: str, rounds: int) -> None:
+        self.cycles.setdefault(Activation(frame, name).path, CycleTally()).count(reason, rounds)
 
     async def enter(self, task: Task, plan: Plan, inputs: Any, name: tuple[str | int, ...], state: State | None) -> Returned:
         parent = self._crew.frame_of(task)
@@ -407,12 +412,24 @@ class Run:
         live = Live(machine, parent, task)
         live.waiter = asyncio.get_running_loop().create_future()
         self._notice(live)
+        self._subs.setdefault(task, []).append(live)
         self._crew.step_inside(task)
         try:
             ended = await live.waiter
+        except asyncio.CancelledError:  # whoever asked for it does not wait any more
+            self._drop([live])
+            raise
         finally:
-            self._crew.step_out(task)
+            await self._crew.step_out(task)
         return Returned(output_of(plan.graph, ended), Changes(ended.changes), ended.fired)
+
+    def _drop(self, lives: list[Live]) -> None:
+        """End sub-runs that nobody waits for: nothing in them starts, and what is at work is cancelled."""
+        for live in lives:
+            if live.waiter is not None and not live.over:
+                live.dropped = self._dropped = True
+        if self._dropped:
+            self._crew.cancel_dropped()
 
     def spend(self, tokens: Mapping[str, int], cost: float) -> None:
         """Count reported usage; see ``Context.spend``."""
@@ -457,8 +474,12 @@ class Run:
         self._nudge()
 
     def _nudge(self) -> None:
-        """Let the loop look again."""
-        if self._wake is not None:
+        """Let the loop look again; from any thread."""
+        if self._wake is None:
+            return
+        if self._desk.loop is not None and threading.get_ident() != self._desk.home:
+            self._desk.loop.call_soon_threadsafe(self._wake.set)
+        else:
             self._wake.set()
 
     async def _stop_all(self) -> None:

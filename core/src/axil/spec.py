@@ -167,6 +167,17 @@ class Limits:
     cost: float | None = None
     """Money, in the unit of the reports."""
 
+    def __post_init__(self) -> None:
+        for name in ("firings", "seconds", "concurrency", "tokens", "cost"):
+            limit: Any = getattr(self, name)
+            least = 1 if name == "concurrency" else 0
+            if limit is not None and (type(limit) not in (int, float) or limit < least):
+                told = f"expected a number ≥ {least}, found {limit!r}."
+                raise SpecError(Problem("AX128", f"limits.{name}", told, "Leave it out for no limit."))
+        for lane, room in self.lanes.items():
+            if type(room) is not int or room < 1:
+                raise SpecError(Problem("AX128", f"limits.lanes.{lane}", f"expected a whole number ≥ 1, found {room!r}."))
+
 
 def is_version_0(version: Any) -> bool:
     """Whether a file is of version ``0.…``: one of DevAll's, which ignores keys that it does not know.
@@ -212,32 +223,50 @@ class GraphSpec:
 
         Where the file lies and what the environment held do not count: a run resumes after a key was renewed.
         """
-        own = replace(self, extras={k: v for k, v in self.extras.items() if k not in SURROUNDINGS})
-        return hashlib.sha256(json.dumps(_plain(own, 0), sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+        return digest_of(self)
 
 
 SURROUNDINGS = frozenset({"folder", "root", "trail", "vars", "environment", "warnings"})
 """Keys of ``GraphSpec.extras`` that say where a file was read and with what, not what it says."""
 
+
+def digest_of(spec: GraphSpec) -> str:
+    """See ``GraphSpec.digest``. Graphs inside it count by their own digests, innermost first; depth costs no recursion."""
+    order: list[tuple[GraphSpec, int]] = []
+    stack = [(spec, 0)]
+    while stack:
+        outer, body = stack.pop()
+        order.append((outer, body))
+        stack.extend((node.body.to_spec(), id(node.body)) for node in outer.nodes if hasattr(node.body, "to_spec"))
+    digest, inner = "", dict[int, str]()
+    for outer, body in reversed(order):
+        own = replace(outer, extras={k: v for k, v in outer.extras.items() if k not in SURROUNDINGS})
+        text = json.dumps(_plain(own, 0, inner), sort_keys=True, separators=(",", ":"))
+        digest = inner[body] = hashlib.sha256(text.encode()).hexdigest()
+    return digest
+
+
 _TOO_DEEP = 200
 
 
-def _plain(value: Any, depth: int) -> Any:
+def _plain(value: Any, depth: int, inner: Mapping[int, str]) -> Any:
     if depth > _TOO_DEEP:
         raise SpecError(Problem("AX110", "", f"nested deeper than {_TOO_DEEP} levels.", "Flatten the configuration."))
     if isinstance(value, FromEnvironment):
         return value.template
+    if id(value) in inner:
+        return inner[id(value)]
     if isinstance(value, (str, int, float, bool)) or value is None:
         return value
     if isinstance(value, Place):
         return None
     if is_dataclass(value) and not isinstance(value, type):
-        plain: dict[str, Any] = {f.name: _plain(getattr(value, f.name), depth + 1) for f in fields(value) if f.name != "place"}
+        plain: dict[str, Any] = {f.name: _plain(getattr(value, f.name), depth + 1, inner) for f in fields(value) if f.name != "place"}
         return plain
     if isinstance(value, Mapping):
-        items: list[Any] = [[str(k), _plain(v, depth + 1)] for k, v in value.items()]  # pyright: ignore[reportUnknownVariableType,reportUnknownArgumentType]
+        items: list[Any] = [[str(k), _plain(v, depth + 1, inner)] for k, v in value.items()]  # pyright: ignore[reportUnknownVariableType,reportUnknownArgumentType]
         return sorted(items, key=lambda item: item[0])
     if isinstance(value, (list, tuple)):
-        return [_plain(v, depth + 1) for v in value]  # pyright: ignore[reportUnknownVariableType]
+        return [_plain(v, depth + 1, inner) for v in value]  # pyright: ignore[reportUnknownVariableType]
     kind: Any = value if isinstance(value, type) or callable(value) else type(value)
     return f"{getattr(kind, '__module__', '')}:{getattr(kind, '__qualname__', type(kind).__qualname__)}"

@@ -169,8 +169,17 @@ def isolate(value: Any) -> Any:
     if kind is tuple:
         items = [isolate(v) for v in value]
         return value if all(a is b for a, b in zip(items, value, strict=True)) else tuple(items)
-    if kind is set or kind is bytearray or kind is deque:
+    if kind is set or kind is bytearray:
         return copy.copy(value)
+    if isinstance(value, tuple):  # a named one
+        items = [isolate(v) for v in cast("tuple[Any, ...]", value)]
+        same_items = all(a is b for a, b in zip(items, cast("Any", value), strict=True))
+        return cast("Any", value if same_items else cast("Any", kind)._make(items))
+    if isinstance(value, (list, deque)) and kind is not list:
+        own = copy.copy(cast("Any", value))
+        own.clear()
+        own.extend(isolate(v) for v in cast("Any", value))
+        return own
     if isinstance(value, (dict, list, set)):
         return copy.copy(cast("Any", value)) if not isinstance(value, dict) else _dict_like(cast("dict[Any, Any]", value))
     return _isolate_object(value)
@@ -221,6 +230,13 @@ def same(a: Any, b: Any) -> bool:
     if a is b:
         return True
     try:
-        return bool(type(a) is type(b) and a == b)
+        if type(a) is not type(b):
+            return False
+        if type(a) is dict:
+            one, other = cast("dict[Any, Any]", a), cast("dict[Any, Any]", b)
+            return list(one) == list(other) and all(same(one[key], other[key]) for key in one)
+        if type(a) in (list, tuple):
+            return len(a) == len(b) and all(map(same, a, b))
+        return bool(a == b)
     except Exception:  # noqa: BLE001  # a value with a broken or array-like __eq__ is simply not known to be the same
         return False

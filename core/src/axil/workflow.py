@@ -5,15 +5,17 @@ A workflow is immutable once it is compiled and keeps nothing of a run: any numb
 
 from __future__ import annotations
 
+import logging
 import os
 from collections import deque
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from axil.errors import AxilError, JournalError, Problem, SpecError
 from axil.planner import Setting, compile
 from axil.result import Event, Options, Result
+from axil.values import isolate
 
 if TYPE_CHECKING:
     import asyncio
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from axil.run import Run
     from axil.spec import GraphSpec
 
+
+log = logging.getLogger("axil.workflow")
 
 Input = Mapping[str, Any] | str | None
 """What a run is given: fields, or the text of a message; of a typed graph: values of its state, or an instance of its model."""
@@ -35,8 +39,7 @@ class Workflow:
         self._spec = spec
         self.setting = setting or Setting()
         self._plan: Plan | None = None
-        self._open = 0
-        self._ready: asyncio.Future[None] | None = None
+        self._houses: dict[int, _House] = {}  # by event loop
 
     @staticmethod
     def from_file(path: str | os.PathLike[str], *, registry: Registry | None = None, hooks: Any = None, **options: Any) -> Workflow:
@@ -82,7 +85,11 @@ class Workflow:
             from axil.inputs import as_messages
 
             return as_messages({} if input is None else input), attributes or {}
-        return ({"message": input} if isinstance(input, str) else dict(input or {})), attributes or {}
+        if input is not None and not isinstance(input, (str, Mapping)):
+            told = f"expected fields or a text, found {type(input).__name__}."
+            raise SpecError(Problem("AX120", "input", told, 'Give {"name": value, …}.'))
+        fields = {"message": input} if isinstance(input, str) else dict(cast("Mapping[str, Any]", input or {}))
+        return isolate(fields), attributes or {}
 
     def _options(self, given: Mapping[str, Any]) -> Options:
         unknown = [name for name in given if name not in Options.__dataclass_fields__]
@@ -127,9 +134,7 @@ class Workflow:
         header = next((entry for entry in journal.entries(run_id) if entry.kind == "run"), None)
         if header is None:
             raise JournalError(f'the journal knows no run "{run_id}".', id="AX503")
-        if header.data["digest"] != self.plan.graph.spec.digest():
-            raise JournalError(f'run "{run_id}" was begun with another version of this graph.', id="AX504", hint="Finish it there.")
-        return await self.run(run_id=run_id, journal=journal, answers=answers or {}, **options)
+        return await self.run(run_id=run_id, journal=journal, answers=answers or {}, resuming=True, **options)
 
     async def stream(
         self, input: Input = None, attributes: Mapping[str, Any] | None = None, *, buffer: int = 1000, **options: Any
@@ -164,33 +169,39 @@ class Workflow:
     # -- lifecycle of components
 
     async def __aenter__(self) -> Workflow:
-        """Provision components, once for all that are inside; kept until the last ``async with`` is left."""
+        """Provision components, once for all that are inside on this event loop; kept until the last ``async with`` is left."""
         components = self.plan.graph.components
-        if not components:
-            return self
-        import asyncio
+        if components:
+            import asyncio
 
-        self._open += 1
-        if self._open == 1:
-            self._ready = asyncio.ensure_future(_provision(components))
-        ready = self._ready
-        assert ready is not None
-        try:
-            await asyncio.shield(ready)
-        except BaseException:
-            self._open -= 1
-            if not self._open and not ready.done():  # the last one who waited was cancelled
-                ready.cancel()
-                await asyncio.wait([ready])
-            raise
+            house = self._houses.setdefault(id(asyncio.get_running_loop()), _House(asyncio.Lock()))
+            async with house.lock:  # nobody comes in while somebody provisions or closes
+                if not house.guests:
+                    await _provision(components)
+                house.guests += 1
         return self
 
     async def __aexit__(self, *_: object) -> None:
         components = self.plan.graph.components
         if components:
-            self._open -= 1
-            if not self._open:
-                await _close(components)
+            import asyncio
+
+            here = id(asyncio.get_running_loop())
+            house = self._houses[here]
+            async with house.lock:
+                house.guests -= 1
+                if not house.guests:
+                    await _close(components)
+            if not house.guests and not house.lock.locked():
+                self._houses.pop(here, None)
+
+
+@dataclass(slots=True)
+class _House:
+    """Who is inside on one event loop."""
+
+    lock: asyncio.Lock
+    guests: int = 0
 
 
 def load(path: str | os.PathLike[str], **options: Any) -> Workflow:
@@ -212,16 +223,13 @@ async def _provision(components: Sequence[Any]) -> None:
 
 
 async def _close(components: Any) -> None:
-    """Close in reverse order, every one, whatever the others raise; the first error is raised at the end."""
-    first: BaseException | None = None
+    """Close in reverse order, every one, whatever the others raise: it is logged, and takes nothing from a run that is over."""
     for component in reversed(list(components)):
         try:
             if hasattr(component, "close"):
                 await component.close()
-        except Exception as error:  # noqa: BLE001  # the others must be closed as well
-            first = first or error
-    if first is not None:
-        raise first
+        except Exception:
+            log.exception("closing a %s failed", type(component).__name__)
 
 
 def _fields_of_model(given: Any) -> Mapping[str, Any]:

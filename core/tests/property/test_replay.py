@@ -43,7 +43,7 @@ def remembered(entries: list[Entry]) -> MemoryJournal:
     return journal
 
 
-@law(150)
+@law(400)
 @given(case=cases(cyclic=True), choose=seeds)
 def test_a_run_goes_on_from_every_prefix_of_its_journal_and_nothing_runs_twice(case: Case, choose: random.Random):
     tape = Tape()
@@ -65,7 +65,7 @@ def test_a_run_goes_on_from_every_prefix_of_its_journal_and_nothing_runs_twice(c
                 assert facts(journal) == facts(tape)
 
 
-@law(60)
+@law(150)
 @given(case=cases(cyclic=True), choose=seeds)
 def test_a_finished_run_is_told_from_its_journal_without_running_anything(case: Case, choose: random.Random):
     journal = MemoryJournal()

@@ -73,3 +73,16 @@ def test_the_schema_holds_the_config_of_what_is_installed(axil):
     assert schema["$schema"].startswith("https://json-schema.org/")
     say = next(rule for rule in schema["$defs"]["nodes"]["allOf"] if rule["if"]["properties"]["type"]["const"] == "say")
     assert "text" in str(say["then"])
+
+
+def test_a_cycle_that_is_surely_entered_twice_is_a_warning(axil, flow):
+    edges = ["s a", "s b", {"from": "a", "to": "b", "condition": "yes"}, "b a", "a z"]
+    nodes = ["s echo", "a echo", "b echo", "z echo"]
+    done = axil("check", flow(nodes, edges))
+    assert done.code == 0
+    assert "warning: AX402" in done.out
+    assert "s -> a, s -> b" in done.out
+    edges[0] = {"from": "s", "to": "a", "condition": "yes"}
+    done = axil("check", flow(nodes, edges))
+    assert "warning" not in done.out
+    assert "fails with AX402 if several are taken at once" in done.out

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from axil.hooks import hookimpl
 from axil.registry import Policy, Registry, use
 from axil_cli.command import Exit, can_show, clean, write
 from axil_cli.main import main
@@ -60,7 +61,7 @@ def test_every_command_of_ours_has_help(axil):
 def test_an_unknown_command_gets_a_proposal(axil):
     done = axil("rnu", "file")
     assert done.code == Exit.MISUSE
-    assert done.err.startswith('AX301 unknown command "rnu". Did you mean "run"')
+    assert done.err.startswith('error: AX301 unknown command "rnu". Did you mean "run"')
 
 
 def test_anybody_can_provide_a_command(axil):
@@ -70,7 +71,7 @@ def test_anybody_can_provide_a_command(axil):
 def test_a_command_that_is_none_is_the_plugins_fault(axil, registry):
     registry.register("commands", "wrong", object())
     done = axil("wrong")
-    assert (done.code, done.err[:5]) == (Exit.MISUSE, "AX305")
+    assert (done.code, done.err[:12]) == (Exit.MISUSE, "error: AX305")
 
 
 def test_a_broken_command_costs_only_itself(capsys, flow):
@@ -84,7 +85,7 @@ def test_a_broken_command_costs_only_itself(capsys, flow):
         assert main(["schema"]) == 0
         capsys.readouterr()
         assert main(["broken"]) == Exit.MISUSE
-    assert capsys.readouterr().err.startswith("AX304 ")
+    assert capsys.readouterr().err.startswith("error: AX304 ")
 
 
 @pytest.mark.parametrize("options", [["--no-plugins"], ["--only-plugins", "acme"], ["--only-plugins", "acme,axil-cli"]])
@@ -104,7 +105,7 @@ def test_policy_of_the_environment_admits_the_command(capsys, monkeypatch):
 def test_settings_without_meaning_are_said(capsys, monkeypatch):
     monkeypatch.setenv("AXIL_PLUGINS_MODE", "sometimes")
     assert main(["--no-plugins", "schema"]) == Exit.MISUSE
-    assert capsys.readouterr().err.startswith("AX135 ")
+    assert capsys.readouterr().err.startswith("error: AX135 ")
     assert main(["--help"]) == 0
 
 
@@ -127,3 +128,42 @@ def test_what_an_encoding_lacks_is_written_as_an_escape():
     write(stream, "é→")
     assert raw.getvalue() == b"\\xe9\\u2192"
     assert not can_show(stream, "→")
+
+
+def test_a_reader_that_goes_early_is_told_by_the_code(flow):
+    with subprocess.Popen([sys.executable, "-m", "axil_cli.main", "schema"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.wait() == Exit.UNREAD == 141
+
+
+# --------------------------------------------------------------------------------------------------------------- hooks
+
+
+class Counter:
+    """Says what fired."""
+
+    @hookimpl
+    def firing_finished(self, activation):
+        sys.stderr.write(f"fired {activation.path}\n")
+
+
+@pytest.fixture
+def hooked(registry):
+    registry.register("hooks", "counter", Counter)
+    registry.register("hooks", "nothing", object())
+    return registry
+
+
+def test_an_installed_hook_plugin_acts_only_where_it_is_named(axil, flow, hooked, monkeypatch):
+    file = flow(["a echo"])
+    assert axil("run", file, "--input", "x").err == ""
+    assert axil("--hook", "counter", "--hook", "counter", "run", file, "--input", "x") == (0, "x\n", "fired a\n")
+    monkeypatch.setenv("AXIL_HOOKS", " counter ,")
+    assert axil("run", file, "--input", "x").err == "fired a\n"
+    assert axil("check", file).code == axil("show", file).code == 0
+
+
+def test_a_hook_plugin_that_is_none_is_told(axil, flow, hooked):
+    assert axil("--hook", "countre", "run", flow(["a echo"])).err.startswith('error: AX301 unknown hook plugin "countre". Did you mean')
+    assert axil("--hook", "nothing", "run", flow(["a echo"])).err.startswith("error: AX305 ")

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import sys
 
 import pytest
 
+from axil.documents import parse_json
+from axil.registry import Policy, Registry
+from axil.tokens import Activation
+from axil.values import MISSING
 from axil_cli.command import Exit
 from axil_cli.main import main
-from axil_cli.watch import Progress
+from axil_cli.run import Run
+from axil_cli.watch import Progress, _where
 
 SAY = {"id": "say", "type": "say", "config": {"text": "hi ${NAME}"}}
 
@@ -75,7 +81,7 @@ def test_a_variable_that_nothing_uses_is_a_warning(axil, flow):
 def test_a_set_without_a_name_is_refused(axil, flow, given):
     done = axil("run", flow(["a echo"]), "--set", given)
     assert done.code == Exit.MISUSE
-    assert done.err.startswith("AX700 --set: expected name=value")
+    assert done.err.startswith("error: AX700 --set: expected name=value")
 
 
 # --------------------------------------------------------------------------------------------------------- how it ends
@@ -84,7 +90,7 @@ def test_a_set_without_a_name_is_refused(axil, flow, given):
 def test_a_failure_is_exit_code_1_with_the_node_and_without_a_traceback(axil, flow):
     done = axil("run", flow(["bad fail"]))
     assert done.code == Exit.FAILED
-    assert done.err == 'AX401 node "bad": ValueError: it broke\\x1b[2J\n'
+    assert done.err == 'error: AX401 node "bad": ValueError: it broke\\x1b[2J\n'
 
 
 def test_debugging_shows_the_traceback(axil, flow, monkeypatch):
@@ -95,7 +101,7 @@ def test_debugging_shows_the_traceback(axil, flow, monkeypatch):
 def test_a_file_that_is_not_there_is_exit_code_2(axil, tmp_path):
     done = axil("run", tmp_path / "none.json")
     assert (done.code, done.out) == (Exit.MISUSE, "")
-    assert done.err.startswith("AX100 ")
+    assert done.err.startswith("error: AX100 ")
 
 
 def test_all_problems_of_a_file_are_said(axil, flow):
@@ -276,9 +282,98 @@ def test_a_typed_graph_wants_fields(axil, flow):
 
 def test_a_file_that_cannot_be_used_is_told_as_data_too(tmp_path, capsys):
     path = tmp_path / "bad.json"
-    path.write_text('{"graph": {"start": "A", "nodes": [{"id": "A", "type": "literl", "config": {}}], "edges": [{"from": "A", "to": "B"}]}}')
+    path.write_text(
+        '{"graph": {"start": "A", "nodes": [{"id": "A", "type": "literl", "config": {}}], "edges": [{"from": "A", "to": "B"}]}}'
+    )
     assert main(["run", str(path), "--format", "json"]) == 2
     told = json.loads(capsys.readouterr().out)
     assert (told["status"], told["output"], told["activations"]) == ("failed", None, [])
     assert told["error"]["id"] == told["problems"][0]["id"]
     assert {problem["id"] for problem in told["problems"]} == {"AX104", "AX301"}
+
+
+# --------------------------------------------------------------------------------------------------- what is easily wrong
+
+
+FIELDS = [{"from": "@entry", "to": "a", "keys": ["name"]}, {"from": "a", "to": "@exit"}]
+
+
+def test_an_input_that_lacks_a_field_is_exit_code_2_and_says_which(axil, flow):
+    file = flow(["a echo"], FIELDS, payload="fields")
+    done = axil("run", file, "--input", '{"nam": "Ada"}')
+    assert (done.code, done.out, done.err) == (2, "", 'error: AX120 --input: the input lacks "name"; it has "nam".\n')
+    assert 'Write --input \'{"name": "…"}\'.' in axil("run", file).err
+    told = axil("run", file, "--input", '{"nam": 1}', "--format", "json").data
+    assert (told["status"], told["error"]["id"]) == ("failed", "AX120")
+
+
+def test_a_field_that_a_node_lacks_is_the_nodes_failure(axil, flow):
+    edges = [{"from": "@entry", "to": "a"}, {"from": "a", "to": "@exit", "keys": ["name"]}]
+    done = axil("run", flow(["a echo"], edges, payload="fields"), "--input", '{"nam": 1}')
+    assert done.code == 1
+    assert 'The payload has "nam"; the edge wants "name".' in done.err
+
+
+def test_an_output_that_is_the_empty_text_is_an_output(axil, flow):
+    assert axil("run", flow(["a echo"]), "--input", "") == (0, "\n", "")
+
+
+def test_seconds_are_told_to_the_microsecond(axil, flow):
+    seconds = axil("run", flow(["a echo"]), "--format", "json").data["usage"]["seconds"]
+    assert seconds == round(seconds, 6)
+
+
+def test_a_folder_is_no_file(axil, tmp_path):
+    assert axil("run", tmp_path) == (2, "", f"error: AX100 {tmp_path}: this is a folder. Name a workflow file in it.\n")
+
+
+def test_a_graph_without_nodes_is_an_error(axil, flow, tmp_path):
+    (tmp_path / "none.json").write_text('{"graph": {"nodes": []}}')
+    done = axil("check", tmp_path / "none.json")
+    assert done.code == 2
+    assert "error: AX142" in done.out
+
+
+class Deaf:
+    """A channel on which the person thinks for a while, and then goes away."""
+
+    async def ask(self, question):
+        sys.stdout.write(f"{question.text} > ")
+        await asyncio.sleep(0.5)
+        return MISSING
+
+
+def test_progress_is_quiet_while_a_question_is_open_and_a_question_is_shown_once(flow, registry, capsys, monkeypatch):
+    known = Registry(Policy(), entry_points=[])
+    known.register("nodes", "askt", registry.resolve("nodes", "askt"))
+    known.register("channels", "terminal", Deaf)
+    known.register("commands", "run", Run)
+    known.register("loaders", "json", parse_json)
+    monkeypatch.setattr(sys, "stdin", Typed(""))
+    monkeypatch.setattr("axil_cli.main._registry", lambda options: known)
+    assert main(["run", flow(["a askt"]), "--progress"]) == Exit.PAUSED
+    told = capsys.readouterr().err
+    assert told.count("how much?") == 1
+    assert "…" not in told
+    assert "The run is paused." in told
+
+
+@pytest.mark.parametrize(
+    ("frame", "path", "where", "shown"),
+    [
+        (("square", 1), "square/square", "item 2", "square"),
+        (("team", "item", 1, 0), "team/item/item", "layer 2, item 1", "team/item"),
+        (("m", 0, "n", 2), "m/n/n", "item 1.3", "m/n"),
+        (("sub",), "sub/a", "", "sub/a"),
+        (("cycle(a)", 0, "cycle(b)", 4), "b", "round 1.5", "b"),
+    ],
+)
+def test_frames_are_told_in_words(frame, path, where, shown):
+    assert _where(frame, path) == (where, shown)
+
+
+def test_members_of_an_inner_graph_are_indented_below_it():
+    stream = io.StringIO()
+    Progress(stream)._line("✓", Activation(("sub",), "a"))
+    Progress(stream)._line("✓", Activation(("sub", "cycle(a,b)", 0), "a"))
+    assert [len(line) - len(line.lstrip()) for line in stream.getvalue().splitlines()] == [2, 4]

@@ -9,8 +9,8 @@ from itertools import pairwise
 import pytest
 
 from axil.planner import compile
-from axil.spec import EdgeSpec, GraphSpec, NodeSpec
-from axil_cli.scopes import walk
+from axil.spec import EdgeSpec, GraphSpec, NodeSpec, Use
+from axil_cli.scopes import _chosen, walk
 from axil_cli.show import as_mermaid, as_text, escaped
 
 EDGES = ["a b", {"from": "b", "to": "a", "condition": "yes"}, "b c", {"from": "a", "to": "c", "trigger": False}]
@@ -166,3 +166,28 @@ def test_what_the_environment_held_is_not_shown(axil, flow, monkeypatch):
     file = flow([{"id": "a", "type": "say", "config": {"text": "${API_KEY}"}}])
     assert "sk-secret" not in axil("show", file, "--format", "json").out
     assert axil("run", file).out == "sk-secret\n"
+
+
+class Around:
+    """A wrapper that leaves the body alone."""
+
+    def __init__(self, n=1):
+        self.n = n
+
+    def wrap(self, body, node):
+        return body
+
+
+def test_wrappers_are_marks_on_their_node(axil, flow, registry):
+    registry.register("wrappers", "around", Around)
+    file = flow([{"id": "a", "type": "echo", "wrappers": [{"type": "around", "config": {"n": 3}}]}])
+    assert "0  a  echo × around" in axil("show", file).out
+    assert '["a<br/>echo × around"]' in axil("show", file, "--format", "mermaid").out
+    node = axil("show", file, "--format", "json").data["scopes"][0]["nodes"][0]
+    assert node["wrappers"] == [{"type": "around", "config": {"n": 3}}]
+
+
+def test_a_routers_edges_say_which_values_lead_there():
+    config = {"by": "text", "names": {"invoice": "a", "refund": ["a", "b"]}, "otherwise": "c"}
+    node = NodeSpec(id="desk", use=Use(type="router", config=config))
+    assert [_chosen(node, target) for target in "abcd"] == ["text = invoice | refund", "text = refund", "otherwise", "text = d"]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from axil.errors import AxilError, Problem
 from axil.plan import Plan
-from axil.planner import Planner, Setting
+from axil.planner import Planner
+from axil.spec import EdgeSpec, GraphSpec, NodeSpec
+from axil.tokens import ENTRY
 from axil.workflow import Workflow, load
 from axil_cli.command import Exit, Session, problems_of
 from axil_cli.plain import as_json
@@ -62,19 +65,63 @@ class Check:
 def finding(file: str, session: Session, **reading: Any) -> Finding:
     """Everything that can be known of a file without running it."""
     try:
-        workflow: Workflow = load(file, registry=session.registry, **reading)
+        workflow: Workflow = load(file, registry=session.registry, hooks=session.hooks, **reading)
     except AxilError as error:
         return Finding(file=file, problems=problems_of(error))
     warnings: tuple[Problem, ...] = tuple(workflow.spec.extras.get("warnings", ()))
-    planner = Planner(Setting(registry=session.registry, folder=workflow.setting.folder))
+    planner = Planner(workflow.setting)
     plan = None
     told: tuple[Problem, ...] = ()
     try:
         plan = planner.compile(workflow.spec)
     except AxilError as error:
         told = problems_of(error)
-    found = dict.fromkeys((*warnings, *planner.problems, *told))
+    unsure = () if plan is None else tuple(_at_once(plan, session))
+    found = dict.fromkeys((*warnings, *planner.problems, *told, *unsure))
     return Finding(file=file, problems=tuple(found), plan=plan)
+
+
+def _at_once(plan: Plan, session: Session) -> Iterator[Problem]:
+    """Cycles that two nodes enter which both fire whenever their graph runs: what comes of that is AX402."""
+    for step in walk(plan):
+        scope = step.scope
+        if step.kind != "open" or scope.kind != "cycle" or scope.parent is None or scope.parent.kind != "graph" or len(scope.entries) < 2:
+            continue
+        spec, members = scope.plan.graph.spec, set(scope.members)
+        sure = _always(spec, members, session)
+        taken = [e for e in spec.edges if e.target in members and e.source not in members and e.source in sure and _is_plain(e)]
+        if len({edge.target for edge in taken}) > 1:
+            ways = ", ".join(f"{edge.source} -> {edge.target}" for edge in taken)
+            told = f"{scope.name} is entered by {ways}, which are all taken in every run: that fails with AX402."
+            yield Problem(
+                "AX402", str(taken[1].place or scope.name), told, "Let one edge enter it, or give the edges conditions.", "warning"
+            )
+
+
+def _is_plain(edge: EdgeSpec) -> bool:
+    return edge.trigger and edge.condition is None and edge.router is None and edge.process is None
+
+
+def _always(spec: GraphSpec, members: set[str], session: Session) -> set[str]:
+    """``@entry``, and nodes outside the cycle that fire in every run and do not choose where their output goes."""
+    nodes = {node.id: node for node in spec.nodes if node.id not in members and not _chooses(node, session)}
+    sure = {ENTRY}
+    waiting = [ENTRY]
+    while waiting:
+        source = waiting.pop()
+        for edge in spec.edges:
+            node = nodes.get(edge.target)
+            if edge.source == source and node is not None and node.id not in sure and node.join in (None, "gate") and _is_plain(edge):
+                sure.add(node.id)
+                waiting.append(node.id)
+    return sure
+
+
+def _chooses(node: NodeSpec, session: Session) -> bool:
+    try:
+        return node.use is None or bool(node.wrappers) or hasattr(session.registry.resolve("nodes", node.use.type), "bind")
+    except AxilError:
+        return True
 
 
 def _tell(each: Finding, session: Session) -> None:

@@ -23,7 +23,7 @@ import sys
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
-from typing import Protocol, TextIO
+from typing import Any, Protocol, TextIO
 
 from axil.errors import AxilError, ConfigError, Problem
 from axil.registry import Registry
@@ -39,6 +39,8 @@ class Exit(IntEnum):
     PAUSED = 3
     LIMITED = 4
     INTERRUPTED = 130
+    UNREAD = 141
+    """Whoever read the output has gone: ``axil … | head``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +51,8 @@ class Session:
     stdin: TextIO
     stdout: TextIO
     stderr: TextIO
+    hooks: Any = None
+    """A plugin manager with the hook plugins that were asked for; None: none were."""
 
     def say(self, text: str = "") -> None:
         """A result, on standard output; on a terminal without characters that would steer it."""

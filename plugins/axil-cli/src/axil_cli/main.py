@@ -8,13 +8,14 @@ from __future__ import annotations
 import argparse
 import inspect
 import os
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
 
-from axil.errors import AxilError, ConfigError, PluginContract
+from axil.errors import AxilError, ConfigError, PluginContract, UnknownComponent
 from axil.registry import Policy, Registry, default, use
 from axil_cli.command import Command, Exit, Session, clean, is_debugging, problems_of, write
 
@@ -37,11 +38,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except AxilError as error:
         if is_debugging():
             raise
-        write(sys.stderr, "".join(f"{clean(str(problem))}\n" for problem in problems_of(error)))
+        write(sys.stderr, "".join(f"error: {clean(str(problem))}\n" for problem in problems_of(error)))
         return Exit.MISUSE
     except BrokenPipeError:  # whoever read us has enough; nothing more can be said, not even at the end of the process
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return Exit.FAILED
+        return Exit.UNREAD
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
 
@@ -63,7 +64,8 @@ def _obeyed(arguments: list[str]) -> int:
     command.configure(own)
     given = own.parse_args(options.rest)
     with use(registry):  # the policy holds for components that resolve others on their own, too
-        return command.run(given, Session(registry=registry, stdin=sys.stdin, stdout=sys.stdout, stderr=sys.stderr))
+        hooks = _hooks(registry, options.hook)
+        return command.run(given, Session(registry=registry, stdin=sys.stdin, stdout=sys.stdout, stderr=sys.stderr, hooks=hooks))
 
 
 class _Parser(argparse.ArgumentParser):
@@ -77,7 +79,7 @@ class _Parser(argparse.ArgumentParser):
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="axil",
-        usage="axil [--version] [--no-plugins | --only-plugins A,B] COMMAND …",
+        usage="axil [--version] [--no-plugins | --only-plugins A,B] [--hook NAME …] COMMAND …",
         description="Multi-agent workflow graphs: run, check and look at them.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -86,6 +88,7 @@ def _parser() -> argparse.ArgumentParser:
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--no-plugins", action="store_true", help="only the kernel and this command")
     which.add_argument("--only-plugins", metavar="A,B", help="the kernel, this command, and these distributions")
+    parser.add_argument("--hook", action="append", default=[], metavar="NAME", help="let an installed hook plugin act; may be repeated")
     parser.add_argument("command", nargs="?", metavar="COMMAND", help="see below; axil COMMAND --help says more")
     parser.add_argument("rest", nargs=argparse.REMAINDER, metavar="…", help=argparse.SUPPRESS)
     return parser
@@ -118,11 +121,36 @@ def _registry(options: argparse.Namespace) -> Registry:
 
 
 def _command(registry: Registry, name: str) -> Command:
-    found: Any = registry.resolve("commands", name)
+    try:
+        found: Any = registry.resolve("commands", name)
+    except UnknownComponent as error:  # who provides the right one matters to nobody who mistyped it
+        hint = re.sub(r" \([^()]*, installed\)", "", error.hint).replace("Installed:", "Commands:")
+        raise UnknownComponent(error.message, hint=hint) from None
     command = found() if isinstance(found, type) else found
     if not (hasattr(command, "configure") and hasattr(command, "run")):
         raise PluginContract(f'the command "{name}" is no command: it lacks configure or run.', hint="Report it to the plugin's owner.")
     return command
+
+
+def _hooks(registry: Registry, wanted: Sequence[str]) -> Any:
+    """A manager with the hook plugins that ``AXIL_HOOKS`` and ``--hook`` name, each once; None without any.
+
+    Raises: UnknownComponent and its kin: it cannot be had; PluginContract: it implements no hook.
+    """
+    named = [*os.environ.get("AXIL_HOOKS", "").split(","), *wanted]
+    names = list(dict.fromkeys(name.strip() for name in named if name.strip()))
+    if not names:
+        return None
+    from axil.hooks import manager
+
+    made = manager()
+    for name in names:
+        found: Any = registry.resolve("hooks", name)
+        plugin = found() if isinstance(found, type) else found
+        made.register(plugin, name)
+        if not made.get_hookcallers(plugin):
+            raise PluginContract(f'the hook plugin "{name}" implements no hook.', hint="Mark its functions with axil.hookimpl.")
+    return made
 
 
 if __name__ == "__main__":

@@ -97,7 +97,7 @@ def summary(result: Result) -> dict[str, Any]:
         "messages": plain(thaw(list(result.messages))),
         "attributes": plain(thaw(result.attributes)),
         "cycles": {path: asdict(tally) for path, tally in result.cycles.items()},
-        "usage": asdict(result.usage),
+        "usage": {**asdict(result.usage), "seconds": round(result.usage.seconds, 6)},
         "questions": plain(result.questions),
         "error": told(result.error),
     }

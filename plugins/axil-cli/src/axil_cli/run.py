@@ -9,16 +9,17 @@ import signal
 import traceback
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, redirect_stdout, suppress
+from contextlib import contextmanager, nullcontext, redirect_stdout, suppress
 from typing import Any, Final, cast
 
 from axil.config import make
 from axil.context import Channel, Question
-from axil.errors import AxilError, UnknownComponent
+from axil.errors import AxilError, ConfigError, MissingKeys, NodeFailed, Problem, UnknownComponent
 from axil.inputs import render, text_of
 from axil.result import Result
 from axil.run import Run as KernelRun
 from axil.run import run_sync
+from axil.tokens import ENTRY
 from axil.values import MISSING
 from axil.workflow import Workflow, load
 from axil_cli.command import Exit, Session, is_debugging, misuse, problems_of, read_text
@@ -76,12 +77,17 @@ class Run:
 
     def _run(self, options: argparse.Namespace, session: Session) -> int:
         variables = settings(options.set)
-        workflow = load(options.file, vars=variables, registry=session.registry, allow_code=options.allow_code)
+        workflow = load(options.file, vars=variables, registry=session.registry, hooks=session.hooks, allow_code=options.allow_code)
         for name in _unused(variables, options.file, workflow):
             session.tell(f"warning: nothing in {options.file} is called {name}; --set {name}=… has no effect.")
         text = read_text(options.input_file, "--input-file") if options.input_file else options.input
+        shown = (options.format == "text" and session.stderr.isatty()) if options.progress is None else options.progress
+        progress = Progress(session.stderr) if shown else None
+        channel, asked = _channel(options, session), set[str]()
+        if channel is not None and options.answers is None:
+            channel = _Asking(channel, session, progress, asked)
         ways: dict[str, Any] = {
-            "channel": _channel(options, session),
+            "channel": channel,
             "allow": frozenset({"code"} if options.allow_code else ()),
         }
         record = Record()
@@ -89,18 +95,19 @@ class Run:
         lines = Lines(session.stdout, job.stop) if options.format == "events" else None
         if lines is not None:
             job.observers.append(lines)
-        shown = (options.format == "text" and session.stderr.isatty()) if options.progress is None else options.progress
-        if shown:
-            job.observers.append(Progress(session.stderr))
+        if progress is not None:
+            job.observers.append(progress)
         with redirect_stdout(session.stderr):  # what bodies print must not spoil the output, and questions are none
             result: Result = run_sync(job.done())
         if lines is not None and lines.is_broken:
             raise BrokenPipeError
+        if (unfit := _unfit(result)) is not None:
+            raise unfit
         if options.format == "json":
             told = summary(result)
             session.say(as_json({**told, "activations": record.activations}))
         elif options.format == "text":
-            _print(result, session, shown)
+            _print(result, session, shown, asked)
         if is_debugging() and result.error is not None:
             session.tell("".join(traceback.format_exception(result.error)).rstrip())
         return CODES[result.status]
@@ -197,6 +204,35 @@ def as_input(text: str | None, payload: str) -> Any:
     return {"message": text}
 
 
+def _unfit(result: Result) -> ConfigError | None:
+    """What is wrong with the input, if that is why nothing fired."""
+    error = result.error
+    if not isinstance(error, NodeFailed) or error.path != ENTRY or result.usage.firings:
+        return None
+    cause = error.__cause__
+    if not isinstance(cause, MissingKeys):
+        return ConfigError(Problem("AX120", "--input", f"the input cannot be used: {cause}"))
+    lacks, has = (", ".join(f'"{name}"' for name in names) for names in (cause.missing, cause.has))
+    hint = "" if cause.has else "Write --input '" + as_json(dict.fromkeys(cause.missing, "…"), indent=None) + "'."
+    return ConfigError(Problem("AX120", "--input", f"the input lacks {lacks}; it has {has or 'no fields'}.", hint))
+
+
+class _Asking:
+    """A channel to a person: while a question is open progress is quiet, and what was asked is remembered."""
+
+    def __init__(self, channel: Channel, session: Session, progress: Progress | None, asked: set[str]) -> None:
+        self._channel, self._session, self._progress, self._asked = channel, session, progress, asked
+
+    async def ask(self, question: Question) -> Any:
+        """What the person says."""
+        with self._progress.quiet() if self._progress is not None else nullcontext():
+            answer = await self._channel.ask(question)
+            if answer is MISSING:
+                self._asked.add(question.id)
+                self._session.tell()  # the cursor is behind the prompt
+        return answer
+
+
 class Answers:
     """A channel that has its answers, in the order of the questions; then nobody answers, and the run pauses."""
 
@@ -237,28 +273,27 @@ def _channel(options: argparse.Namespace, session: Session) -> Channel | None:
 # ------------------------------------------------------------------------------------------------------ what comes out
 
 
-def _print(result: Result, session: Session, shown: bool) -> None:
-    """The output for people, and on standard error what else there is to say."""
+def _print(result: Result, session: Session, shown: bool, asked: set[str]) -> None:
+    """The output for people, and on standard error what else there is to say. ``asked``: questions that were on the terminal."""
     if shown:
         session.tell(f"── {result.status}: {_used(result)}")
     if result.status == "done":
-        output = _spoken(result)
-        if output:
-            session.say(output)
+        if result.output is not None and (result.output != {} or result.exits):
+            session.say(_spoken(result))
         else:
             session.tell("The run is done, and nothing reached its exit.")
         return
     if result.questions:
-        _ask(result, session)
+        _ask([question for question in result.questions if question.id not in asked], session)
     elif result.error is not None:
         for problem in problems_of(result.error):
-            session.tell(str(problem))
+            session.tell(f"error: {problem}")
         for other in getattr(result.error, "others", ()):
             session.tell(f"also: {other}")
 
 
-def _ask(result: Result, session: Session) -> None:
-    for question in result.questions:
+def _ask(questions: Iterable[Question], session: Session) -> None:
+    for question in questions:
         told = (
             str(question.data.get("description") or ""),
             question.text,

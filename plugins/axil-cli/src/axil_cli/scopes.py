@@ -118,7 +118,7 @@ def bounded(scope: Scope) -> str:
     if not scope.entries:
         return "never entered"
     told = [f"entered at {entry}; {_limit(scope.limits[entry])}" for entry in scope.entries]
-    return " | ".join(told)
+    return " | ".join(told) + ("; fails with AX402 if several are taken at once" if len(told) > 1 else "")
 
 
 def _limit(limit: CycleLimit) -> str:
@@ -174,10 +174,22 @@ def label(scope: Scope, edge: EdgeSpec) -> str:
 
 def _chosen(node: NodeSpec | None, target: str) -> str:
     """The condition that a node's own config has for a target, as switches have under ``routes``."""
-    routes = node.use.config.get("routes") if node is not None and node.use is not None else None
+    config: Mapping[str, Any] = node.use.config if node is not None and node.use is not None else {}
+    if isinstance(config.get("by"), str) and node is not None and node.use is not None and node.use.type == "router":
+        return _named(config, target)
+    routes = config.get("routes")
     if not isinstance(routes, Mapping) or target not in routes:
         return ""
     given: Any = cast("Mapping[str, Any]", routes)[target]
     if isinstance(given, Mapping):
         return used(Use(type=str(given.get("type")), config=given.get("config") or {}))  # pyright: ignore[reportUnknownMemberType,reportUnknownArgumentType]
     return shortened(render(given))
+
+
+def _named(config: Mapping[str, Any], target: str) -> str:
+    """For which values a router names a target."""
+    names = cast("Mapping[str, Any]", config.get("names") or {})
+    values = [value for value, stands_for in names.items() if target in ([stands_for] if isinstance(stands_for, str) else stands_for)]
+    told = [f"{config['by']} = {' | '.join(values)}"] if values else []
+    told += ["otherwise"] if config.get("otherwise") == target else []
+    return shortened(", ".join(told) or f"{config['by']} = {target}")

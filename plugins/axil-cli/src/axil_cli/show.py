@@ -15,7 +15,7 @@ from axil_cli.plain import as_json, plain
 from axil_cli.run import settings
 from axil_cli.scopes import Scope, bounded, label, shortened, walk
 
-_BARE = {"→": "->", "⇢": "~>", "↺": "<-", "↗": "^", "⟳": "@", "▣": "#", "…": "..."}
+_BARE = {"→": "->", "⇢": "~>", "↺": "<-", "↗": "^", "⟳": "@", "▣": "#", "×": "x", "…": "..."}
 """What stands for a sign where the terminal lacks it."""
 
 
@@ -34,7 +34,9 @@ class Show:
 
     def run(self, options: argparse.Namespace, session: Session) -> int:
         """Draw it."""
-        workflow = load(options.file, vars=settings(options.set), registry=session.registry, allow_code=options.allow_code)
+        workflow = load(
+            options.file, vars=settings(options.set), registry=session.registry, hooks=session.hooks, allow_code=options.allow_code
+        )
         plan = workflow.plan
         if options.format == "json":
             session.say(as_json(as_data(plan)))
@@ -70,9 +72,15 @@ def as_text(plan: Plan) -> Iterator[str]:
 
 
 def _node(scope: Scope, node: Node, margin: str) -> Iterator[str]:
-    told = " ".join(part for part in (node.vertex.type, f"join {node.vertex.join}" if node.vertex.join != "gate" else "") if part)
+    told = " ".join(part for part in (_type(scope, node), f"join {node.vertex.join}" if node.vertex.join != "gate" else "") if part)
     arcs = [(_arc_sign(arc), scope.edge(arc.id)) for arc in node.out]
     yield from _edges(scope, f"  {told}", f"{margin}{node.level:>4}  {node.name}", arcs)
+
+
+def _type(scope: Scope, node: Node) -> str:
+    """The node's type, and the wrappers around it, innermost first: ``python × map``."""
+    spec = scope.specs.get(node.name)
+    return " × ".join([node.vertex.type, *(use.type for use in reversed(spec.wrappers if spec is not None else ()))])
 
 
 def _arc_sign(arc: Arc) -> str:
@@ -139,7 +147,7 @@ def as_mermaid(plan: Plan) -> Iterator[str]:
             if scope.parent is not None:
                 yield f"{'  ' * (len(inside) + 1)}end"
         elif step.node is not None and not _is_scope(step.node):
-            shape = f'["{escaped(step.node.name)}<br/>{escaped(step.node.vertex.type)}"]'
+            shape = f'["{escaped(step.node.name)}<br/>{escaped(_type(scope, step.node))}"]'
             yield f"{margin}g{graph}n{drawn[graph][step.node.name]}{shape}"
     for scope in edges:
         yield from _drawn(scope, inner, drawn[scope.id])
@@ -195,6 +203,7 @@ def _vertex(scope: Scope, node: Node) -> dict[str, Any]:
         "level": node.level,
         "join": node.vertex.join,
         "config": plain(spec.use.config, hide=True) if spec is not None and spec.use is not None else None,
+        "wrappers": [{"type": use.type, "config": plain(use.config, hide=True)} for use in (spec.wrappers if spec is not None else ())],
         "edges": [] if node.vertex.type == "cycle" else [{**_edge(scope, scope.edge(a.id)), "leads": _leads(a)} for a in node.out],
     }
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final, TextIO
 
 from axil.inputs import text_of
@@ -86,15 +87,38 @@ class Progress:
         self._since: dict[Activation, float] = {}
         self._silent: dict[Activation, asyncio.TimerHandle] = {}
         self._speaker: Activation | None = None
+        self._questions = 0
+        self._held: list[str] = []
+
+    @contextmanager
+    def quiet(self) -> Iterator[None]:
+        """While a question is open nothing is written over it; what happened meanwhile is told behind the answer."""
+        if not self._questions and self._speaker is not None:
+            self._write("\n")
+            self._speaker = None
+        self._questions += 1
+        try:
+            yield
+        finally:
+            self._questions -= 1
+            if not self._questions:
+                held, self._held = "".join(self._held), []
+                write(self._stream, held)
+
+    def _write(self, text: str) -> None:
+        if self._questions:
+            self._held.append(text)
+        else:
+            write(self._stream, text)
 
     def _line(self, mark: str, activation: Activation, words: str = "") -> None:
         if self._speaker is not None:
-            write(self._stream, "\n")
+            self._write("\n")
             self._speaker = None
         where, path = _where(activation.frame, activation.path)
-        indent = "  " * sum(1 for part in activation.frame if isinstance(part, int))
+        indent = "  " * sum(1 for part in activation.frame if isinstance(part, str) and not part.startswith("#"))
         told = "  ".join(part for part in (f"{indent}{self._marks[mark]} {path}", where, words) if part)
-        write(self._stream, clean(told) + "\n")
+        self._write(clean(told) + "\n")
 
     def firing_started(self, activation: Activation, kind: str) -> None:
         self._since[activation] = time.monotonic()
@@ -105,7 +129,9 @@ class Progress:
             self._line("▸", activation)
 
     def _announce(self, activation: Activation) -> None:
-        if self._silent.pop(activation, None) is not None:
+        if self._questions:  # the person is the slow one
+            self._silent[activation] = asyncio.get_running_loop().call_later(_PATIENCE, self._announce, activation)
+        elif self._silent.pop(activation, None) is not None:
             self._line("▸", activation, "…")
 
     def chunk(self, activation: Activation, chunk: Any) -> None:
@@ -113,7 +139,7 @@ class Progress:
         if self._speaker != activation:
             self._line("▸", activation)
             self._speaker = activation
-        write(self._stream, clean(text))
+        self._write(clean(text))
 
     def _over(self, activation: Activation, mark: str, words: str) -> None:
         waiting = self._silent.pop(activation, None)
@@ -133,28 +159,36 @@ class Progress:
 
     def run_finished(self, run_id: str) -> None:
         if self._speaker is not None:
-            write(self._stream, "\n")
+            self._write("\n")
         for waiting in self._silent.values():
             waiting.cancel()
         self._silent.clear()
 
 
 def _where(frame: Frame, path: str) -> tuple[str, str]:
-    """The rounds of the cycles and the item of the map that a frame belongs to, counted from one, and the node's path."""
-    rounds: list[str] = []
-    item = ""
+    """The rounds of the cycles and the items of the maps that a frame belongs to, counted from one, and the node's path.
+
+    A tree's items are counted in each of its layers.
+    """
+    rounds: list[int] = []
+    fans: list[list[int]] = []
     scope = ""
     for part in frame:
         if isinstance(part, str):
-            scope = scope if part.startswith("#") else part
+            if not part.startswith("#"):
+                scope = part
+                fans.append([])
         elif scope.startswith("cycle("):
-            rounds.append(str(part + 1))
+            rounds.append(part)
         else:
-            item = f"item {part + 1}"
+            fans[-1].append(part)
     *around, node = path.split("/")
-    if item and around[-1:] == [node] == [scope]:  # a map runs its own node in frames of that name
+    items = [fan[-1] for fan in fans if fan]
+    layers = [fan[0] for fan in fans if len(fan) > 1]
+    if items and around[-1:] == [node] == [scope]:  # a map runs its own node in frames of that name
         path = "/".join(around)
-    return ", ".join(part for part in (f"round {'.'.join(rounds)}" if rounds else "", item) if part), path
+    told = (("round", rounds), ("layer", layers), ("item", items))
+    return ", ".join(f"{word} {'.'.join(str(n + 1) for n in numbers)}" for word, numbers in told if numbers), path
 
 
 def _preview(output: Any) -> str:

@@ -52,7 +52,7 @@ def parse_yaml(text: str, name: str) -> Document:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         told = " ".join(part for part in (error.context, error.problem) if part)
-        raise refused("AX140", name, mark.line + 1 if mark else None, f"{told or 'this is not YAML'}.") from error
+        raise refused("AX140", name, mark.line + 1 if mark else None, f"{told or 'this is not YAML'}.", _advice(text, error)) from error
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
         hint = "Remove it, or write an escape in double quotes."
@@ -60,6 +60,29 @@ def parse_yaml(text: str, name: str) -> Document:
     finally:
         if builder is not None:
             builder.close()
+
+
+_ADVICE: Final = (
+    ("mapping values are not allowed", 'A text with ": " in it goes into quotes; keys of one mapping begin in the same column.'),
+    ("',' or '", "Put a comma between two parts, or close what was opened."),
+    ("end of stream", "Close the quotes."),
+    ("expected", "Check the indentation: what belongs together begins in the same column."),
+)
+
+
+def _advice(text: str, error: yaml.MarkedYAMLError) -> str:
+    """What to do about text that is not YAML, in plain words, and the column."""
+    mark = error.problem_mark or error.context_mark
+    told = f"{error.problem}"
+    hint = next((words for part, words in _ADVICE if part in told), "")
+    lines = text.splitlines()
+    line = lines[mark.line] if mark is not None and mark.line < len(lines) else ""
+    if "cannot start any token" in told:
+        is_tab = mark is not None and line[: mark.column + 1].strip(" ").startswith("\t")
+        hint = "Indent with spaces; tabs are no indentation." if is_tab else "Put the text into quotes."
+    opened = error.context_mark
+    begun = f" It began in line {opened.line + 1}." if opened is not None and mark is not None and opened.line != mark.line else ""
+    return f"{hint}{begun}" + (f" It is in column {mark.column + 1}." if mark is not None else "")
 
 
 class _Builder:
