@@ -157,7 +157,7 @@ class _Draft:
             return
         bind = getattr(component, "bind", None)
         if bind is not None and not isinstance(component, type):
-            bind([_OutEdge(e.source, e.target) for e in self.spec.edges if e.source == node.id])
+            bind([_OutEdge(e.source, e.target, e.keys) for e in self.spec.edges if e.source == node.id])
         scope = getattr(component, "scope", None)
         if scope is not None:
             self.nested[node.id] = scope(node.id, self.setting)
@@ -296,6 +296,8 @@ class _OutEdge:
 
     sender: str
     receiver: str
+    keys: Mapping[str, str] | None = None
+    """Fields that it carries, with descriptions; None: all."""
 
 
 def _where(place: Any, otherwise: str) -> str:

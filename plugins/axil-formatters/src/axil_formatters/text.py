@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import enum
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -30,6 +31,8 @@ def plain(value: Any) -> Any:
     {'a': [1], 'b': [1, 2]}
     """
     value = thaw(value)
+    if isinstance(value, enum.Enum):
+        return plain(value.value)
     if hasattr(value, "model_dump"):
         return plain(value.model_dump(mode="json"))
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
