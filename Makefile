@@ -4,9 +4,9 @@ PYTHON    ?= python3
 VENV      := .venv
 BIN       := $(VENV)/bin
 
-# What `make demo` shows.
+# What `make demo` shows: a nested review loop over a text. Another one: make demo DEMO=examples/switch.yaml DEMO_ARGS='--input "why?"'
 DEMO      ?= examples/review.yaml
-DEMO_ARGS ?=
+DEMO_ARGS ?= --input-file examples/texts/axils.md --allow-code --progress
 
 PROJECTS  := core/pyproject.toml $(wildcard plugins/*/pyproject.toml) $(wildcard contrib/*/pyproject.toml)
 MEMBERS   := $(patsubst %/pyproject.toml,./%,$(PROJECTS))

@@ -167,6 +167,7 @@ def test_what_is_no_workflow_at_all_is_said(data, problem):
         ({"limits": {"seconds": 0}}, "limits.seconds: expected a number > 0, found 0."),
         ({"limits": {"firings": 1.5}}, "limits.firings: expected a whole number, found 1.5."),
         ({"limits": {"lanes": {"human": True}}}, "limits.lanes.human: expected a whole number, found true."),
+        ({"loop": "Z"}, 'AX104 flow.json loop: no node "Z".'),
         ({"cycle_limits": {"Z": {}}}, 'AX105 flow.json cycle_limits.Z: no node "Z".'),
         ({"cycle_limits": {"A": {"rounds": "many"}}}, 'cycle_limits.A.rounds: expected a whole number, or unlimited, found "many".'),
         ({"log_level": "TRACE"}, 'log_level: expected one of DEBUG, INFO, WARNING, ERROR, CRITICAL, found "TRACE".'),
@@ -315,6 +316,7 @@ def test_everything_else_of_a_graph_arrives():
             state={"topic": "axils"},
             flow="shared",
             cycles="allow",
+            loop="A",
             cycle_limits={"A": {"rounds": 3, "at_limit": "exit"}, "*": {"rounds": "unlimited"}},
             limits={"firings": 9, "seconds": 2.5, "lanes": {"human": 2}, "cost": None},
             memory=memory,
@@ -328,7 +330,7 @@ def test_everything_else_of_a_graph_arrives():
     assert spec.cycle_limits == {"A": CycleLimit(rounds=3, at_limit="exit"), "": CycleLimit(rounds=None)}
     assert spec.limits == Limits(firings=9, seconds=2.5, lanes={"human": 2})
     assert spec.requires == {"axil-agent": ">=0.1", "axil-yaml": ""}
-    assert (spec.flow, spec.description, spec.schema) == ("shared", "d", None)
+    assert (spec.flow, spec.description, spec.schema, spec.loop) == ("shared", "d", None, "A")
     assert {key: spec.extras[key] for key in ("memory", "log_level", "initial_instruction", "version")} == {
         "memory": memory, "log_level": "INFO", "initial_instruction": "hello", "version": 0.4,
     }  # fmt: skip
@@ -358,6 +360,16 @@ def test_declared_fields_make_a_closed_state():
     assert schema.closed
     assert list(schema.start()["notes"]) == ["a"]
     assert {"topic", "notes"} <= set(schema.fields)
+
+
+def test_strategies_of_fields_come_from_the_registry_that_is_given():
+    known = registry()
+    known.register("reducers", "longest", lambda old, new: max(old or "", new, key=len))
+    state = {"word": {"type": "str", "strategy": "longest"}}
+    document = Document(data={"graph": graph("AB", names="AB", state=state)})
+    assert spec_from(document, Reading(registry=known)).schema.fields["word"].reducer.fold("ab", ["c", "def"]) == "def"
+    with pytest.raises(SpecError, match="AX150"):
+        spec_from(document, Reading(registry=registry()))
 
 
 def test_a_wrong_field_is_told_with_its_line():
@@ -424,6 +436,17 @@ def test_variables_that_double_are_refused_before_they_cost_anything():
     for variables in (texts, lists):  # read to the end, each would fill more than any memory
         with pytest.raises(SpecError, match=r"AX144|AX110"):
             read(graph("AB", names="AB", attributes={"a": "${V59}"}), vars=variables)
+
+
+def test_variables_that_nest_are_refused_before_the_stack_ends():
+    def nested(value: Any) -> Any:
+        for _ in range(50):
+            value = [value]
+        return value
+
+    variables = {"V0": 1, **{f"V{i}": nested(f"${{V{i - 1}}}") for i in range(1, 60)}}
+    with pytest.raises(SpecError, match="AX110"):
+        read(graph("AB", names="AB", attributes={"a": "${V59}"}), vars=variables)
 
 
 # ------------------------------------------------------------------------------------------------------------- loading
@@ -584,7 +607,8 @@ def graphs(draw: st.DrawFn) -> dict[str, Any]:
     more = st.fixed_dictionaries(
         {"start": st.lists(some, min_size=1, max_size=2), "end": st.lists(some, max_size=2)},
         optional={
-            "is_majority_voting": st.booleans(), "attributes": config, "limits": st.just({"firings": 3}), "flow": st.just("shared"),
+            "is_majority_voting": st.booleans(), "attributes": config, "limits": st.just({"firings": 3}), "loop": some,
+            "flow": st.just("shared"),
             "cycle_limits": st.just({"*": {"rounds": 2}}), "log_level": st.just("INFO"), "description": st.just("d"),
         },
     )  # fmt: skip

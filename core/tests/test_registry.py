@@ -249,6 +249,23 @@ def test_the_shipped_index_speaks_of_known_kinds():
     assert list(index()) == sorted(index())
 
 
+def test_a_distribution_with_broken_metadata_costs_only_itself(tmp_path, monkeypatch):
+    for name, points in (
+        ("sound", "[axil.nodes]\nsound = a:b"),
+        ("broken", "[axil.nodes]\ngarbage"),
+        ("nameless", "[axil.nodes]\nn = a:b"),
+    ):
+        folder = tmp_path / f"{name}-1.0.dist-info"
+        folder.mkdir()
+        (folder / "entry_points.txt").write_text(points)
+        if name != "nameless":
+            (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    known = Registry(Policy())
+    assert "sound" in known.names("nodes")
+    assert any("broken-1.0.dist-info" in each for each in known.unreadable)
+
+
 def test_a_scan_of_what_is_installed_imports_no_plugin():
     code = """
 import sys

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from axil import Activation, GraphSpec
 
 SHARED = Path(__file__).resolve().parents[2].parent / "shared"

@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, TypedDict
 
 import pytest
+from pydantic import BaseModel
+
 from axil import Limits, NodeFailed, Result, RootGraph, SpecError, run_sync
 from axil.errors import InvalidValue, RouteError, UndeclaredField
-from pydantic import BaseModel
 
 from .recorded import Watch, assert_same_order, cases
 
@@ -285,7 +286,7 @@ def test_a_merge_where_nothing_merges_and_one_for_no_group_are_errors_of_the_che
     made = flow(Logged, "start->a", "a->b", "a->c")
     made.node("d", join="all", merge={"default": lambda states: {}})
     made.graph.create_edges([("b", "d"), ("c", "d")])
-    with pytest.raises(SpecError, match="AX108.*default"):
+    with pytest.raises(SpecError, match=r"AX108.*default"):
         made.graph.build()
 
 
@@ -390,7 +391,7 @@ def test_c31_what_a_node_changes_in_place_and_does_not_return_has_no_effect():
         return {}
 
     class Nested(BaseModel):
-        box: dict[str, Any] = {}  # noqa: RUF012  # pydantic copies it
+        box: dict[str, Any] = {}  # pydantic copies it
         x: str = "dflt"
 
     made = flow(Nested, "start->a", "a->b", "a->c", a=gives({"box": {"list": [1]}}), b=lambda state: state.box["list"].append(2) or {})
@@ -400,10 +401,7 @@ def test_c31_what_a_node_changes_in_place_and_does_not_return_has_no_effect():
     assert state_of(result) == {"box": {"list": [1]}, "x": "dflt"}
     assert mine == {"list": [0]}
     made = flow(Plain, "start->a", "a->b", a=mutate, b=gives({}))
-    try:
-        assert state_of(made.run({}))["x"] == "dflt"
-    except NodeFailed as error:  # a view that cannot be assigned to says so
-        assert "x" in str(error)
+    assert state_of(made.run({}))["x"] == "dflt"
 
 
 def test_c33_a_sum_counts_what_was_there_before_the_fork_once():

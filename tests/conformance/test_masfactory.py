@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+
 from axil import CustomNode, Loop, NodeFailed, RootGraph
 from axil_control.switches import LogicSwitch
 
@@ -168,7 +169,7 @@ ERRORS = CASES.get("error_table", {}).get("table", [])
 @pytest.mark.parametrize("row", ERRORS, ids=lambda row: row["name"])
 def test_a_mistake_raises_the_recorded_type_and_names_what_is_wrong(row):
     kind = {"ValueError": ValueError, "RuntimeError": RuntimeError, "KeyError": KeyError, "TypeError": TypeError}[row["error"]]
-    with pytest.raises(Exception, match="\\S") as caught:
+    with pytest.raises(Exception, match=r"AX[0-9]{3} ") as caught:
         MISTAKES[row["name"]]()
     error = caught.value
     assert isinstance(error, kind) or (isinstance(error, NodeFailed) and isinstance(error.__cause__, kind))

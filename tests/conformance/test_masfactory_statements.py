@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import pairwise
 from typing import Any
 
 import pytest
+
 from axil import CustomNode, Graph, Loop, MemoryJournal, NodeFailed, RootGraph, SpecError
 from axil_control.switches import LogicSwitch
 
@@ -230,7 +232,7 @@ def test_closure_travels_through_a_chain_nested_graphs_and_loops():
     loop.edge_to_controller(step, ["x"])
     chain = [sw, n, sub, loop]
     g.edge_from_entry(sw, ["x"])
-    for one, next_ in zip(chain, chain[1:], strict=False):
+    for one, next_ in pairwise(chain):
         g.create_edge(one, next_, ["x"])
     open_ = custom(g, "open", giving({"o": 1}))
     join = custom(g, "join", lambda inputs: {"seen": dict(inputs)})
@@ -285,7 +287,10 @@ def test_a_subgraph_that_nothing_left_still_wrote_what_its_nodes_wrote():
 # ------------------------------------------------------------------------------------------------------------- scopes
 
 
-def scoped(outer: dict[str, Any], inner: dict[str, Any] | None, pull: Any, push: Any, writes: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+Values = dict[str, Any]
+
+
+def scoped(outer: Values, inner: Values | None, pull: Any, push: Any, writes: Values) -> tuple[Values, Values]:
     """What a node in a subgraph sees, and the root's attributes after it wrote ``writes``."""
     g = RootGraph("g", attributes=outer)
     sub = g.create_node(Graph, name="sub", attributes=inner, pull_keys=pull, push_keys=push)
@@ -382,20 +387,43 @@ def test_what_is_set_in_the_attributes_argument_counts_as_written():
     assert g.build().invoke({})[1] == {"a": 2}
 
 
+def test_the_description_of_an_attribute_that_is_absent_is_not_its_value():
+    g = RootGraph("g", attributes={"a": 1})
+    seen: dict[str, Any] = {}
+
+    def look(attributes: Any) -> Any:
+        seen.update(attributes)
+        return {}
+
+    n = custom(g, "n", look, pull_keys={"a": "", "zz": "what zz is"})
+    g.edge_from_entry(n, {})
+    g.edge_to_exit(n, {})
+    assert g.build().invoke({})[1] == {"a": 1}
+    assert seen == {"a": 1}
+
+
 # ------------------------------------------------------------------------------------------------------ bodies and building
 
 
-@pytest.mark.parametrize("count", range(1, 7))
-def test_a_function_of_unknown_names_is_called_by_position(count):
-    names = "i, at, m, t, r, me".split(", ")[:count]
-    scope: dict[str, Any] = {}
-    source = compile(f"lambda {', '.join(names)}: dict(got=len([{', '.join(names)}]), x=i['x'])", "function", "eval")
-    function = eval(source, scope)  # noqa: S307  # six signatures, written once
-    g = RootGraph("g")
-    n = g.create_node(CustomNode, name="n", forward=function, inline=True)
+BY_POSITION = [
+    lambda i: {"got": [i["x"]]},
+    lambda i, at: {"got": [i["x"], at["a"]]},
+    lambda i, at, m: {"got": [i["x"], at["a"], m]},
+    lambda i, at, m, t: {"got": [i["x"], at["a"], m, t]},
+    lambda i, at, m, t, r: {"got": [i["x"], at["a"], m, t, r]},
+    lambda i, at, m, t, r, me: {"got": [i["x"], at["a"], m, t, r, me.name]},
+]
+
+
+@pytest.mark.parametrize("function", BY_POSITION)
+def test_a_function_of_unknown_names_is_called_by_position(function):
+    g = RootGraph("g", attributes={"a": 1})
+    n = g.create_node(CustomNode, name="n", forward=function, inline=True, memories=["m"], tools=["t"], retrievers=["r"])
     g.edge_from_entry(n, ["x"])
-    g.edge_to_exit(n, ["got", "x"])
-    assert g.build().invoke({"x": 7})[0] == {"got": count, "x": 7}
+    g.edge_to_exit(n, ["got"])
+    whole = [7, 1, ["m"], ["t"], ["r"], "n"]
+    got = g.build().invoke({"x": 7})[0]["got"]
+    assert got == whole[: len(got)]
 
 
 def test_an_async_function_is_awaited():

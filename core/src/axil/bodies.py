@@ -21,7 +21,7 @@ from axil.plan import Body, Mode
 from axil.state import State
 from axil.tokens import Changes, Out, Task
 from axil.values import isolate
-from axil.views import StateView, fields_of, plain
+from axil.views import StateView, fields_of, plain, values_of
 
 Supply = Callable[[Task, Any], Any]
 
@@ -202,9 +202,10 @@ def with_local(out: Out, node: str, local: Mapping[str, Any]) -> Out:
 def _read_delta(rules: Rules, value: Any, task: Task, attributes: Any) -> Out:
     if value is None:
         return Out({})
-    if not isinstance(value, Mapping):
+    delta = values_of(value, written=True)
+    if delta is None:
         raise BodyError(f"the body returned {type(value).__name__}; a node of a typed graph returns a mapping of fields, or None.")
-    return Out({}, plain(value))
+    return Out({}, plain(delta))
 
 
 def _read_fields(rules: Rules, value: Any, task: Task, attributes: Any) -> Out:

@@ -31,7 +31,7 @@ from axil.fold import Cycle
 from axil.inputs import Message, as_messages, folded, gathered
 from axil.journal import Entry, decode, decode_delta, encode, encode_delta
 from axil.machine import Ended, Exit, Machine
-from axil.plan import Graph, Mode, Plan
+from axil.plan import Graph, Mode, Node, Plan
 from axil.spec import GraphSpec
 from axil.state import History, Schema, State
 from axil.tokens import Changes, Frame, Out, Task, Token, inner_frame
@@ -53,12 +53,20 @@ class Visit(Protocol):
 
     machine: Machine
 
-    def next(self, ended: Ended) -> Entry | None:
-        """Take in a machine that has nothing left to do. An entry to journal before going on, or None."""
+    def next(self, ended: Ended) -> None:
+        """Take in a machine that has nothing left to do. Raises: LimitReached."""
+        ...
+
+    def fact(self) -> Entry | None:
+        """What a journal has to know before the visit goes on, or None."""
         ...
 
     def result(self) -> Machine | Left | Out | None:
         """The next machine to run, or what the visit comes to; None: nothing left it, its out-edges are dead."""
+        ...
+
+    def so_far(self, ended: Ended | None) -> Changes:
+        """What the visit would hand to its parent if it were broken off: with what its present machine wrote, unless taken in."""
         ...
 
 
@@ -83,6 +91,7 @@ class CycleVisit:
         self._data_exits: list[Exit] = []
         self._tokens = [Token(t.edge, t.payload, None, t.ordinal) for t in task.tokens]
         self._ended: tuple[str, tuple[Exit, ...]] | None = None
+        self._last: tuple[Mapping[str, Any], Ended, str] | None = None
         for entry in told:
             self._retell(entry)
         if not self.is_over:
@@ -124,10 +133,11 @@ class CycleVisit:
         edges = self.cycle.graph.edges
         mine = [t for t in self._tokens if edges[t.edge].target == self.initial]
         kept = [t for t in self._tokens if edges[t.edge].target != self.initial]
+        mine.sort(key=lambda token: (self.plan.ranks[token.edge], token.ordinal))
+        waited: list[Token] = []  # since an earlier round: it was there first
         for edge, payload in self._kept():
-            (mine if edges[edge].target == self.initial else kept).append(Token(edge, payload, None))
-        mine.sort(key=lambda token: (token.edge, token.ordinal))
-        machine.start(kept, entry=mine)
+            (waited if edges[edge].target == self.initial else kept).append(Token(edge, payload, None))
+        machine.start(kept, entry=[*waited, *mine])
         self.rounds += 1
         return machine
 
@@ -138,7 +148,7 @@ class CycleVisit:
         ids = {self.cycle.graph.edges[i].name: i for v in self.cycle.members for i in self.cycle.graph.touching[v]}
         return [(ids[name], payload) for name, payload in kept["data"] if name in ids]
 
-    def next(self, ended: Ended) -> Entry | None:
+    def next(self, ended: Ended) -> None:
         changes = dict(ended.changes)
         edges = self.cycle.graph.edges
         data = [[edges[t.edge].name, t.payload] for t in ended.data]
@@ -162,7 +172,7 @@ class CycleVisit:
                 where=f'node "{self.name}"',
                 hint="Raise the cycle's limit, give it a loop_counter or a loop_timer, or declare the limit an exit.",
             )
-        return self._fact(changes, ended, end)
+        self._last = (changes, ended, end)
 
     def _take(self, changes: Mapping[str, Any], exits: Sequence[Exit], returns: Sequence[Exit], end: str) -> None:
         self.total.note(changes)
@@ -179,7 +189,15 @@ class CycleVisit:
         end, exits = self._ended
         return Left(Changes(self.total.changes), exits if end == "exit" else tuple(self._data_exits), end, self.rounds)
 
-    def _fact(self, changes: Mapping[str, Any], ended: Ended, end: str) -> Entry:
+    def so_far(self, ended: Ended | None) -> Changes:
+        if ended is not None:
+            self.total.note(ended.changes)
+        return Changes(self.total.changes)
+
+    def fact(self) -> Entry | None:
+        if self._last is None:
+            return None
+        changes, ended, end = self._last
         edges = self.cycle.graph.edges
 
         def told(exits: Sequence[Exit]) -> list[Any]:
@@ -251,8 +269,10 @@ class GraphVisit:
         self.machine.start(entry_tokens(body.plan, gathered_inputs(task, body.plan.graph), root))
         self._ended: Ended | None = None
 
-    def next(self, ended: Ended) -> Entry | None:
+    def next(self, ended: Ended) -> None:
         self._ended = ended
+
+    def fact(self) -> Entry | None:
         return None
 
     def result(self) -> Machine | Left | Out | None:
@@ -262,6 +282,9 @@ class GraphVisit:
         if output is None:  # nothing left it: its out-edges are dead, and what its nodes wrote is written
             return Out(None, changes, frozenset()) if changes else None
         return Out(output, changes)
+
+    def so_far(self, ended: Ended | None) -> Changes:
+        return Changes(self._pushed(ended) if ended is not None else {})
 
     def _pushed(self, ended: Ended) -> dict[str, Any]:
         nested, outer = self.body.nested, self.task.state
@@ -338,3 +361,8 @@ def combined(schema: Schema, parts: Sequence[Mapping[str, Any]]) -> Changes:
     for part in parts:
         history.note(part)
     return Changes(history.changes)
+
+
+def kind_of(node: Node) -> str:
+    """What observers are told a node is: ``node``, ``graph`` or ``cycle``."""
+    return "cycle" if isinstance(node.body, Cycle) else "graph" if isinstance(node.body, Subgraph) else "node"

@@ -7,6 +7,7 @@ config's entries as arguments. Making a component has no effects: it connects to
 from __future__ import annotations
 
 import inspect
+import logging
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,11 +28,15 @@ T = TypeVar("T")
 Keys = tuple[str | int, ...]
 
 
-def decode(model: type[Model], raw: Any, where: str | Place = "") -> Model:
+log = logging.getLogger("axil.config")
+
+
+def decode(model: type[Model], raw: Any, where: str | Place = "", *, lenient: bool = False) -> Model:
     """An instance of the pydantic class ``model`` from plain data; keys that the model does not have are errors.
 
     A model that sets ``extra="allow"`` keeps them; models inside it cannot (a field that takes anything is a ``dict``).
     A key that is null says nothing where the field has a default and does not take None: ``tooling: null`` is the default.
+    ``lenient``: keys that the model does not have are logged as warnings and left out.
     Raises: ConfigError with everything that was found: AX130 unknown key, AX131 a value that does not fit, AX132 a key
     that is missing, AX133 not a mapping. Values of secret fields are never shown.
     """
@@ -44,6 +49,8 @@ def decode(model: type[Model], raw: Any, where: str | Place = "") -> Model:
     if not isinstance(raw, Mapping):
         raise ConfigError(Problem("AX133", str(where), f"expected a mapping, found {shown(raw)}."))
     forbid = None if model.model_config.get("extra") == "allow" else "forbid"
+    if lenient and forbid:
+        raw = _known(model, cast("Mapping[str, Any]", raw), where)
     try:
         return model.model_validate(_said(model, cast("Mapping[str, Any]", raw)), extra=forbid)
     except ValidationError as error:
@@ -51,14 +58,23 @@ def decode(model: type[Model], raw: Any, where: str | Place = "") -> Model:
     raise ConfigError(problems)  # outside the handler: the original error's text shows the input, secrets included
 
 
-def make(component: Callable[..., T], config: Any = None, where: str | Place = "") -> T:
+def _known(model: type[BaseModel], raw: Mapping[str, Any], where: str | Place) -> dict[str, Any]:
+    """The entries of ``raw`` that the model has; the others are logged."""
+    names = {alias or name for name, info in model.model_fields.items() for alias in (name, info.alias)}
+    for key in raw:
+        if key not in names:
+            log.warning("%s: unknown key %r is ignored. %s", where, key, did_you_mean(str(key), names))
+    return {key: value for key, value in raw.items() if key in names}
+
+
+def make(component: Callable[..., T], config: Any = None, where: str | Place = "", *, lenient: bool = False) -> T:
     """The lifecycle's first step, *new*: an instance of a component class, with its config decoded.
 
     A plain function is its own instance and takes no config. Raises: ConfigError; and what the constructor raises.
     """
     model = getattr(component, "Config", None)
     if model is not None:
-        return component(decode(model, config, where))
+        return component(decode(model, config, where, lenient=lenient))
     if config is not None and not isinstance(config, Mapping):
         raise ConfigError(Problem("AX133", str(where), f"expected a mapping, found {shown(config)}."))
     arguments = dict(cast("Mapping[str, Any]", config or {}))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import functools
 import inspect
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
@@ -49,7 +48,11 @@ class LocalExecutor:
             return await out if inspect.isawaitable(out) else out
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix=self._name)
-        call: Callable[[], Any] = functools.partial(contextvars.copy_context().run, body, task, ctx)
+        context = contextvars.copy_context()
+
+        def call() -> Any:
+            return context.run(body, task, ctx)
+
         return await asyncio.get_running_loop().run_in_executor(self._pool, call)
 
     async def close(self) -> None:

@@ -313,6 +313,7 @@ class _Resolver:
         self._document, self._variables, self._environment, self._report = document, variables, environment, report
         self._known: dict[str, Any] = {}  # each variable is resolved once, however often it is used
         self._open: list[str] = []
+        self._depth = 0  # of the values that the open variables are used in
         self.used: set[str] = set()
 
     def walk(self, value: Any, keys: Keys) -> Any:
@@ -349,9 +350,14 @@ class _Resolver:
                 circle = " → ".join([*self._open[self._open.index(name) if name in self._open else 0 :], name])
                 self.problem("AX147", keys, f"the variable {name} needs itself: {circle}.", "Give one of them a plain value.")
                 return found
+            inside = max(0, len(keys) - 2)
+            self._depth += inside
+            if self._depth > DEEPEST:
+                raise _too("AX110", self._document, keys, f"variables nest deeper than {DEEPEST} levels.", "Make them flatter.")
             self._open.append(name)
             value = self.walk(self._variables[name], ("vars", name))
             self._open.pop()
+            self._depth -= inside
         elif name in self._environment:
             self.used.add(name)
             value = FromEnvironment(self._environment[name], "${" + name + "}")

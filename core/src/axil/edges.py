@@ -10,13 +10,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
-from axil.errors import MissingKeys, did_you_mean, listed
+from axil.errors import BodyError, MissingKeys, did_you_mean, listed
 from axil.inputs import Message, as_fields, is_messages, message, text_of
 from axil.plan import Carry
 from axil.spec import EdgeSpec
 from axil.state import State
 from axil.tokens import Carried
 from axil.values import MISSING
+from axil.views import plain, values_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +177,14 @@ def _delivering(spec: EdgeSpec) -> Callable[[list[Message]], list[Message]]:
     return deliver
 
 
+def filtered(given: Any) -> Mapping[str, Any]:
+    """The values that a filter gave, None for none at all. Raises: BodyError: it gave something else."""
+    values: Mapping[str, Any] | None = {} if given is MISSING else values_of(given)
+    if values is None and given is not None:
+        raise BodyError(f"a state filter gave {type(given).__name__}; expected the values of the state that goes on.")
+    return plain(values or {})
+
+
 def _filtered(carry: Carry | None, parts: EdgeParts) -> Carry | None:
     keep = parts.spec.filter
     if keep is None:
@@ -186,7 +195,6 @@ def _filtered(carry: Carry | None, parts: EdgeParts) -> Carry | None:
         payload = output if carry is None else carry(output, state)
         if payload is None:
             return None
-        values = keep(view(state) if view else state)
-        return Carried(payload, {} if values is None or values is MISSING else values)
+        return Carried(payload, filtered(keep(view(state) if view else state)))
 
     return carry_and_filter

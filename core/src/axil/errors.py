@@ -215,7 +215,8 @@ class NodeFailed(RunError):
         self.others: tuple[NodeFailed, ...] = ()
         text = str(cause) or type(cause).__name__
         name = "" if isinstance(cause, AxilError) else f"{type(cause).__name__}: "
-        super().__init__(f"{name}{text}", where=f'node "{path}"')
+        notes = "".join(f" ({note})" for note in getattr(cause, "__notes__", ()) if note not in text)
+        super().__init__(f"{name}{text}{notes}", where=f'node "{path}"')
         self.__cause__ = cause
 
 

@@ -49,6 +49,8 @@ class Reading:
     """Where names that are no variables are looked up; None: the process's. A server gives what its users may see."""
     allow_code: bool = False
     """Whether types may be import paths."""
+    registry: Registry | None = None
+    """Where update strategies of declared fields are found; None: the process's own."""
     folder: str = ""
     """Where the file lies: what it includes is looked up here, then in ``root``."""
     root: str = ""
@@ -72,12 +74,14 @@ def load(
         registry: where the loader for the file's suffix is found.
         allow_code: whether the file may name code by import path.
         environment: instead of the process's, for servers and tests.
-    Raises: SpecError with everything that was found (AX100 … AX129). UnknownComponent: no loader for the suffix.
+    Raises: SpecError with everything that was found. UnknownComponent: there is no loader for the suffix.
     """
     name = os.fspath(path)
     real = os.path.realpath(name)
     folder = os.path.dirname(real)
-    reading = Reading(vars=vars or {}, environment=environment, allow_code=allow_code, folder=folder, root=folder, trail=(real,))
+    reading = Reading(
+        vars=vars or {}, environment=environment, allow_code=allow_code, registry=registry, folder=folder, root=folder, trail=(real,)
+    )
     return spec_from(parse(name, real, registry), reading)
 
 
@@ -104,15 +108,8 @@ def include(
         raise SpecError(Problem("AX117", where, f"{name} includes itself: {circle}.", "A loop is a cycle of edges, not of files."))
     if len(trail) >= MOST_INCLUDED:
         raise SpecError(Problem("AX117", where, f"{name} would be included at a depth of more than {MOST_INCLUDED}.", "Make it flatter."))
-    inner = Reading(
-        vars=base.vars,
-        outer=outer.get("vars", {}),
-        environment=base.environment,
-        allow_code=base.allow_code,
-        folder=os.path.dirname(real),
-        root=root,
-        trail=(*trail, real),
-    )
+    folder = os.path.dirname(real)
+    inner = replace(base, outer=outer.get("vars", {}), registry=registry or base.registry, folder=folder, root=root, trail=(*trail, real))
     return spec_from(parse(shown, real, registry), inner)
 
 
@@ -124,15 +121,8 @@ def inline(data: Any, outer: Mapping[str, Any], *, place: Place | None = None, r
     base = reading or Reading()
     lines = {(): place.line} if place is not None and place.line is not None else {}
     name = f"{place.file} {place.path}".strip() if place is not None and not lines else place.file if place is not None else ""
-    inner = Reading(
-        vars=base.vars,
-        outer=outer.get("vars", {}),
-        environment=base.environment,
-        allow_code=base.allow_code,
-        folder=str(outer.get("folder", "")),
-        root=str(outer.get("root", "")),
-        trail=tuple(outer.get("trail", ())),
-    )
+    around = {key: outer.get(key, "") for key in ("folder", "root")}
+    inner = replace(base, outer=outer.get("vars", {}), trail=tuple(outer.get("trail", ())), **around)
     return spec_from(Document(data={"graph": data}, lines=cast("Any", lines), name=name), inner)
 
 
@@ -205,7 +195,7 @@ def spec_from(document: Document, reading: Reading | None = None) -> GraphSpec:
     measure(resolved.document)
     shapes = Shapes(resolved.document, problems.append)
     shapes.fits(resolved.document.data, ROOT, ())
-    spec = Reader(resolved.document, shapes, allow_code=using.allow_code).file()
+    spec = Reader(resolved.document, shapes, allow_code=using.allow_code, registry=using.registry).file()
     errors = [problem for problem in problems if problem.severity == "error"]
     if errors or spec is None:
         raise SpecError(errors)

@@ -1,6 +1,6 @@
 """Graph → plans: cycles folded into nodes, levels, ports and units.
 
-The strongly connected components of a scope's trigger edges become single nodes, ``Cycle``s, whose body is folded again
+The strongly connected components of a scope that trigger edges close become single nodes, ``Cycle``s, whose body is folded again
 when they are entered: the edges into the node at which they were entered are cut, so the body is closer to acyclic, and
 nested loops come for free, to any depth. A component in which every node joins with ``each`` has nothing that waits: it
 stays as it is (a *flat* cycle) and its tokens turn until none is live.
@@ -85,19 +85,24 @@ class _Scope:
         self.late = self._late()
 
     def _groups(self) -> list[list[int]]:
-        """The vertices of each plan node."""
+        """The vertices of each plan node.
+
+        A cycle is closed by trigger edges. A node whose data comes back into a cycle belongs to it, so components are those
+        of all edges; one that only data edges close is no cycle.
+        """
         at = {v: i for i, v in enumerate(self.members)}
-        successors: list[list[int]] = [[] for _ in self.members]
+        every: list[list[int]] = [[] for _ in self.members]
+        firing: list[list[int]] = [[] for _ in self.members]
         for edge in self.within:
+            every[at[edge.source]].append(at[edge.target])
             if edge.trigger:
-                successors[at[edge.source]].append(at[edge.target])
-        if self.entry is None and self.graph.spec.loop:
-            self._round_off(successors)
+                firing[at[edge.source]].append(at[edge.target])
+        self._hold_together(every, firing)
         groups: list[list[int]] = []
-        for component in components(successors):
+        for component in components(every):
             group = [self.members[i] for i in component]
-            if not is_cyclic(component, successors):
-                groups.append(group)
+            if not is_cyclic(component, every) or not self._turns(component, firing):
+                groups.extend([v] for v in group)
             elif all(self.graph.vertices[v].join == "each" for v in group):
                 groups.extend([v] for v in group)
                 self.flat_units.append(group)
@@ -106,17 +111,28 @@ class _Scope:
                 self.cycles.add(group[0])
         return groups
 
-    def _round_off(self, successors: list[list[int]]) -> None:
-        """Let everything that a loop's controller reaches lead back to it: it all belongs to its rounds."""
-        home = next(i for i, v in enumerate(self.members) if self.graph.vertices[v].name == self.graph.spec.loop)
-        reached, stack = {home}, [home]
+    def _hold_together(self, every: list[list[int]], firing: list[list[int]]) -> None:
+        """A declared loop keeps every node that its controller reaches, also where no edge leads back."""
+        loop = self.graph.spec.loop
+        if not loop or self.entry is not None:
+            return
+        head = next(i for i, v in enumerate(self.members) if self.graph.vertices[v].name == loop)
+        seen, stack = {head}, [head]
         while stack:
-            for there in successors[stack.pop()]:
-                if there not in reached:
-                    reached.add(there)
+            for there in every[stack.pop()]:
+                if there not in seen:
+                    seen.add(there)
                     stack.append(there)
-        for inside in reached - {home}:
-            successors[inside].append(home)
+        for i in seen:
+            every[i].append(head)
+            firing[i].append(head)
+
+    @staticmethod
+    def _turns(component: list[int], firing: list[list[int]]) -> bool:
+        """Whether trigger edges alone close a cycle within the component."""
+        at = {v: i for i, v in enumerate(component)}
+        inner = [[at[w] for w in firing[v] if w in at] for v in component]
+        return any(is_cyclic(part, inner) for part in components(inner))
 
     def _links(self) -> tuple[list[_Link], list[int]]:
         """Edges between plan nodes, and the nodes' levels; renumbers the groups into plan order."""
@@ -171,6 +187,8 @@ class _Scope:
                 arcs[link.source].append(arc)
                 if late:
                     entries[edge.id] = arc
+                elif self.entry is not None and not edge.trigger:  # left over by a round in which its target did not fire
+                    entries[edge.id] = _arc(edge, arc.port, late=True)
             elif edge.source in self.inside and edge.target not in self.inside:
                 arcs[self.group_of[edge.source]].append(_arc(edge, OUTSIDE))
             elif edge.source in self.inside and edge.target == self.entry:
@@ -214,11 +232,19 @@ class _Scope:
             entries={id: numbered.arc(arc) for id, arc in entries.items()},
             owners=owners,
             positions=ports.positions,
+            ranks=self._ranks(owners),
             turning={self.group_of[v]: self.graph.cycle_limit(self.graph.vertices[v].name) for v in turning},
             barriers=barriers,
             entry=None if self.entry is None else self.group_of[self.entry],
             index={node.name: n for n, node in enumerate(nodes)},
         )
+
+    def _ranks(self, owners: dict[int, int]) -> dict[int, int]:
+        """The place of each edge's tokens at a join: edge order; in message graphs, what was said first comes first."""
+        ids = [edge.id for edge in self.incident]
+        if self.graph.spec.payload == "messages":
+            ids.sort(key=lambda id: (self.level[owners[id]] if id in owners else -1, id))
+        return {id: place for place, id in enumerate(ids)}
 
     def _vertex(self, group: list[int]) -> Vertex:
         if group[0] not in self.cycles:

@@ -12,6 +12,7 @@ from typing import Any, Final, cast
 from axil.documents import DEEPEST, Document, Keys, shown
 from axil.errors import PluginError, Problem, did_you_mean, listed
 from axil.registry import Registry, default
+from axil.spec import is_version_0
 
 Shape = Mapping[str, Any]
 
@@ -129,6 +130,7 @@ GRAPH: Final[Shape] = _object(
         "payload": {"enum": ["messages", "fields", "state"], "description": "What edges carry."},
         "flow": {"enum": ["carried", "shared"]},
         "cycles": {"enum": ["allow", "forbid"]},
+        "loop": _of(_TEXT, "The controller, if the graph is a loop."),
         "cycle_limits": {"type": "object", "additionalProperties": CYCLE_LIMIT, "description": 'By the node of entry; "*": all others.'},
         "limits": LIMITS,
         "is_majority_voting": _of(_YES_OR_NO, "All nodes answer the input; the most frequent answer wins; edges are ignored."),
@@ -181,6 +183,12 @@ class Shapes:
         self.spoiled: set[Keys] = set()
         """Parts in which something has the wrong shape, down to the keys of nodes and edges."""
 
+    @property
+    def is_lenient(self) -> bool:
+        """Whether unknown keys are only warned of: a file of version 0 is DevAll's, where they mean nothing."""
+        data = self._document.data
+        return isinstance(data, dict) and is_version_0(cast("dict[str, Any]", data).get("version"))
+
     def fits(self, value: Any, shape: Shape, keys: Keys) -> bool:
         """Whether ``value`` has the shape, all the way down; what has not is reported."""
         if expected := _unmet(value, shape):
@@ -203,6 +211,9 @@ class Shapes:
             if key in properties:
                 if item is not None or key in shape["required"]:
                     fine = self.fits(item, properties[key], (*keys, key)) and fine
+            elif others is False and self.is_lenient:
+                place = str(self._document.place(*keys, key))
+                self.report(Problem("AX141", place, f'unknown key "{key}" is ignored.', self._instead(key, properties), "warning"))
             elif others is False:
                 fine = self.problem("AX141", (*keys, key), f'unknown key "{key}".', self._instead(key, properties))
             elif others is not True:

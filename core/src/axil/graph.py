@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from axil.bodies import is_async
 from axil.composite import Nested
 from axil.errors import NotBuilt, Problem, SpecError, did_you_mean, listed
 from axil.nodes import FunctionNode
@@ -200,6 +201,9 @@ class Graph:
         """
         self._changing()
         source = self._end(sender, "sender")
+        if is_async(ask):
+            told = f'the router of "{source}" is async; what an edge asks answers at once.'
+            raise SpecError(Problem("AX166", self._where, told, "Let a node do what waits, and the router ask for its result."))
         ends = [EXIT if target == "end" and "end" not in self._specs else self._end(target, "target") for target in targets]
         name = f"{source}?{sum(1 for r in self._routers.values() if r.source == source)}"
         self._routers[name] = RouterSpec(source=source, targets=tuple(ends), ask=_spelled(ask, {"exit", "end"} - set(self._specs)))
@@ -313,11 +317,21 @@ class Graph:
         return EdgeHandle(sender, receiver, edge)
 
     def _declare(self, nodes: Sequence[Any], edges: Sequence[Any]) -> None:
-        for name, kind, *rest in nodes:
-            settings: dict[str, Any] = dict(rest.pop()) if rest and isinstance(rest[-1], Mapping) else {}
+        """Nodes as ``(name, kind, …)`` and edges as ``(sender, receiver, keys)``, or both as workflow files write them."""
+        for node in nodes:
+            if isinstance(node, Mapping):
+                said = dict(cast("Mapping[str, Any]", node))
+                self.create_node(said["type"], name=said["id"], **said.get("config", {}))
+                continue
+            name, kind, *rest = node
+            settings = dict(cast("Mapping[str, Any]", rest.pop())) if rest and isinstance(rest[-1], Mapping) else {}
             self.create_node(kind, *rest, name=name, **settings)
         for edge in edges:
-            self.create_edge(*edge)
+            if isinstance(edge, Mapping):
+                said = dict(cast("Mapping[str, Any]", edge))
+                self.create_edge(said.pop("from"), said.pop("to"), **said)
+            else:
+                self.create_edge(*edge)
 
 
 class RootGraph(Graph, Workflow):

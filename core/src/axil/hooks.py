@@ -11,6 +11,7 @@ import inspect
 import logging
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary, WeakSet
 
 import pluggy
 
@@ -86,6 +87,17 @@ def manager(plugins: Iterable[Any] = ()) -> pluggy.PluginManager:
     for plugin in plugins:
         made.register(plugin)
     return made
+
+
+_introduced: WeakKeyDictionary[pluggy.PluginManager, WeakSet[Any]] = WeakKeyDictionary()
+
+
+def introduce(hooks: pluggy.PluginManager, registry: Any) -> None:
+    """Let plugins add their components to ``registry``, once for each registry."""
+    met = _introduced.setdefault(hooks, WeakSet())
+    if registry not in met:
+        met.add(registry)
+        hooks.hook.register(registry=registry)
 
 
 class Observers:

@@ -42,9 +42,10 @@ def encode(value: Any, depth: int = 0) -> Any:
         return value if math.isfinite(value) else {_TAG: "float", "v": repr(value)}
     if depth >= _DEEPEST:
         raise JournalError(f"a value is nested deeper than {_DEEPEST} levels.", id="AX502", hint="Keep large structures in files.")
-    if kind is list or kind is Log:
-        items = value.raw() if kind is Log else value
-        return [encode(item, depth + 1) for item in items]
+    if kind is list:
+        return [encode(item, depth + 1) for item in value]
+    if kind is Log:
+        return {_TAG: "log", "v": [encode(item, depth + 1) for item in value.raw()]}
     if kind is dict:
         if _TAG not in value and all(type(key) is str for key in value):
             return {key: encode(item, depth + 1) for key, item in value.items()}
@@ -86,7 +87,7 @@ def decode(data: Any) -> Any:
     if tag == "dict":
         return {decode(key): decode(item) for key, item in inner}
     items = [decode(item) for item in inner]
-    return {"tuple": tuple, "set": set, "frozenset": frozenset}[tag](items)
+    return {"tuple": tuple, "set": set, "frozenset": frozenset, "log": Log}[tag](items)
 
 
 def encode_delta(delta: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
@@ -205,7 +206,10 @@ def _prune(branch: _Branch, path: Sequence[str | int]) -> None:
         if part not in branch.kids:
             return
         branch = branch.kids[part]
-    branch.kids.pop(path[-1], None)
+    inside = branch.kids.pop(path[-1], None)
+    others = {part: kid for part, kid in inside.kids.items() if str(part).startswith("#")} if inside is not None else {}
+    if others:  # other firings of the same node, which may be under way
+        branch.kids[path[-1]] = _Branch(kids=others)
 
 
 class Replay:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from typing import Any
 
 from axil.composite import Visit
 from axil.context import Question
+from axil.errors import AxilError
 from axil.journal import Entry
 from axil.machine import Ended, Machine
 from axil.tokens import Activation, Task
@@ -15,7 +17,7 @@ from axil.tokens import Activation, Task
 class Live:
     """A machine that a run drives, and its place among the others: the frame and the task that opened it."""
 
-    __slots__ = ("depth", "in_turn", "machine", "parent", "paused", "questions", "queued", "task", "turn", "visit", "waiter")
+    __slots__ = ("depth", "in_turn", "machine", "over", "parent", "paused", "questions", "queued", "task", "turn", "visit", "waiter")
 
     def __init__(self, machine: Machine, parent: Live | None = None, task: Task | None = None) -> None:
         self.machine, self.parent, self.task = machine, parent, task
@@ -27,6 +29,8 @@ class Live:
         """Tasks that ended with an open question."""
         self.questions: list[Question] = []
         self.queued = False
+        self.over = False
+        """Its machine has ended, and its scope has met a limit."""
         self.in_turn: dict[Activation, tuple[Task, Entry]] = {}
         """Recorded firings of a shared state that wait for their turn to be applied."""
         self.turn = 0
@@ -41,3 +45,15 @@ class Live:
             parts.append((live.task.node, live.task.ordinal, part if isinstance(part, int) else -1))
             live = live.parent
         return tuple(reversed(parts))
+
+
+def broken_off(root: Live, scopes: Iterable[Live]) -> Ended:
+    """What there is of a run that did not end by itself: the writes of open scopes, innermost first, go to those around them."""
+    machine = root.machine
+    try:
+        for live in sorted(scopes, key=lambda live: -live.depth):
+            if live.parent is not None and live.task is not None and live.visit is not None:
+                live.parent.machine.abandon(live.task, live.visit.so_far(None if live.over else live.machine.end()))
+        return machine.end()
+    except AxilError:  # its paths cannot be joined: that is told, or another failure came first
+        return Ended(machine.root, {}, tuple(machine.exits), (), (), True)

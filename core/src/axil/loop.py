@@ -151,7 +151,6 @@ class Loop(Graph):
         ends = (
             EdgeSpec(source=ENTRY, target="controller"),
             *spec.edges,
-            *(EdgeSpec(source=name, target="controller", condition=never, keys={}) for name in self._astray(spec)),
             EdgeSpec(source="controller", target=EXIT),
         )
         own = {"current_iteration": 0, "max_iterations": self.max_iterations}
@@ -164,22 +163,3 @@ class Loop(Graph):
             loop="controller",
             cycle_limits={**spec.cycle_limits, "controller": CycleLimit(rounds=None)},
         )
-
-    def _astray(self, spec: GraphSpec) -> list[str]:
-        """Nodes of the body from which nothing leads back to the controller; they belong to the rounds all the same."""
-        into: dict[str, list[str]] = {}
-        for edge in spec.edges:
-            if edge.trigger:
-                into.setdefault(edge.target, []).append(edge.source)
-        back, stack = {"controller"}, ["controller"]
-        while stack:
-            for source in into.get(stack.pop(), ()):
-                if source not in back:
-                    back.add(source)
-                    stack.append(source)
-        return [node.id for node in spec.nodes if node.id not in back]
-
-
-def never(payload: object) -> bool:
-    """The condition of an edge that is never taken: it only says that its source belongs to the loop."""
-    return False

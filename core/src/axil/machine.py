@@ -87,7 +87,7 @@ class Machine:
 
     __slots__ = (
         "_alive", "_bar", "_could_leave", "_ended", "_fired", "_held", "_late", "_left", "_opens", "_slots", "_todo", "_turns", "_waits",
-        "commits", "exits", "frame", "head", "history", "plan", "ready", "returns", "root", "running", "skips",
+        "commits", "exits", "frame", "head", "history", "plan", "ready", "returns", "root", "skips", "taken",
     )  # fmt: skip
 
     def __init__(self, plan: Plan, frame: Frame, root: State, *, keeps: bool = False) -> None:
@@ -98,7 +98,8 @@ class Machine:
         self.ready: deque[tuple[int, Ordinal, tuple[Token, ...]]] = deque()
         self.commits = 0
         """Of a shared state: how many firings have written to it."""
-        self.running = 0
+        self.taken: set[Task] = set()
+        """Tasks that were given out and are not done."""
         self.exits: list[Exit] = []
         self.returns: list[Exit] = []
         self.skips: list[int] = []
@@ -158,16 +159,20 @@ class Machine:
             if arc.router >= 0 and arc.target_name not in taken[arc.router]:
                 continue
             payload, values = output, None
-            if arc.carry is not None:
-                payload = arc.carry(output, state)
-                if payload is None:
-                    continue
-                if type(payload) is Carried:
-                    payload, values = payload.payload, payload.values
-            if arc.router >= 0 and (keep := taken[arc.router][arc.target_name]) is not None:
-                values = keep(state)
-            if values is not None:
-                values = self.root.schema.check(values, whole=True)
+            try:
+                if arc.carry is not None:
+                    payload = arc.carry(output, state)
+                    if payload is None:
+                        continue
+                    if type(payload) is Carried:
+                        payload, values = payload.payload, payload.values
+                if arc.router >= 0 and (keep := taken[arc.router][arc.target_name]) is not None:
+                    values = keep(state)
+                if values is not None:
+                    values = self.root.schema.check(values, whole=True)
+            except Exception as error:
+                error.add_note(f"on the edge {self.plan.graph.edges[arc.id].name}")
+                raise
             sends.append(Send(arc, payload, values))
         return Step(delta, state, sends)
 
@@ -205,28 +210,35 @@ class Machine:
         ):
             # The only edge leads where nothing else is waited for: the task turns into the next one.
             state = step.state if self.head is None else None
-            self.running -= 1
+            self.taken.discard(task)
             self._opens[unit] = -1
             self.ready.append((chain.node, chain.ordinal, (Token(step.sends[0].arc.id, step.sends[0].payload, state, task.ordinal),)))
             return
         alone = self._alive == 1 and not self._ended
-        self.running -= 1
+        self.taken.discard(task)
         self._alive -= 1
         goes_on = False
+        ordinal, again, last = task.ordinal, 0, -1
         for arc, payload, values in step.sends:
             state = step.state
+            if arc.id == last:  # a scope may send several tokens on one edge: each has a name of its own, behind the first
+                again += 1
+                ordinal = (*task.ordinal, -2, again)
+            elif again:
+                ordinal, again = task.ordinal, 0
+            last = arc.id
             if values is not None and self.head is None:
                 state = self._replaced(state, values, alone)
             if arc.port >= 0:
                 if arc.late:
-                    self._late.append(Token(arc.id, payload, None, task.ordinal))
+                    self._late.append(Token(arc.id, payload, None, ordinal))
                 else:
                     goes_on = goes_on or arc.trigger
-                    self._deliver(arc, Token(arc.id, payload, state if self.head is None else None, task.ordinal))
+                    self._deliver(arc, Token(arc.id, payload, state if self.head is None else None, ordinal))
                 continue
             there = self.exits if arc.port == OUTSIDE else self.returns
-            there.append(Exit(arc.id, payload, values, task.ordinal, arc.trigger))
-            self._ended.append((task.node, task.ordinal, arc.id, state))
+            there.append(Exit(arc.id, payload, values, ordinal, arc.trigger))
+            self._ended.append((task.node, ordinal, arc.id, state))
             goes_on = goes_on or arc.trigger
             self._left = self._left or (arc.trigger and arc.port == OUTSIDE)
         if not goes_on:
@@ -234,6 +246,12 @@ class Machine:
         self._drop(unit)
         if self._todo:
             self._settle()
+
+    def abandon(self, task: Task, changes: Delta) -> None:
+        """End the path of a task that will not be done, with what is known of it."""
+        self._ended.append((task.node, task.ordinal, -1, self.advance(task, changes)))
+        self.taken.discard(task)
+        self._alive -= 1
 
     # ------------------------------------------------------------------ out
 
@@ -251,10 +269,10 @@ class Machine:
             node, ordinal, tokens = self.ready[0]
         state = self._state_for(node, tokens)
         self.ready.popleft()
-        self.running += 1
         self._fired[node] = 1
         task = Task(self.frame, node, ordinal, tokens, state, self)
         task.head = self.commits
+        self.taken.add(task)
         return task
 
     def _may_turn(self, node: int) -> bool:
@@ -285,7 +303,7 @@ class Machine:
     @property
     def is_quiet(self) -> bool:
         """Whether nothing is due and nothing is running."""
-        return not self.ready and not self.running
+        return not self.ready and not self.taken
 
     @property
     def has_left(self) -> bool:
@@ -294,15 +312,18 @@ class Machine:
 
     def end(self) -> Ended:
         """Close the books: join all ended paths. Asked before the machine is quiet, it gives what there is so far."""
-        data = list(self._late)
         edges = self.plan.graph.edges
-        for token in (t for *_, tokens in (*self.ready, *self._held) for t in tokens):
-            self._end_path(token)
+        under_way = [task.tokens for task in self.taken]
+        for tokens in [*under_way, *(tokens for *_, tokens in (*self.ready, *self._held))]:
+            for token in tokens:
+                self._end_path(token)
+        waiting: list[Token] = []
         for slot in self._slots.values():
             for token in slot:
                 self._end_path(token)
                 if not edges[token.edge].trigger:
-                    data.append(token)
+                    waiting.append(token)
+        data = (*sorted(waiting, key=self._place), *sorted(self._late, key=self._place))
         if self.head is not None:
             whole = self.head
         else:
@@ -314,7 +335,7 @@ class Machine:
             self.history.changes,
             tuple(sorted(self.exits, key=_by_edge)),
             tuple(sorted(self.returns, key=_by_edge)),
-            tuple(sorted(data, key=lambda token: (token.edge, token.ordinal))),
+            data,
             any(self._fired),
         )
 
@@ -337,7 +358,11 @@ class Machine:
         edges = self.plan.graph.edges
         data = tuple(t for t in self._slots.get(index, ()) if not edges[t.edge].trigger)
         self._opens[self.plan.nodes[port.node].unit] += 1
-        self._due(port.node, next_ordinal(self.plan.positions[token.edge], token.ordinal), (*data, token))
+        self._due(port.node, next_ordinal(self.plan.positions[token.edge], token.ordinal), tuple(sorted((*data, token), key=self._place)))
+
+    def _place(self, token: Token) -> tuple[bool, int, Ordinal]:
+        """The place of a token at a join. What waited since an earlier round (and so has no state) was there first."""
+        return token.state is not None, self.plan.ranks[token.edge], token.ordinal
 
     def _close(self, arc: Arc) -> None:
         """No more tokens will come on ``arc``."""
@@ -375,7 +400,7 @@ class Machine:
             live = len({t.edge for t in tokens if edges[t.edge].trigger})
             if live and (port.join == "gate" or live == port.needs):
                 del self._slots[index]
-                tokens.sort(key=lambda token: (token.edge, token.ordinal))
+                tokens.sort(key=self._place)
                 self._alive += 1 - sum(1 for t in tokens if t.state is not None)
                 self._due(port.node, port.ordinal, tuple(tokens))
                 return

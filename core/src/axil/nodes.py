@@ -179,7 +179,7 @@ class Controller:
                 Problem(
                     "AX164",
                     "terminate_condition_function",
-                    f"it takes {len(self._names)} arguments; it is given 1 to 6: input, attributes, controller, memories, tools, retrievers.",
+                    f"it takes {len(self._names)} arguments, of 1 to 6: input, attributes, controller, memories, tools, retrievers",
                 )
             )
 

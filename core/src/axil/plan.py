@@ -17,9 +17,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from axil.errors import BodyError
 from axil.spec import CycleLimit, GraphSpec, Limits
 from axil.state import Schema, State
 from axil.tokens import Carried, Join, Task
+from axil.views import plain, values_of
 
 Carry = Callable[[Any, State], "Any | Carried | None"]
 """From (output, state after the source) to a payload, or None: dead. Pure and synchronous."""
@@ -187,6 +189,8 @@ class Plan:
     """The node that each edge starts at, by edge id."""
     positions: Mapping[int, int]
     """The position of each edge among its target's in-edges, by edge id."""
+    ranks: Mapping[int, int]
+    """The place of each edge's tokens among those that meet at a join, by edge id."""
     turning: Mapping[int, CycleLimit] = field(default_factory=dict[int, CycleLimit])
     """Nodes of flat cycles, and how often each may fire in a frame."""
     barriers: tuple[tuple[int, int], ...] = ()
@@ -205,6 +209,10 @@ class Plan:
 
 
 def joined_values(merge: Merge, states: Sequence[State]) -> Mapping[str, Any]:
-    """What a custom merge makes of the states, each seen as its schema's kind."""
-    views: list[Any] = [state.schema.view(state) if state.schema.view else state for state in states]
-    return merge(views)
+    """What a custom merge makes of the states, each seen as its schema's kind. Raises: BodyError: it gives no values."""
+    seen: list[Any] = [state.schema.view(state) if state.schema.view else state for state in states]
+    given = merge(seen)
+    values = values_of(given)
+    if values is None:
+        raise BodyError(f"a merge gave {type(given).__name__}; expected the values of the merged state.")
+    return plain(values)

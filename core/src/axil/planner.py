@@ -9,25 +9,33 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from axil.bodies import Rules, adapt, is_async
+from axil.bodies import Rules, adapt, is_async, parameters
 from axil.check import check
 from axil.composite import Nested, Subgraph
 from axil.config import make
-from axil.edges import EdgeParts, Seen, carry_of
+from axil.edges import EdgeParts, Seen, carry_of, filtered
 from axil.errors import AxilError, Problem, RouteError, SpecError, did_you_mean, listed
 from axil.fold import fold
+from axil.hooks import introduce
 from axil.plan import Body, Edge, Graph, Plan, Router, Vertex
-from axil.spec import EdgeSpec, GraphSpec, NodeSpec, RouterSpec, Use
+from axil.spec import EdgeSpec, GraphSpec, NodeSpec, RouterSpec, Use, is_version_0
 from axil.state import Schema, State
 from axil.tokens import ENTRY, EXIT, Join
-from axil.values import MISSING
 
 if TYPE_CHECKING:
     import pluggy
 
     from axil.registry import Registry
+
+
+class Engine(Protocol):
+    """Owns runs: the seam at which another engine can take over. The one of ``axil.run`` drives them in this process."""
+
+    def start(self, plan: Plan, inputs: Any, options: Any, values: Mapping[str, Any]) -> Any:
+        """A run that has ``result()`` (awaited: a ``Result``) and ``cancel(reason)``; see ``axil.run.Run``."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,11 +52,21 @@ class Setting:
     extras: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Those of the graph that is being compiled: for nodes with graphs of their own, where it was read and with what."""
 
-    def resolve(self, kind: str, name: str, where: str) -> Any:
-        """The component; see ``Registry.resolve``."""
+    engine: Engine | None = None
+    """What owns runs; None: this process, see ``axil.run``."""
+
+    def components(self) -> Registry:
+        """The registry that names are looked up in, with what hook plugins add to it."""
         from axil import registry
 
-        return (self.registry or registry.default()).resolve(kind, name, where)
+        found = registry.default() if self.registry is None else self.registry
+        if self.hooks is not None:
+            introduce(self.hooks, found)
+        return found
+
+    def resolve(self, kind: str, name: str, where: str) -> Any:
+        """The component; see ``Registry.resolve``."""
+        return self.components().resolve(kind, name, where)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,11 +117,12 @@ class Planner:
             draft = _Draft(self, inner, nested)
             order.append((draft, parent, node))
             stack.extend((kid.spec, draft, name, kid) for name, kid in draft.nested.items())
-        if any(p.severity == "error" for p in self.problems):
-            raise SpecError([p for p in self.problems if p.severity == "error"])
+        self._refuse()
         plan: Plan | None = None
         for draft, parent, node in reversed(order):
-            plan = fold(draft.graph(tuple(self.components) if parent is None else ()))
+            graph = draft.graph(whole=parent is None)
+            self._refuse()  # wrappers are made only now
+            plan = fold(graph)
             if parent is not None:
                 assert draft.as_nested is not None
                 parent.bodies[node] = Subgraph(draft.as_nested, plan, parent.spec.payload)
@@ -111,6 +130,11 @@ class Planner:
         if self.setting.hooks is not None:
             self.setting.hooks.hook.plan_compiled(plan=plan)
         return plan
+
+    def _refuse(self) -> None:
+        errors = [problem for problem in self.problems if problem.severity == "error"]
+        if errors:
+            raise SpecError(errors)
 
     def attempt(self, where: str, make_it: Callable[[], Any]) -> Any:
         """What ``make_it`` gives; its errors become problems and the answer None."""
@@ -157,16 +181,23 @@ class _Draft:
             return
         bind = getattr(component, "bind", None)
         if bind is not None and not isinstance(component, type):
-            bind([_OutEdge(e.source, e.target, e.keys) for e in self.spec.edges if e.source == node.id])
+            edges = [_OutEdge(e.source, e.target, e.keys) for e in self.spec.edges if e.source == node.id]
+            bind(edges, self.setting) if len(parameters(bind)) > 1 else bind(edges)
         scope = getattr(component, "scope", None)
         if scope is not None:
-            self.nested[node.id] = scope(node.id, self.setting)
+            self.nested[node.id] = self._ruled(node, scope(node.id, self.setting))
         else:
             self.bodies[node.id] = self._body(node, component)
 
+    def _ruled(self, node: NodeSpec, nested: Nested) -> Nested:
+        """A graph by name, with the pull and push rules that its node states."""
+        if node.use is None or (node.pull is None and node.push is None):
+            return nested
+        return replace(nested, pull=node.pull, push=node.push)
+
     def _component(self, kind: str, use: Use, where: str) -> Any:
         found = self.planner.setting.resolve(kind, use.type, where)
-        made = make(found, use.config, where)
+        made = make(found, use.config, where, lenient=is_version_0(self.spec.extras.get("version")))
         if hasattr(made, "provision") or hasattr(made, "close"):
             self.planner.components.append(made)
         return made
@@ -236,6 +267,10 @@ class _Draft:
 
     def _edge(self, edge: EdgeSpec) -> EdgeParts:
         where = _where(edge.place, f"edge {edge.source}->{edge.target}")
+        for asked in (edge.condition, edge.process, edge.filter):
+            if callable(asked) and is_async(asked):
+                told = "a function on the edge is async; what an edge asks answers at once."
+                self.planner.problems.append(Problem("AX166", where, told, "Let a node do what waits, and the edge ask for its result."))
 
         def part(kind: str, given: Any) -> Any:
             if given is None or (callable(given) and not isinstance(given, Use)):
@@ -247,8 +282,8 @@ class _Draft:
             spec=edge, condition=part("conditions", edge.condition), process=part("processors", edge.process), view=self.schema.view
         )
 
-    def graph(self, components: tuple[Any, ...]) -> Graph:
-        """Everything resolved, as a graph ready to be folded."""
+    def graph(self, *, whole: bool) -> Graph:
+        """Everything resolved, as a graph ready to be folded; the ``whole`` one holds the components of all."""
         spec = self.spec
         number = {node.id: i for i, node in enumerate(spec.nodes)} | {ENTRY: -1, EXIT: -1}
         router_at: dict[str, int] = {}
@@ -286,7 +321,7 @@ class _Draft:
             start=self.start or {},
             touching=tuple(tuple(ids) for ids in touching),
             loose=tuple(e.id for e in edges if e.source < 0 and e.target < 0),
-            components=components,
+            components=tuple(self.planner.components) if whole else (),
         )
 
 
@@ -297,7 +332,6 @@ class _OutEdge:
     sender: str
     receiver: str
     keys: Mapping[str, str] | None = None
-    """Fields that it carries, with descriptions; None: all."""
 
 
 def _where(place: Any, otherwise: str) -> str:
@@ -318,8 +352,6 @@ def _edge_function(component: Any) -> Any:
 
 def _asked_by_name(function: Callable[..., Any]) -> Callable[[Seen], Any]:
     """A Python callable on an edge, which may ask for ``payload`` (``output``), ``state``, ``text`` or ``fields`` by name."""
-    from axil.bodies import parameters
-
     names = parameters(function)
     ways: Mapping[str, Callable[[Seen], Any]] = {
         "payload": lambda seen: seen.payload,
@@ -381,7 +413,6 @@ def _seeing(keep: Any, schema: Schema) -> Any:
         return None
 
     def values(state: State) -> Mapping[str, Any]:
-        given = keep(schema.view(state) if schema.view else state)
-        return {} if given is None or given is MISSING else given
+        return filtered(keep(schema.view(state) if schema.view else state))
 
     return values

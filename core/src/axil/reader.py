@@ -11,6 +11,7 @@ from axil.documents import Document, Keys, shown
 from axil.errors import Problem, SpecError, did_you_mean, listed
 from axil.fields import Field
 from axil.format import FIELD, GRAPH, Shapes
+from axil.registry import Registry
 from axil.spec import CycleLimit, EdgeSpec, GraphSpec, Limits, NodeSpec, Use
 from axil.state import Schema
 from axil.tokens import ENTRY, EXIT
@@ -37,8 +38,8 @@ class _Received:
 class Reader:
     """Reads one document. Parts whose shape is wrong were reported already and are left out."""
 
-    def __init__(self, document: Document, shapes: Shapes, *, allow_code: bool = False) -> None:
-        self._document, self._shapes, self._allow_code = document, shapes, allow_code
+    def __init__(self, document: Document, shapes: Shapes, *, allow_code: bool = False, registry: Registry | None = None) -> None:
+        self._document, self._shapes, self._allow_code, self._registry = document, shapes, allow_code, registry
 
     def file(self) -> GraphSpec | None:
         """The graph of the whole document."""
@@ -79,6 +80,7 @@ class Reader:
             end=tuple(end),
             flow=data.get("flow") or "carried",
             cycles=data.get("cycles") or "allow",
+            loop=self._controller(data, keys, names),
             cycle_limits=self._cycle_limits(data.get("cycle_limits"), (*keys, "cycle_limits"), names),
             limits=self._limits(data.get("limits"), (*keys, "limits")),
             requires=requires,
@@ -186,7 +188,7 @@ class Reader:
                 received[target].marks = True
             if data.get("dynamic") is not None and target in received:
                 self._dynamic(data, here, received[target])
-            same = repr((replace(edge, place=None), data.get("dynamic")))
+            same = repr(replace(edge, place=None))
             if same in seen:
                 self._problem("AX106", here, f"the same edge is there already: edges[{seen[same]}].", "Remove one.", warning=True)
             elif sound:
@@ -330,6 +332,12 @@ class Reader:
 
     # -- the rest
 
+    def _controller(self, data: dict[str, Any], keys: Keys, names: Mapping[str, int]) -> str:
+        name = data.get("loop") if self._fine((*keys, "loop")) else None
+        if name and name not in names:
+            self._problem("AX104", (*keys, "loop"), f'no node "{name}".', did_you_mean(name, names))
+        return name or ""
+
     def _cycle_limits(self, value: Any, keys: Keys, names: Mapping[str, int]) -> dict[str, CycleLimit]:
         limits: dict[str, CycleLimit] = {}
         for name, data in cast("dict[str, Any]", value if isinstance(value, dict) and self._fine(keys) else {}).items():
@@ -373,18 +381,20 @@ class Reader:
         from axil.schema import generate_state_schema  # it needs pydantic; only typed state does
 
         try:
-            schema = generate_state_schema([(n, v["type"], v.get("strategy") or "overwrite") for n, v in state.items()], "state")
+            fields = [(name, data["type"], data.get("strategy") or "overwrite") for name, data in state.items()]
+            own = self._registry
+            schema = generate_state_schema(fields, "state", resolve=None if own is None else lambda name: own.resolve("reducers", name))
         except SpecError as error:
             for problem in error.problems:
                 named = re.search(r'field "(.*?)"$|field (\d+)$', problem.where)
                 at = (named[1] or list(state)[int(named[2])],) if named else ()
                 self._problem(problem.id, (*keys, *at), problem.message, problem.hint)
             return None
-        fields = dict(schema.fields)
+        declared = dict(schema.fields)
         for name, data in state.items():
             if "default" in data:
-                fields[name] = self._defaulted(fields[name], data["default"], (*keys, name, "default"))
-        return replace(schema, fields=fields)
+                declared[name] = self._defaulted(declared[name], data["default"], (*keys, name, "default"))
+        return replace(schema, fields=declared)
 
     def _defaulted(self, declared: Field, value: Any, keys: Keys) -> Field:
         """The field with a first value; checked now, and made again for each state."""

@@ -12,7 +12,7 @@ import json
 import os
 import pkgutil
 import re
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, Protocol, cast
@@ -184,6 +184,8 @@ class Registry:
         self._found: dict[str, dict[str, list[Component]]] | None = None
         self._dists: dict[str, Any] = {}
         self._objects: dict[tuple[str, str, str], Any] = {}
+        self.unreadable: list[str] = []
+        """Distributions whose metadata is broken, with the reason; known after the first question."""
 
     # -- what there is
 
@@ -264,7 +266,9 @@ class Registry:
     def _similar(self, kind: str, name: str) -> str:
         hint = did_you_mean(name, self.names(kind))
         if not hint:
-            elsewhere = [word.split(":")[1] for word in index() if word.startswith(f"{kind}:")]
+            installed = {each.distribution for each in self.candidates()}  # what they lack, no installation would bring
+            known = [word for word, provider in index().items() if provider not in installed]
+            elsewhere = [word.split(":")[1] for word in known if word.startswith(f"{kind}:")]
             hint = did_you_mean(name, elsewhere)
             near = re.search(r'"(.+)"', hint)
             return f"{hint[:-1]} ({index()[f'{kind}:{near[1]}']}, not installed)?" if near else ""
@@ -323,21 +327,46 @@ class Registry:
             return self._given
         import importlib_metadata
 
-        return cast("Any", importlib_metadata).entry_points()  # its signature is not typed
+        installed: Any = cast("Any", importlib_metadata)  # its signatures are not typed
+        try:
+            return installed.entry_points()
+        except Exception:  # noqa: BLE001  # metadata is anybody's text; one distribution with a broken one hides all others there
+            return self._one_by_one(installed.distributions())
+
+    def _one_by_one(self, distributions: Iterable[Any]) -> Iterator[EntryPoint]:
+        """The same, without the distributions that cannot be read: they are listed in ``unreadable``. Slower: reads every name."""
+        seen: set[str] = set()
+        for distribution in distributions:
+            try:
+                name, entries = canonical(distribution.name), list(distribution.entry_points)
+            except Exception as error:  # noqa: BLE001  # as above
+                self.unreadable.append(f"{getattr(distribution, '_path', distribution)}: {type(error).__name__}: {error}")
+                continue
+            if name not in seen:
+                seen.add(name)
+                yield from entries
 
     def _component(self, kind: str, entry: EntryPoint) -> Component:
-        distribution = canonical(entry.dist.name) if entry.dist is not None else ""
+        distribution, version = _identity(entry.dist)
         self._dists.setdefault(distribution, entry.dist)
         reason = self.policy.refuses(kind, entry.name, distribution)
         return Component(
             kind=kind,
             name=entry.name,
             distribution=distribution,
-            version=str(entry.dist.version) if entry.dist is not None else "",
+            version=version,
             value=entry.value,
             status="blocked" if reason else "available",
             reason=reason,
         )
+
+
+def _identity(distribution: Any) -> tuple[str, str]:
+    """Name and version; empty where the metadata does not say."""
+    try:
+        return canonical(distribution.name), str(distribution.version)
+    except Exception:  # noqa: BLE001  # incomplete metadata raises whatever it was parsed with; the component may be sound
+        return "", ""
 
 
 def _known_kind(kind: str) -> str:

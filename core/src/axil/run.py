@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Awaitable, Mapping
 from typing import Any, cast
 
-from axil.composite import CycleVisit, GraphVisit, Left, Subgraph, Visit, entry_tokens, output_of
+from axil.composite import CycleVisit, GraphVisit, Left, Subgraph, Visit, entry_tokens, kind_of, output_of
 from axil.context import Clock, Context, Returned
 from axil.crew import Crew, Executor, LocalExecutor, Work
 from axil.desk import Desk, Pause, RealClock
@@ -26,7 +26,7 @@ from axil.errors import AxilError, BodyError, KernelBug, LimitReached, NodeFaile
 from axil.fold import Cycle
 from axil.hooks import Observers
 from axil.journal import Entry, Replay, decode, decode_delta, encode, encode_delta
-from axil.live import Live
+from axil.live import Live, broken_off
 from axil.machine import Ended, Machine, Step
 from axil.plan import Node, Plan
 from axil.record import leaving, retold, told
@@ -67,6 +67,7 @@ class Run:
         root = plan.graph.schema.start({**plan.graph.start, **checked})
         self._root = Live(Machine(plan, (), root))
         self._queue: deque[Live] = deque()
+        self._open: dict[Task, Live] = {}  # scopes under way, by the task that entered them
         self._crew = Crew(self.limits, self._nudge)
         self._executor: Executor = self.options.executor or LocalExecutor(self.options.threads, f"axil-{self.id}")
         self._wake: asyncio.Event | None = None
@@ -291,7 +292,7 @@ class Run:
         node = machine.plan.nodes[task.node]
         if self._observers.firing_finished is not None:
             output = step.sends[0].payload if step.sends else None
-            self._observers.firing_finished(Activation(task.frame, node.name, task.ordinal), _kind(node), output)
+            self._observers.firing_finished(Activation(task.frame, node.name, task.ordinal), kind_of(node), output)
         self._notice(live)
 
     def _notice(self, live: Live) -> None:
@@ -301,9 +302,9 @@ class Run:
             if self._observers.firing_skipped is not None:
                 for index in machine.skips:
                     node = machine.plan.nodes[index]
-                    self._observers.firing_skipped(Activation(machine.frame, node.name), _kind(node))
+                    self._observers.firing_skipped(Activation(machine.frame, node.name), kind_of(node))
             machine.skips.clear()
-        if not live.queued and (machine.ready or machine.running == live.paused):
+        if not live.queued and (machine.ready or len(machine.taken) == live.paused):
             live.queued = True
             self._queue.append(live)
 
@@ -313,7 +314,7 @@ class Run:
         body = node.body
         activation = Activation(task.frame, node.name, task.ordinal)
         if self._observers.firing_started is not None:
-            self._observers.firing_started(activation, _kind(node))
+            self._observers.firing_started(activation, kind_of(node))
         try:
             if isinstance(body, Cycle):
                 visit: Visit = CycleVisit(body, task, node.name, told=self._replay.rounds.get(activation, ()))
@@ -326,7 +327,7 @@ class Run:
         except Exception as error:  # noqa: BLE001  # entering failed: the node has failed
             self._fail(live, task.node, task.ordinal, node.name, error)
             return None
-        inner = Live(visit.machine, live, task)
+        inner = self._open[task] = Live(visit.machine, live, task)
         inner.visit = visit
         self._notice(inner)
         return None
@@ -334,8 +335,8 @@ class Run:
     async def _settle(self, live: Live) -> None:
         """A frame has nothing due: it has ended, or it is stuck on open questions, or it waits for bodies at work."""
         machine = live.machine
-        if machine.running:
-            if machine.running == live.paused:
+        if machine.taken:
+            if len(machine.taken) == live.paused:
                 self._stuck(live)
             return
         try:
@@ -360,11 +361,12 @@ class Run:
         parent, task = live.parent, live.task
         node = parent.machine.plan.nodes[task.node]
         try:
-            entry = live.visit.next(ended)
-            if entry is not None and self._journal is not None:
+            live.visit.next(ended)
+            if self._journal is not None and (entry := live.visit.fact()) is not None:
                 await self._desk.keep(entry)
             outcome = live.visit.result()
         except LimitReached as limit:
+            live.over = True
             self._halt(limit)
             return
         except Exception as error:  # noqa: BLE001  # what a scope hands back was refused: its node has failed
@@ -374,6 +376,7 @@ class Run:
             live.machine = outcome
             self._notice(live)
             return
+        del self._open[task]
         if isinstance(outcome, Left):
             waiting = self._leave(parent, task, node, outcome)
         elif outcome is None:
@@ -441,7 +444,7 @@ class Run:
             failed = NodeFailed(activation.path, error)
         self._failures.append(((*live.order(), (node, ordinal, -1)), failed))
         if self._observers.firing_failed is not None:
-            kind = _kind(live.machine.plan.nodes[node]) if node >= 0 else "node"
+            kind = kind_of(live.machine.plan.nodes[node]) if node >= 0 else "node"
             self._observers.firing_failed(activation, kind, error)
         self._halt(failed)
 
@@ -468,18 +471,11 @@ class Run:
     def _conclude(self) -> Result:
         ending = self._ending()
         self.meter.usage.seconds = self._desk.elapsed
-        ended = self._ended or self._partial()
+        ended = self._ended or broken_off(self._root, self._open.values())
         result = made(self.id, self.plan.graph, ended, ending, self.meter.usage, self.cycles)
         if isinstance(ending.error, RunError):
             ending.error.result = result
         return result
-
-    def _partial(self) -> Ended:
-        machine = self._root.machine
-        try:
-            return machine.end()
-        except AxilError:  # its paths cannot be joined: that is told, or another failure came first
-            return Ended(machine.root, {}, tuple(machine.exits), (), (), True)
 
     def _ending(self) -> Ending:
         if self._failures:
@@ -497,11 +493,6 @@ class Run:
         if not questions:
             raise KernelBug("the run has nothing to do, has not ended, and waits for nobody.")
         return Ending(status="paused", error=RunPaused(f"{len(questions)} open question(s): {questions[0].text}"), questions=questions)
-
-
-def _kind(node: Node) -> str:
-    body = node.body
-    return "cycle" if isinstance(body, Cycle) else "graph" if isinstance(body, Subgraph) else "node"
 
 
 __all__ = ["Pause", "RealClock", "Run", "run_sync"]

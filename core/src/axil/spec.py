@@ -168,6 +168,15 @@ class Limits:
     """Money, in the unit of the reports."""
 
 
+def is_version_0(version: Any) -> bool:
+    """Whether a file is of version ``0.…``: one of DevAll's, which ignores keys that it does not know.
+
+    >>> is_version_0("0.4.0"), is_version_0(0.4), is_version_0("1.0.0"), is_version_0(None)
+    (True, True, False, False)
+    """
+    return version is not None and str(version).split(".")[0] == "0"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphSpec:
     """A graph: nodes, edges, the shape of its state, and its limits. Edges may start at ``@entry`` and end at ``@exit``."""

@@ -70,7 +70,7 @@ class Schema:
         if not self.fields and type(delta) is dict:
             given = cast("dict[Any, Any]", delta)
             if all(type(name) is str for name in given):
-                return {name: value if type(value) in ATOMS else isolate(value) for name, value in given.items()}
+                return {name: value if type(value) in ATOMS else self._own(name, value) for name, value in given.items()}
         if not isinstance(delta, Mapping):
             raise StateError(f"a delta is a mapping of field names to values; found {type(delta).__name__}.")
         checked: dict[str, Any] = {}
@@ -78,11 +78,17 @@ class Schema:
             if not isinstance(name, str):
                 raise StateError(f"a delta's keys are field names; found {name!r}.")
             declared = self.of(name)
-            own = isolate(value)
+            own = self._own(name, value)
             if declared.validate is not None and (whole or declared.reducer.whole):
                 own = self._valid(declared, own)
             checked[name] = own
         return checked
+
+    def _own(self, name: str, value: Any) -> Any:
+        try:
+            return isolate(value)
+        except RecursionError:
+            raise InvalidValue(f'field "{name}": the value contains itself, or is nested too deeply.') from None
 
     def _valid(self, declared: Field, value: Any) -> Any:
         assert declared.validate is not None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, cast, overload
 
@@ -168,8 +169,8 @@ def isolate(value: Any) -> Any:
     if kind is tuple:
         items = [isolate(v) for v in value]
         return value if all(a is b for a, b in zip(items, value, strict=True)) else tuple(items)
-    if kind is set:
-        return set(value)
+    if kind is set or kind is bytearray or kind is deque:
+        return copy.copy(value)
     if isinstance(value, (dict, list, set)):
         return copy.copy(cast("Any", value)) if not isinstance(value, dict) else _dict_like(cast("dict[Any, Any]", value))
     return _isolate_object(value)

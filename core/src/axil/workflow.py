@@ -66,6 +66,8 @@ class Workflow:
 
         plan = self.plan
         inputs, values = self._given(input, attributes)
+        if self.setting.engine is not None:
+            return self.setting.engine.start(plan, inputs, self._options(options), values)
         return Run(plan, inputs, self._options(options), values)
 
     def _given(self, input: Any, attributes: Mapping[str, Any] | None) -> tuple[Any, Mapping[str, Any]]:

@@ -52,6 +52,7 @@ class _Writer:
             "payload": _unless(spec.payload, "messages"),
             "flow": _unless(spec.flow, "carried"),
             "cycles": _unless(spec.cycles, "allow"),
+            "loop": spec.loop,
             "state": None if typed is None else self.plain(typed, where),
             "attributes": self.plain(spec.attributes, where),
             "limits": self.plain(_limits(spec.limits), where),

@@ -20,18 +20,27 @@ from axil.fields import APPEND, Field, Reducer
 from axil.state import Schema
 from axil.tokens import Out, Task
 from axil.values import MISSING, Log
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 
 from ..tools import Raw
 
+ALL = (Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink)
+QUICK = (Phase.explicit, Phase.generate)
 THOROUGH = os.environ.get("AXIL_HYPOTHESIS") == "thorough"
 
 
 def law(examples: int) -> settings:
     """So many examples, ten times as many where time does not matter; a failure prints how to repeat it."""
     slow = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
-    return settings(max_examples=examples * 10 if THOROUGH else examples, deadline=None, print_blob=True, suppress_health_check=slow)
+    return settings(
+        max_examples=examples * 10 if THOROUGH else examples,
+        deadline=None,
+        print_blob=True,
+        report_multiple_bugs=False,
+        phases=QUICK if os.environ.get("AXIL_HYPOTHESIS") == "quick" else ALL,
+        suppress_health_check=slow,
+    )
 
 
 def _said(old: Any, new: Any) -> str:
@@ -157,62 +166,91 @@ def _router(targets: tuple[str, ...]) -> Callable[[Any], Any]:
     return lambda state: [targets[(state.get("total") or 0) % len(targets)]]
 
 
-@st.composite
-def cases(draw: st.DrawFn, *, cyclic: bool = False, joins: tuple[str, ...] = ("gate", "gate", "all", "each"), depth: int = 1) -> Case:
-    """A random graph of two to eight nodes; the first is always reached."""
-    typed = draw(st.booleans())
-    count = draw(st.integers(2, 8))
+Pick = Callable[[int, int], int]
+JOINS = ("gate", "gate", "gate", "gate", "each", "each", "all")
+TABLES: tuple[tuple[bool, ...], ...] = ((True,), (True,), (True, False), (True, True, False), (False, True), (False, False, True), (True, False, True), (False,))
+
+
+def _table(bits: int, *, back: bool, cyclic: bool) -> tuple[bool, ...]:
+    """When an edge of a dense graph is taken: back edges at first, some others later, so that cycles turn and are left."""
+    if back:
+        return TABLES[2 + (bits >> 2 & 1)]
+    if cyclic and bits >> 2 & 3 == 3:
+        return TABLES[4 + (bits >> 4 & 1)]
+    return TABLES[bits >> 2 & 7] if bits >> 7 & 7 == 6 else (True,)
+
+
+def made(pick: Pick, *, cyclic: bool, joins: tuple[str, ...], depth: int, dense: bool) -> Case:
+    """A graph of two to eight nodes out of many small choices; the first node is always reached."""
+    typed = bool(pick(0, 1))
+    count = pick(5, 9) if dense else pick(2, 8)
     names = [f"n{i}" for i in range(count)]
-    pairs = st.tuples(st.integers(0, count - 1), st.integers(0, count - 1))
-    if not cyclic:
-        pairs = pairs.filter(lambda p: p[0] != p[1]).map(lambda p: (min(p), max(p)))
-    edges: list[dict[str, Any]] = []
+    edges: dict[tuple[str, str], dict[str, Any]] = {}
 
     def add(source: str, target: str, bits: int, trigger: bool = True) -> None:
-        table = ((True,), (True,), (True, False), (True, True, False), (False, True), (False, False, True), (True, False, True), (False,))
-        edges.append(
+        edges.setdefault(
+            (source, target),
             {
                 "source": source,
                 "target": target,
                 "trigger": trigger,
                 "group": "g" if bits & 3 == 3 else "",
-                "table": table[bits >> 2 & 7],
-                "modulus": (0, 0, 0, 3)[bits >> 5 & 3],
+                "table": _table(bits, back=source >= target, cyclic=cyclic) if dense else TABLES[bits >> 2 & 7],
+                "modulus": 3 if bits >> 5 & (7 if dense else 3) == 3 else 0,
                 "filter": bits >> 7 & 7 == 7 and trigger,
                 "router": None,
-            }
+            },
         )
 
     add("@entry", names[0], 0)
-    for a, b in draw(st.lists(pairs, min_size=1, max_size=14, unique=True)):
-        bits = draw(st.integers(0, 4095))
-        add(names[a], names[b], bits, trigger=bits >> 10 != 3)
-    for i in draw(st.lists(st.integers(0, count - 1), max_size=3, unique=True)):
-        add(names[i], "@exit", draw(st.integers(0, 1023)))
-    if draw(st.integers(0, 3)) == 0:
-        add("@entry", names[draw(st.integers(1, count - 1))], 0)
-    for lonely in sorted({*names} - {end for e in edges for end in (e["source"], e["target"])}):
+    for i in range(1, count) if dense else ():
+        add(names[pick(max(0, i - 3), i - 1)], names[i], pick(0, 511))
+    for _ in range(pick(1, count) if dense else pick(1, 12)):
+        a, b = pick(0, count - 1), pick(0, count - 1)
+        bits = pick(0, 4095)
+        if cyclic:
+            add(names[a], names[b], bits, trigger=bits >> 10 != 3)
+        elif a != b:
+            add(names[min(a, b)], names[max(a, b)], bits, trigger=bits >> 10 != 3)
+    for _ in range(pick(0, 3)):
+        add(names[pick(0, count - 1)], "@exit", pick(0, 1023))
+    if pick(0, 3) == 3:
+        add("@entry", names[pick(1, count - 1)], 0)
+    for lonely in sorted({*names} - {end for pair in edges for end in pair}):
         add(names[0], lonely, 0)
     nodes: list[dict[str, Any]] = []
     inside: dict[str, Case] = {}
     fields = tuple(VALUES) if typed else ("last", "total")
     for name in names:
-        bits = draw(st.integers(0, 1023))
-        out = [e for e in edges if e["source"] == name]
+        bits = pick(0, 1023)
+        out = [e for e in edges.values() if e["source"] == name]
         targets = tuple(dict.fromkeys(e["target"] for e in out))
         routes: tuple[str, ...] = ()
         if bits >> 4 & 7 == 7 and len(out) > 1:  # a router over the first two edges
             routes = tuple(dict.fromkeys(e["target"] for e in out[:2]))
             for e in out[:2]:
                 e["router"] = f"{name}?0"
-        join = joins[(bits >> 7) % len(joins)]
         picks = targets if bits >> 2 & 3 == 3 and targets else ()
-        nodes.append({"id": name, "writes": tuple(f for i, f in enumerate(fields) if bits >> i & 1), "picks": picks, "join": join, "routes": routes})
-        if depth and draw(st.integers(0, 11)) == 11:
-            inner = draw(cases(cyclic=cyclic, joins=joins, depth=0))
+        writes = tuple(f for i, f in enumerate(fields) if bits >> i & 1)
+        nodes.append({"id": name, "writes": writes, "picks": picks, "join": joins[(bits >> 7) % len(joins)], "routes": routes})
+        if depth and pick(0, 11) == 11:
+            inner = made(pick, cyclic=cyclic, joins=joins, depth=0, dense=False)
             if inner.typed == typed:
                 inside[name] = inner
-    return Case(nodes, edges, typed, cyclic, inside)
+    return Case(nodes, list(edges.values()), typed, cyclic, inside)
+
+
+def cases(*, cyclic: bool = False, joins: tuple[str, ...] = JOINS, depth: int = 1) -> st.SearchStrategy[Case]:
+    """Random graphs: small ones that shrink, and dense ones from a seed."""
+
+    @st.composite
+    def small(draw: st.DrawFn) -> Case:
+        return made(lambda low, high: draw(st.integers(low, high)), cyclic=cyclic, joins=joins, depth=depth, dense=False)
+
+    def dense(seed: int) -> Case:
+        return made(random.Random(seed).randint, cyclic=cyclic, joins=joins, depth=depth, dense=True)
+
+    return small() | st.integers(0, 2**64 - 1).map(dense)
 
 
 seeds = st.integers(0, 2**32 - 1).map(random.Random)

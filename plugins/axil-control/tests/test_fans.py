@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from axil.journal import MemoryJournal
 from axil.tokens import Out
 from axil_control import Replies
 
@@ -156,6 +157,15 @@ def test_items_that_ask_pause_the_run_with_all_questions(fan, texts):
     assert result.status == "paused"
     assert [q.text.rpartition("\n")[2] for q in result.questions] == ["2", "3"]
     assert texts(fan("map", "1 2", "human", channel=Replies(["a", "b"])).messages) == ["a", "b"]
+
+
+def test_a_resumed_map_asks_only_what_is_unanswered(fan, texts):
+    journal = MemoryJournal()
+    paused = fan("map", "1 2 3", "human", channel=Replies(["a"]), journal=journal)
+    answers = {question.id: f"re {question.id[-4:]}" for question in paused.questions}
+    resumed = fan("map", "1 2 3", "human", journal=journal, run_id=paused.run_id, answers=answers)
+    assert resumed.status == "done"
+    assert texts(resumed.messages) == ["a", *answers.values()]
 
 
 def test_more_items_than_may_be_at_work_all_ask(fan):

@@ -8,6 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from axil.inputs import message
+from axil.journal import MemoryJournal
 from axil.tokens import Token
 from axil_control import Replies
 from axil_control.inbox import Inbox, own, received, windowed
@@ -147,6 +148,21 @@ def test_what_the_body_keeps_for_itself_stays_beside_the_inbox(run, registry):
     registry.register("nodes", "recording", Recording)
     assert run(loop("recording", -1)).status == "done"
     assert Recording.saw[-1][-2] == out(2)
+
+
+def test_what_waits_in_an_inbox_is_in_the_journal(run, registry):
+    registry.register("nodes", "recording", Recording)
+    journal = MemoryJournal()
+    graph = loop("recording", -1, times=2)
+    graph["nodes"].append({"id": "H", "type": "human", "context_window": -1})
+    graph["edges"] = [edge for edge in graph["edges"] if edge != {"from": "R", "to": "W"}]
+    graph["edges"] += [{"from": "R", "to": "H"}, {"from": "H", "to": "W"}]
+    paused = run(graph, journal=journal)
+    saw = Recording.saw
+    resumed = run(graph, journal=journal, run_id=paused.run_id, answers={paused.questions[0].id: "more"})
+    assert saw == [[TASK]]
+    assert Recording.saw == [[TASK, out(1), ("user", "H", "more")]]
+    assert resumed.status in ("done", "paused")
 
 
 def test_edges_clear_in_their_order_on_one_firing(run, texts):

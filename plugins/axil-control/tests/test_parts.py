@@ -66,20 +66,14 @@ def test_data_that_is_no_text_is_split_as_it_is():
     assert items(["a", {"b": 1}], "json_path", json_path="") == ["a", '{"b": 1}']
 
 
-@pytest.mark.parametrize(
-    ("path", "told"),
-    [
-        ("rows", "no 'rows' in a mapping with items"),
-        ("items.5", "no 5 in a list of 2"),
-        ("items[0].x", "no 'x' in 1"),
-        ("$.kind[*]", "every element of 'k'"),
-    ],
-)
-def test_a_path_that_leads_nowhere_is_an_error(path, told):
-    text = '{"items": [1, 2], "kind": "k"}' if "kind" in path else '{"items": [1, 2]}'
-    with pytest.raises(InputError, match="AX630") as error:
-        items(text, "json_path", json_path=path)
-    assert told in str(error.value)
+@pytest.mark.parametrize("path", ["rows", "items.5", "items[0].x"])
+def test_a_path_that_leads_nowhere_finds_no_items(path):
+    assert items('{"items": [1, 2]}', "json_path", json_path=path) == []
+
+
+def test_asking_for_every_element_of_what_has_none_is_an_error():
+    with pytest.raises(InputError, match="every element of 'k'"):
+        items('{"kind": "k"}', "json_path", json_path="$.kind[*]")
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from typing import Any, Final, cast
 from axil.config import make
 from axil.context import Channel, Question
 from axil.errors import UnknownComponent
-from axil.inputs import render
+from axil.inputs import render, text_of
 from axil.result import Result
 from axil.run import Run as KernelRun
 from axil.run import run_sync
@@ -234,33 +234,41 @@ def _print(result: Result, session: Session, shown: bool) -> None:
     if shown:
         session.tell(f"── {result.status}: {_used(result)}")
     if result.status == "done":
-        output = _spoken(result.output)
+        output = _spoken(result)
         if output:
             session.say(output)
         else:
             session.tell("The run is done, and nothing reached its exit.")
         return
-    if result.error is not None:
+    if result.questions:
+        _ask(result, session)
+    elif result.error is not None:
         for problem in problems_of(result.error):
             session.tell(str(problem))
         for other in getattr(result.error, "others", ()):
             session.tell(f"also: {other}")
+
+
+def _ask(result: Result, session: Session) -> None:
     for question in result.questions:
-        session.tell(f"\n{question.node} asks ({question.id}):\n{question.text}")
-        if question.options:
-            session.tell(f"one of: {', '.join(question.options)}")
-    if result.questions:
-        session.tell("\nAnswer with --answers FILE, or run it on a terminal.")
+        told = (
+            str(question.data.get("description") or ""),
+            question.text,
+            f"one of: {', '.join(question.options)}" if question.options else "",
+        )
+        session.tell(f"{question.node} asks:\n" + "\n".join(f"    {line}" for line in "\n".join(filter(None, told)).splitlines()))
+    session.tell("The run is paused. Answer on a terminal, or with --answers FILE.")
 
 
-def _spoken(output: Any) -> str:
-    """The output as text: of fields one a line, of nothing nothing."""
-    if not isinstance(output, Mapping):
-        return "" if output is None else render(plain(output))
-    fields = cast("Mapping[str, Any]", plain(output))
-    if set(fields) == {"message"}:
-        return render(fields["message"])
-    return "\n".join(f"{name}: {render(value)}" for name, value in fields.items())
+def _spoken(result: Result) -> str:
+    """The output as text: messages one after the other, of fields one a line, of nothing nothing."""
+    if result.messages:
+        return "\n".join(text_of(plain(m)) for m in result.messages)
+    output = plain(result.output)
+    if not isinstance(output, dict):
+        return "" if output is None else render(output)
+    fields = cast("dict[str, Any]", output)
+    return render(fields["message"]) if set(fields) == {"message"} else "\n".join(f"{n}: {render(v)}" for n, v in fields.items())
 
 
 def _used(result: Result) -> str:

@@ -16,6 +16,8 @@ from axil.plan import Node, Plan
 from axil.spec import CycleLimit, EdgeSpec, FromEnvironment, NodeSpec, Use
 
 _LONGEST = 60
+_PLAIN = ("pattern", "name", "template")
+"""Settings whose values say by themselves what they are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -126,15 +128,13 @@ def _limit(limit: CycleLimit) -> str:
 
 
 def used(use: Any, others: str = "function") -> str:
-    """A component and the gist of its config, in a few words: ``keyword: any ACCEPTED``."""
+    """A component and the gist of its config, in a few words: ``keyword: any ACCEPTED``, ``regex: ^OK``."""
     if not isinstance(use, Use):
         return str(getattr(use, "__name__", others)).replace("<lambda>", others)
     config = {key: value for key, value in use.config.items() if value not in (None, "", [], {})}
     if not config:
         return use.type
-    if len(config) == 1:
-        return shortened(f"{use.type}: {_value(next(iter(config.values())))}")
-    return shortened(f"{use.type}: " + ", ".join(f"{key} {_value(value)}" for key, value in config.items()))
+    return shortened(f"{use.type}: " + ", ".join(_value(v) if k in (use.type, *_PLAIN) else f"{k} {_value(v)}" for k, v in config.items()))
 
 
 def _value(value: Any) -> str:

@@ -23,7 +23,7 @@ class Replies:
     class Config(BaseModel, extra="forbid", frozen=True):
         """The answers."""
 
-        answers: tuple[Any, ...] = Field((), description="Answers, in the order of the questions.")
+        answers: tuple[Any, ...] = Field(default=(), description="Answers, in the order of the questions.")
 
     def __init__(self, answers: Iterable[Any] | Config = ()) -> None:
         self._left = deque(answers.answers if isinstance(answers, Replies.Config) else answers)

@@ -50,13 +50,13 @@ class Python:
     class Config(BaseModel, extra="forbid", frozen=True):
         """What runs, and within which limits."""
 
-        code: str | None = Field(None, description="The program; without it, it is taken from the last message.")
-        interpreter: str = Field("", description="The interpreter; empty: the one that runs axil.")
-        args: tuple[str, ...] = Field((), description="Arguments of the interpreter, before the program.")
+        code: str | None = Field(default=None, description="The program; without it, it is taken from the last message.")
+        interpreter: str = Field(default="", description="The interpreter; empty: the one that runs axil.")
+        args: tuple[str, ...] = Field(default=(), description="Arguments of the interpreter, before the program.")
         env: dict[str, str] = Field(default_factory=dict[str, str], description="Further environment variables.")
-        timeout_seconds: int | float = Field(60, gt=0, allow_inf_nan=False, description="How long it may run.")
-        encoding: str = Field("utf-8", description="The encoding of its output.")
-        output_limit: int = Field(1_000_000, ge=1, description="Bytes of each output that are kept; the rest is read and dropped.")
+        timeout_seconds: int | float = Field(default=60, gt=0, allow_inf_nan=False, description="How long it may run.")
+        encoding: str = Field(default="utf-8", description="The encoding of its output.")
+        output_limit: int = Field(default=1_000_000, ge=1, description="Bytes of each output that are kept; the rest is read and dropped.")
 
     def __init__(self, config: Config | None = None) -> None:
         self.config = config or self.Config()
@@ -66,7 +66,7 @@ class Python:
             raise ComponentBlocked(
                 "a python node runs code, which this run does not allow.",
                 id="AX620",
-                hint='Allow it if you trust the workflow and what reaches the node: allow={"code"}, or --allow code.',
+                hint='Allow it if you trust the workflow and what reaches the node: allow={"code"}, or --allow-code.',
             )
         code = program(text_of(messages[-1]) if self.config.code is None and messages else self.config.code or "")
         if not code:
@@ -162,7 +162,7 @@ def _readable(text: str, encoding: str) -> IO[bytes]:
 async def _watched(process: asyncio.subprocess.Process, config: Python.Config) -> Ended:
     kept = [bytearray(), bytearray()]
     readers = [
-        asyncio.ensure_future(_read(stream, into, config.output_limit))
+        asyncio.create_task(_read(stream, into, config.output_limit))
         for stream, into in zip((process.stdout, process.stderr), kept, strict=True)
     ]
     error = None
@@ -181,7 +181,7 @@ async def _watched(process: asyncio.subprocess.Process, config: Python.Config) -
     return Ended(stdout=stdout, stderr=stderr, exit_code=process.returncode)
 
 
-async def _ended(process: asyncio.subprocess.Process, readers: list[asyncio.Future[bool]]) -> None:
+async def _ended(process: asyncio.subprocess.Process, readers: list[asyncio.Task[bool]]) -> None:
     """Wait for the program's own end. ``process.wait`` alone would wait for all that hold its output open as well."""
     while process.returncode is None and not all(reader.done() for reader in readers):
         await asyncio.wait(readers, timeout=_LOOK)
@@ -201,7 +201,7 @@ async def _read(stream: asyncio.StreamReader | None, into: bytearray, limit: int
     return too_much
 
 
-async def _gone(process: asyncio.subprocess.Process, readers: list[asyncio.Future[bool]]) -> None:
+async def _gone(process: asyncio.subprocess.Process, readers: list[asyncio.Task[bool]]) -> None:
     """Wait until a killed program is gone; what left its group and still holds its output is not waited for."""
     while process.returncode is None:
         await asyncio.wait(readers, timeout=_LOOK) if not all(reader.done() for reader in readers) else await process.wait()

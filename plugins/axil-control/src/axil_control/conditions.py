@@ -77,11 +77,11 @@ class Keyword:
     class Config(BaseModel, extra="forbid", frozen=True):
         """What ``keyword`` looks for."""
 
-        any: tuple[str, ...] = Field((), description="Texts; one of them found: yes.")
-        none: tuple[str, ...] = Field((), description="Texts; one of them found: no, whatever else is found.")
-        regex: tuple[str, ...] = Field((), description="Regular expressions; one of them found: yes.")
-        case_sensitive: bool = Field(True, description="Tell upper case from lower case.")
-        default: bool = Field(False, description="Without effect; DevAll files may hold it.")
+        any: tuple[str, ...] = Field(default=(), description="Texts; one of them found: yes.")
+        none: tuple[str, ...] = Field(default=(), description="Texts; one of them found: no, whatever else is found.")
+        regex: tuple[str, ...] = Field(default=(), description="Regular expressions; one of them found: yes.")
+        case_sensitive: bool = Field(default=True, description="Tell upper case from lower case.")
+        default: bool = Field(default=False, description="Without effect; DevAll files may hold it.")
 
         @field_validator("any", "none", "regex", mode="before")
         @classmethod

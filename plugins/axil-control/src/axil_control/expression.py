@@ -111,15 +111,17 @@ def follow(value: Any, keys: Sequence[Key]) -> Any:
             there = cast("Mapping[Any, Any]", value)
             value = there[key] if key in there else there.get(str(key), MISSING) if isinstance(key, int) else MISSING
         elif isinstance(key, int):
-            listed = isinstance(value, Sequence) and not isinstance(value, (str, bytes))
-            value = value[key] if listed and -len(value) <= key < len(value) else MISSING
+            items: Sequence[Any] = (
+                cast("Sequence[Any]", value) if isinstance(value, Sequence) and not isinstance(value, (str, bytes)) else ()
+            )
+            value = items[key] if -len(items) <= key < len(items) else MISSING
         else:
             value = getattr(value, key, MISSING) if key in _declared(value) else MISSING
     return value
 
 
 def _declared(value: Any) -> Sequence[str]:
-    kind: Any = type(value)
+    kind = cast("Any", type(value))
     if dataclasses.is_dataclass(kind):
         return [field.name for field in dataclasses.fields(kind)]
     return tuple(getattr(kind, "model_fields", ()))
@@ -165,7 +167,7 @@ def _is_not_in(item: Any, where: Any) -> bool:
 
 
 def _len(value: Any) -> Any:
-    return len(value) if isinstance(value, (str, Mapping, Sequence, Set)) else MISSING
+    return len(cast("Any", value)) if isinstance(value, (str, Mapping, Sequence, Set)) else MISSING
 
 
 COMPARISONS: Final = {

@@ -38,9 +38,9 @@ class MapConfig(BaseModel, extra="forbid", frozen=True):
     """What the items are, and how many run at a time."""
 
     split: Split = Field(default_factory=ByMessage, description="What an item is: message, regex or json_path.")
-    max_parallel: int = Field(10, ge=1, description="Items at work at the same time.")
+    max_parallel: int = Field(default=10, ge=1, description="Items at work at the same time.")
     edges: tuple[str, ...] | None = Field(
-        None, description="Nodes whose messages hold the items; those of others are put before each item. Without it: all messages."
+        default=None, description="Nodes whose messages hold the items; those of others are put before each item. Without it: all messages."
     )
 
     def items(self, messages: Sequence[Message]) -> tuple[list[Message], list[Message]]:
@@ -50,10 +50,10 @@ class MapConfig(BaseModel, extra="forbid", frozen=True):
         return static, [item for m, is_mine in zip(messages, mine, strict=True) if is_mine for item in self.split.items(m)]
 
 
-class TreeConfig(MapConfig):
+class TreeConfig(MapConfig, frozen=True):
     """What the items are, and how many become one."""
 
-    group_size: int = Field(3, ge=2, description="Messages that one firing takes together.")
+    group_size: int = Field(default=3, ge=2, description="Messages that one firing takes together.")
 
 
 class Map:
@@ -193,7 +193,7 @@ def _around(body: dict[str, Any], node: str, wrapper: Use, setting: Setting) -> 
 class MapNode:
     """The node type ``map``: a body that runs once per item."""
 
-    class Config(MapConfig):
+    class Config(MapConfig, frozen=True):
         """The body and its items."""
 
         body: dict[str, Any] = Field(description="What runs per item: a node {type, config}, or a graph {nodes, edges, start, end}.")
@@ -209,7 +209,7 @@ class MapNode:
 class TreeNode:
     """The node type ``tree``: a body that runs group by group until one message is left."""
 
-    class Config(TreeConfig):
+    class Config(TreeConfig, frozen=True):
         """The body and its items."""
 
         body: dict[str, Any] = Field(description="What runs per group: a node {type, config}, or a graph {nodes, edges, start, end}.")

@@ -34,7 +34,7 @@ class Human:
     class Config(BaseModel, extra="forbid", frozen=True):
         """What the person is asked to do."""
 
-        description: str | None = Field(None, description="What the person is asked to do; shown with what came.")
+        description: str | None = Field(default=None, description="What the person is asked to do; shown with what came.")
 
     def __init__(self, config: Config | None = None) -> None:
         self.config = config or self.Config()

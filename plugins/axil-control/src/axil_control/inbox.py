@@ -14,7 +14,7 @@ on such an edge only the last is left.)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel, Field
@@ -73,7 +73,7 @@ class Inbox:
         """What stays after a firing."""
 
         window: int = Field(
-            0,
+            default=0,
             ge=-1,
             description="0: kept messages only; N: the newest N, kept ones counted; -1: all. Unless 0, the node's own outputs too.",
         )
@@ -113,7 +113,8 @@ class _Remembering:
         if self._window:
             stays += own(as_messages(out.output), self._node.name)
         field = local_field(ctx.activation.node)
-        delta = {**out.delta, field: {**(ctx.touched or {}), **(out.delta.get(field) or {}), "inbox": stays}}
+        written: Mapping[str, Any] = out.delta.get(field) or {}
+        delta = {**out.delta, field: {**(ctx.touched or {}), **written, "inbox": stays}}
         return Out(out.output, Changes(delta) if type(out.delta) is Changes else delta, out.to)
 
 

@@ -25,9 +25,9 @@ class LoopCounter:
     class Config(BaseModel, extra="forbid", frozen=True):
         """When ``loop_counter`` sends, and what."""
 
-        max_iterations: int = Field(10, ge=1, description="The firing at which the message is sent.")
-        reset_on_emit: bool = Field(True, description="Count from zero again after sending; false: send at every later firing.")
-        message: str | None = Field(None, description='The text sent; empty: "Loop limit reached (N)".')
+        max_iterations: int = Field(default=10, ge=1, description="The firing at which the message is sent.")
+        reset_on_emit: bool = Field(default=True, description="Count from zero again after sending; false: send at every later firing.")
+        message: str | None = Field(default=None, description='The text sent; empty: "Loop limit reached (N)".')
 
     def __init__(self, config: Config | None = None) -> None:
         self.config = config or self.Config()
@@ -54,13 +54,14 @@ class LoopTimer:
     class Config(BaseModel, extra="forbid", frozen=True):
         """When ``loop_timer`` sends, and what."""
 
-        max_duration: int | float = Field(60.0, gt=0, allow_inf_nan=False, description="How long, in units of duration_unit.")
-        duration_unit: Literal["seconds", "minutes", "hours"] = Field("seconds", description="The unit of max_duration.")
+        max_duration: int | float = Field(default=60.0, gt=0, allow_inf_nan=False, description="How long, in units of duration_unit.")
+        duration_unit: Literal["seconds", "minutes", "hours"] = Field(default="seconds", description="The unit of max_duration.")
         reset_on_emit: bool = Field(
-            True, description="Start the clock again at each sending; false: send at every later firing. A gate sends once either way."
+            default=True,
+            description="Start the clock again at each sending; false: send at every later firing. A gate sends once either way.",
         )
-        message: str | None = Field(None, description='The text sent; empty: "Time limit reached (D unit)".')
-        passthrough: bool = Field(False, description="Forward what comes before the limit and after the message, as a gate.")
+        message: str | None = Field(default=None, description='The text sent; empty: "Time limit reached (D unit)".')
+        passthrough: bool = Field(default=False, description="Forward what comes before the limit and after the message, as a gate.")
 
     def __init__(self, config: Config | None = None) -> None:
         self.config = config or self.Config()

@@ -34,7 +34,7 @@ class Constant:
         """What ``literal`` says."""
 
         content: str = Field(min_length=1, description="The text of the message.")
-        role: Literal["user", "assistant"] = Field("user", description="Who says it; edges keep this role.")
+        role: Literal["user", "assistant"] = Field(default="user", description="Who says it; edges keep this role.")
 
     def __init__(self, config: Config) -> None:
         self.config = config
@@ -51,7 +51,7 @@ class Passthrough:
     class Config(BaseModel, extra="forbid", frozen=True):
         """What ``passthrough`` repeats."""
 
-        only_last_message: bool = Field(True, description="Repeat the last message only; false: all of them.")
+        only_last_message: bool = Field(default=True, description="Repeat the last message only; false: all of them.")
 
     def __init__(self, config: Config | None = None) -> None:
         self.config = config or self.Config()

@@ -51,12 +51,13 @@ def as_processor(found: Any) -> Callable[[Seen], Any]:
     def process(seen: Seen) -> Any:
         new = found(seen.text, dict(seen.state)) if wants_state else found(seen.text)
         if not isinstance(new, Mapping) or not {"content", "metadata", "drop"} & set(cast("Mapping[str, Any]", new)):
-            return new
+            return cast("Any", new)
         told = cast("Mapping[str, Any]", new)
         if told.get("drop"):
             return None
-        before: Any = seen.payload if isinstance(seen.payload, Mapping) else {}
+        before: Mapping[str, Any] = cast("Any", seen).payload if isinstance(seen.payload, Mapping) else {}
         content = told.get("content", MISSING)
-        return {**before, **(told.get("metadata") or {}), "content": seen.text if content is MISSING else content}
+        metadata: Mapping[str, Any] = told.get("metadata") or {}
+        return {**before, **metadata, "content": seen.text if content is MISSING else content}
 
     return process

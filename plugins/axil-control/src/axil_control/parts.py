@@ -24,19 +24,19 @@ class Nothing(BaseModel, extra="forbid", frozen=True):
 class ByMessage(BaseModel, extra="forbid", frozen=True):
     """Each message is one item."""
 
-    type: Literal["message"] = Field("message", description="Each message is one item.")
-    config: Nothing | None = Field(None, description="No settings.")
+    type: Literal["message"] = Field(default="message", description="Each message is one item.")
+    config: Nothing | None = Field(default=None, description="No settings.")
 
     def items(self, m: Message) -> list[Message]:
         """The items in one message."""
         return [m]
 
 
-class PatternItems(GroupConfig):
+class PatternItems(GroupConfig, frozen=True):
     """What is an item in a text."""
 
     on_no_match: Literal["pass", "empty"] = Field(
-        "pass", description="Where nothing matches: the message is the one item, or an empty text is."
+        default="pass", description="Where nothing matches: the message is the one item, or an empty text is."
     )
 
 
@@ -85,10 +85,7 @@ def _named(value: Any) -> Any:
     return {"type": value or "message"} if value is None or isinstance(value, str) else value
 
 
-Split = Annotated[
-    Annotated[ByMessage | ByPattern | ByPath, Field(discriminator="type")],
-    BeforeValidator(_named),
-]
+Split = Annotated[ByMessage | ByPattern | ByPath, Field(discriminator="type"), BeforeValidator(_named)]
 """A split as files write it: ``{type, config}``, or the type alone."""
 
 _STEP = re.compile(r'\.?([^.\[\]"*]+)|\[(\d+)\]|(\[\*\])|\["([^"]*)"\]')
@@ -115,21 +112,17 @@ def keys_of(path: str) -> tuple[Key, ...]:
 
 
 def found_at(data: Any, path: str) -> list[Any]:
-    """The items that a path leads to: the elements of a list, or the one value. Raises: InputError (AX630): it leads nowhere."""
+    """The items that a path leads to: the elements of a list, or the one value; none where it leads nowhere.
+
+    Raises: InputError (AX630): the path asks for every element of something that has none.
+    """
     values, spread = [data], False
     for key in keys_of(path):
         if key == EVERY:
             values, spread = [item for value in values for item in _elements(value, path)], True
             continue
-        onward = [follow(value, (key,)) for value in values]
-        if MISSING in onward:
-            raise InputError(
-                "AX630",
-                f"the path {path} leads nowhere: no {key!r} in {_described(values[onward.index(MISSING)])}.",
-                "Correct the split's json_path.",
-            )
-        values = onward
-    return values if spread or not isinstance(values[0], list) else cast("list[Any]", values[0])
+        values = [found for value in values if (found := follow(value, (key,))) is not MISSING]
+    return values if spread or not values or not isinstance(values[0], list) else cast("list[Any]", values[0])
 
 
 def _elements(value: Any, path: str) -> Sequence[Any]:

@@ -21,9 +21,9 @@ class PatternConfig(BaseModel, extra="forbid", frozen=True):
     """What a pattern matches. The one config that others extend, so that the same switch has the same name everywhere."""
 
     pattern: str = Field(min_length=1, description="A regular expression, searched anywhere in the text.")
-    case_sensitive: bool = Field(True, description="Tell upper case from lower case.")
-    multiline: bool = Field(False, description="^ and $ match at every line.")
-    dotall: bool = Field(False, description="A dot matches line breaks too.")
+    case_sensitive: bool = Field(default=True, description="Tell upper case from lower case.")
+    multiline: bool = Field(default=False, description="^ and $ match at every line.")
+    dotall: bool = Field(default=False, description="A dot matches line breaks too.")
 
     @model_validator(mode="after")
     def _pattern_is_one(self) -> Any:
@@ -35,10 +35,10 @@ class PatternConfig(BaseModel, extra="forbid", frozen=True):
         return compiled(self.pattern, case_sensitive=self.case_sensitive, multiline=self.multiline, dotall=self.dotall)
 
 
-class GroupConfig(PatternConfig):
+class GroupConfig(PatternConfig, frozen=True):
     """A pattern, and which of its groups is wanted."""
 
-    group: int | str | None = Field(None, description="Number or name of the group that is taken; empty: the whole match.")
+    group: int | str | None = Field(default=None, description="Number or name of the group that is taken; empty: the whole match.")
 
     @field_validator("group", mode="before")
     @classmethod

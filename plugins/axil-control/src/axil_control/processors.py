@@ -21,15 +21,15 @@ _MARK: Final = "{match}"
 class RegexExtract:
     """``regex_extract``: the first match of a pattern, or all of them joined by line breaks."""
 
-    class Config(GroupConfig):
+    class Config(GroupConfig, frozen=True):
         """What is extracted, and what happens where nothing is."""
 
-        multiple: bool = Field(False, description="Take all matches, one a line; false: the first.")
-        template: str = Field(_MARK, description="What becomes of a match; {match} stands for it, empty is the match itself.")
+        multiple: bool = Field(default=False, description="Take all matches, one a line; false: the first.")
+        template: str = Field(default=_MARK, description="What becomes of a match; {match} stands for it, empty is the match itself.")
         on_no_match: Literal["pass", "default", "drop"] = Field(
-            "pass", description="Where nothing matches: carry what came, carry default_value, or carry nothing."
+            default="pass", description="Where nothing matches: carry what came, carry default_value, or carry nothing."
         )
-        default_value: str | None = Field(None, description="Carried where nothing matches and on_no_match is default.")
+        default_value: str | None = Field(default=None, description="Carried where nothing matches and on_no_match is default.")
 
     def __init__(self, config: Config) -> None:
         self.config = config
@@ -65,7 +65,7 @@ class Template:
         """The text, and what happens where a field is missing."""
 
         template: str = Field(description="For example: Review this for {state.audience}: {text}")
-        on_missing: Literal["error", "empty"] = Field("error", description="Where a field is missing: fail, or put in nothing.")
+        on_missing: Literal["error", "empty"] = Field(default="error", description="Where a field is missing: fail, or put in nothing.")
 
         @field_validator("template")
         @classmethod

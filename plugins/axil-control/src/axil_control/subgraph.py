@@ -27,7 +27,7 @@ class Subgraph:
 
         type: Literal["file", "config"] = Field(description="Whether config names a file or is the graph.")
         config: dict[str, Any] = Field(description="{path: other.yaml}, or a graph: {nodes, edges, start, end}.")
-        keep: bool = Field(False, description="What inner nodes keep for themselves lasts until the next firing in the same run.")
+        keep: bool = Field(default=False, description="What inner nodes keep for themselves lasts until the next firing in the same run.")
 
         @model_validator(mode="after")
         def _config_is_of_its_type(self) -> Any:

@@ -38,7 +38,7 @@ def spoken(name: str, receivers: Sequence[str]) -> str:
     """A receiver by the name that people use: ``exit`` for a graph's exit, ``<loop>_controller`` for a loop's controller."""
     if name in receivers:
         return name
-    if name in EXIT_NAMES and EXIT in receivers:
+    if EXIT in receivers and (name in EXIT_NAMES or name.endswith(("_terminate", "_exit"))):
         return EXIT
     return "controller" if name.endswith("_controller") and "controller" in receivers else name
 
@@ -143,9 +143,7 @@ class Switch:
             for target, condition in routes.items():
                 if isinstance(condition, str):
                     Expression(condition)
-                elif not isinstance(condition, bool) and not (
-                    isinstance(condition, dict) and isinstance(condition.get("type"), str) and condition.keys() <= {"type", "config"}
-                ):
+                elif not isinstance(condition, bool) and not _is_use(condition):
                     raise ValueError(f"AX614 {target}: expected an expression, true, false or {{type, config}}.")
             return routes
 
@@ -165,6 +163,11 @@ class Switch:
             self._conditions = {target: _condition(given, target) for target, given in self.config.routes.items()}
         seen = seen_by(payloads, task)
         return Out(seen.payload, to=frozenset([target for target, holds in self._conditions.items() if holds(seen)]))
+
+
+def _is_use(given: Any) -> bool:
+    use = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
+    return isinstance(use.get("type"), str) and use.keys() <= {"type", "config"}
 
 
 def _condition(given: Any, target: str, setting: Any = None) -> Callable[[Seen], Any]:
@@ -192,7 +195,9 @@ class Router:
             default_factory=dict[str, "str | list[str]"],
             description="What values stand for: {approve: publisher}. Others stand for themselves.",
         )
-        otherwise: str | None = Field(None, description="The target where the value is missing or empty; without it that is an error.")
+        otherwise: str | None = Field(
+            default=None, description="The target where the value is missing or empty; without it that is an error."
+        )
 
         @field_validator("by")
         @classmethod
@@ -224,8 +229,8 @@ class Router:
                     f"the router's {config.by} is {'missing' if value is MISSING else 'empty'}.", hint="Set otherwise, or write the field."
                 )
             return self._known([config.otherwise])
-        wanted = [value] if isinstance(value, str) else value
-        if not isinstance(wanted, (list, tuple)) or not all(isinstance(name, str) for name in wanted):
+        wanted = cast("Sequence[Any]", [value] if isinstance(value, str) else value)
+        if not isinstance(wanted, (list, tuple)) or not all(isinstance(name, str) for name in wanted):  # pyright: ignore[reportUnnecessaryIsInstance]  # any value may come
             raise RouteError(f"the router's {config.by} is {value!r:.80}; expected the name of a node, or a list of names.")
         chosen: list[str] = []
         for name in cast("Sequence[str]", wanted):

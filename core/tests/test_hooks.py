@@ -1,0 +1,275 @@
+"""The eleven hooks: how they are found, frozen, called, and dropped."""
+
+from __future__ import annotations
+
+import logging
+
+import pluggy
+import pytest
+
+from axil import RootGraph, hookimpl
+from axil.errors import Problem, SpecError
+from axil.hooks import OBSERVERS, Hooks, Observers, manager
+from axil.planner import Setting
+from axil.workflow import Workflow
+
+from .tools import graph, workflow
+
+ELEVEN = {"register", "check", "wrap_body", "plan_compiled", *OBSERVERS}
+
+
+def flow_with(*plugins, nodes=("a",), edges=("in a", "a out")) -> Workflow:
+    return Workflow(graph(list(nodes), list(edges)), Setting(hooks=manager(plugins)))
+
+
+def test_there_are_eleven_hooks_and_each_says_what_it_is_for():
+    hooks = {name for name, value in vars(Hooks).items() if callable(value)}
+    assert hooks == ELEVEN
+    assert all(getattr(Hooks, name).__doc__ for name in hooks)
+
+
+def test_where_nobody_listens_there_is_nothing_to_call():
+    for observers in (Observers.freeze(None), Observers.freeze(manager())):
+        assert [getattr(observers, name) for name in OBSERVERS] == [None] * 7
+
+
+def test_one_listener_leaves_the_other_hooks_empty():
+    class Listener:
+        @hookimpl
+        def chunk(self, chunk):
+            """Listens."""
+
+    observers = Observers.freeze(manager([Listener()]))
+    assert [name for name in OBSERVERS if getattr(observers, name) is not None] == ["chunk"]
+
+
+def test_an_observer_sees_a_run_from_beginning_to_end():
+    seen: list[tuple] = []
+
+    class Listener:
+        @hookimpl
+        def run_started(self, run_id, plan):
+            seen.append(("run_started", plan.graph.spec.id))
+
+        @hookimpl
+        def firing_started(self, activation, kind):
+            seen.append(("started", str(activation), kind))
+
+        @hookimpl
+        def firing_finished(self, activation, kind, output):
+            seen.append(("finished", str(activation), output))
+
+        @hookimpl
+        def firing_skipped(self, activation, kind):
+            seen.append(("skipped", str(activation)))
+
+        @hookimpl
+        def run_finished(self, run_id, result):
+            seen.append(("run_finished", result.status))
+
+    flow_with(Listener(), nodes=("a", "b", "c"), edges=("in a", "a out", "b c")).invoke({})
+    assert seen[0] == ("run_started", "g")
+    assert seen[-1] == ("run_finished", "done")
+    assert set(seen[1:-1]) == {("skipped", "b"), ("skipped", "c"), ("started", "a", "node"), ("finished", "a", {"by": "a"})}
+
+
+def test_arguments_are_given_by_name_in_any_order_and_any_number():
+    seen: list = []
+
+    class Listener:
+        @hookimpl
+        def firing_finished(self, output, activation):
+            seen.append((output, str(activation)))
+
+        @hookimpl
+        def run_finished(self):
+            seen.append("end")
+
+    flow_with(Listener()).invoke({})
+    assert seen == [({"by": "a"}, "a"), "end"]
+
+
+def test_an_observer_object_may_name_arguments_in_any_order_too():
+    seen: list = []
+
+    class Listener:
+        def firing_finished(self, output, kind, activation):
+            seen.append((output, kind, str(activation)))
+
+    workflow(["a"], ["in a", "a out"]).invoke({}, observers=[Listener()])
+    assert seen == [({"by": "a"}, "node", "a")]
+
+
+def test_listeners_are_called_in_pluggys_order_and_objects_after_them():
+    seen: list[str] = []
+
+    def listener(name, **how):
+        class Listener:
+            @hookimpl(**how)
+            def run_started(self):
+                seen.append(name)
+
+        return Listener()
+
+    class Plain:
+        def run_started(self, run_id):
+            seen.append("object")
+
+    hooks = [listener("a"), listener("last", trylast=True), listener("b"), listener("first", tryfirst=True)]
+    flow_with(*hooks).invoke({}, observers=[Plain()])
+    assert seen == ["first", "b", "a", "last", "object"]
+
+
+def test_an_observer_that_raises_is_logged_and_dropped_and_changes_nothing(caplog):
+    calls: list[str] = []
+
+    class Broken:
+        @hookimpl
+        def firing_started(self, activation):
+            calls.append(str(activation))
+            raise RuntimeError("not my day")
+
+        @hookimpl
+        def run_finished(self):
+            calls.append("never")
+
+    class Sound:
+        @hookimpl
+        def firing_started(self, activation):
+            calls.append(f"sound {activation}")
+
+    hooks = manager()
+    hooks.register(Broken(), name="broken-plugin")
+    hooks.register(Sound())
+    flow = Workflow(graph(["a", "b"], ["in a", "a b", "b out"]), Setting(hooks=hooks))
+    with caplog.at_level(logging.ERROR, "axil.hooks"):
+        assert flow.invoke({}) == ({"by": "b"}, {})
+    assert sorted(calls) == ["a", "sound a", "sound b"]
+    assert "broken-plugin" in caplog.text
+    assert "not my day" in caplog.text
+
+
+def test_an_observer_dropped_in_one_run_is_back_in_the_next(caplog):
+    calls: list[str] = []
+
+    class Broken:
+        @hookimpl
+        def run_started(self, run_id):
+            calls.append(run_id)
+            raise RuntimeError("no")
+
+    flow = flow_with(Broken())
+    for _ in range(2):
+        flow.invoke({})
+    assert len(calls) == 2
+
+
+def test_a_failure_is_shown_with_what_was_raised():
+    seen: list = []
+
+    class Listener:
+        @hookimpl
+        def firing_failed(self, activation, kind, error):
+            seen.append((str(activation), kind, type(error)))
+
+    from .tools import node
+
+    flow = Workflow(graph([node("a", lambda task, ctx: 1 / 0)], ["in a"]), Setting(hooks=manager([Listener()])))
+    with pytest.raises(Exception, match="ZeroDivisionError"):
+        flow.invoke({})
+    assert seen == [("a", "node", ZeroDivisionError)]
+
+
+def test_a_plugins_check_is_reported_with_all_other_problems():
+    class Strict:
+        @hookimpl
+        def check(self, spec):
+            return [Problem("XX001", "here", f"{spec.id} is not to my liking.")]
+
+    flow = flow_with(Strict(), nodes=("a",), edges=("in a", "a nowhere"))
+    with pytest.raises(SpecError) as error:
+        flow.plan  # noqa: B018  # compiled when it is first asked for
+    assert {p.id for p in error.value.problems} == {"AX104", "XX001"}
+
+
+def test_wrap_body_makes_an_onion_once_when_the_plan_is_made():
+    order: list[str] = []
+
+    def wrapper(name):
+        class Wrapper:
+            @hookimpl
+            def wrap_body(self, spec, body):
+                order.append(f"wrap {name} {spec.id}")
+
+                class Around:
+                    mode = body.mode
+                    wants_ctx = True
+
+                    def __call__(self, task, ctx):
+                        order.append(f"in {name}")
+                        try:
+                            return body(task, ctx)
+                        finally:
+                            order.append(f"out {name}")
+
+                return Around()
+
+        return Wrapper()
+
+    flow = flow_with(wrapper("inner"), wrapper("outer"))
+    flow.plan  # noqa: B018  # compiled when it is first asked for
+    wrapped = list(order)
+    assert len(wrapped) == 2
+    for _ in range(2):
+        order.clear()
+        assert flow.invoke({}) == ({"by": "a"}, {})
+        assert order[0].removeprefix("in ") == order[-1].removeprefix("out ")
+        assert len(order) == 4
+
+
+def test_wrap_body_may_leave_a_body_as_it_is():
+    class Leaves:
+        @hookimpl
+        def wrap_body(self, spec):
+            return None
+
+    assert flow_with(Leaves()).invoke({}) == ({"by": "a"}, {})
+
+
+def test_plan_compiled_is_told_of_the_plan():
+    plans: list = []
+
+    class Listener:
+        @hookimpl
+        def plan_compiled(self, plan):
+            plans.append(plan)
+
+    flow = flow_with(Listener())
+    assert flow.plan is plans[0]
+
+
+def test_a_hook_that_does_not_exist_is_refused_when_it_is_checked():
+    class Wrong:
+        @hookimpl
+        def run_begun(self):
+            """There is no such hook."""
+
+    made = manager([Wrong()])
+    with pytest.raises(pluggy.PluginValidationError):
+        made.check_pending()
+
+
+def test_a_root_graph_may_be_given_its_hooks():
+    seen: list[str] = []
+
+    class Listener:
+        @hookimpl
+        def run_started(self, run_id):
+            seen.append(run_id)
+
+    g = RootGraph("g", hooks=manager([Listener()]))
+    a = g.create_node(lambda inputs: {"message": "hi"}, name="a")
+    g.edge_from_entry(a, {})
+    g.edge_to_exit(a)
+    g.build().invoke({}, run_id="mine")
+    assert seen == ["mine"]

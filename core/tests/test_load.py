@@ -1,0 +1,77 @@
+"""Laws of ``axil.load``: a file is a workflow like any other."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import axil
+from axil.documents import parse_json
+from axil.registry import Registry
+from axil.tokens import Out
+
+
+class Shout:
+    """Says what came, louder."""
+
+    inline = True
+
+    def run(self, messages):
+        return Out([{**m, "content": m["content"].upper()} for m in messages])
+
+
+class Inner:
+    """A graph in a node; remembers with what it was asked for."""
+
+    told: dict = {}  # noqa: RUF012  # the test reads it
+
+    def scope(self, node, setting):
+        from axil.composite import Nested
+        from axil.files import inline
+
+        Inner.told = dict(setting.extras)
+        return Nested(spec=inline({"start": ["w"], "nodes": [{"id": "w", "type": "${KIND}"}]}, setting.extras))
+
+
+@pytest.fixture
+def registry():
+    made = Registry(entry_points=[])
+    made.register("loaders", "json", parse_json)
+    made.register("nodes", "shout", Shout)
+    made.register("nodes", "inner", Inner)
+    return made
+
+
+@pytest.fixture
+def flow(tmp_path):
+    def write(*nodes, **more):
+        graph = {"nodes": list(nodes), "start": [nodes[0]["id"]]}
+        (tmp_path / "flow.json").write_text(json.dumps({"graph": graph, **more}))
+        return tmp_path / "flow.json"
+
+    return write
+
+
+def test_a_file_can_be_run(flow, registry):
+    workflow = axil.load(flow({"id": "a", "type": "shout"}), registry=registry)
+    assert workflow.invoke("hello") == ("HELLO", {})
+    assert workflow.spec.id == "flow"
+
+
+def test_options_are_those_of_reading_files(flow, registry):
+    file = flow({"id": "a", "type": "${KIND}"}, vars={"KIND": "none"})
+    assert axil.load(file, registry=registry, vars={"KIND": "shout"}).invoke("x")[0] == "X"
+    with pytest.raises(axil.SpecError, match="AX100"):
+        axil.load(file.with_name("other.json"), registry=registry)
+
+
+def test_a_graph_in_a_node_knows_where_it_was_read_and_with_what(flow, registry):
+    file = flow({"id": "a", "type": "inner"}, vars={"KIND": "shout"})
+    assert axil.load(file, registry=registry).invoke("x")[0] == "X"
+    assert Inner.told["folder"] == str(file.parent.resolve())
+    assert Inner.told["vars"] == {"KIND": "shout"}
+
+
+def test_a_workflow_of_a_file_is_no_root_graph(flow, registry):
+    assert type(axil.RootGraph.from_file(flow({"id": "a", "type": "shout"}), registry=registry)) is axil.Workflow

@@ -1,0 +1,808 @@
+"""The shell: how bodies run, wait, fail, pause and resume."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import Any
+
+import pytest
+
+from axil import RootGraph
+from axil.context import Question
+from axil.errors import BodyError, JournalError, KernelBug, LimitReached, MissingKeys, NodeFailed, RunCancelled, RunPaused, UndeclaredField
+from axil.fields import APPEND, Field
+from axil.journal import Entry, MemoryJournal
+from axil.result import Result
+from axil.run import run_sync
+from axil.spec import Limits
+from axil.state import Schema
+from axil.tokens import Out
+from axil.values import MISSING, Log
+from axil.workflow import Workflow
+
+from .tools import Jumping, Tape, Watcher, edge, never, node, says, workflow
+
+LOG = Schema("log", {"log": Field("log", APPEND, default=Log)}, closed=True)
+
+
+def run(flow: Workflow, input: Any = None, **options: Any) -> Result:
+    async def go() -> Result:
+        async with asyncio.timeout(30):
+            return await flow.start(input, **options)
+
+    return run_sync(go())
+
+
+def task(id: str, call: Any, **more: Any):
+    """An async node whose body gets the context."""
+    return node(id, call, mode="async", ctx=True, **more)
+
+
+def one(call: Any, **more: Any) -> Workflow:
+    return workflow([task("a", call)], ["in a", "a out"], **more)
+
+
+# ------------------------------------------------------------------------------------------------ bodies
+
+
+def body_of(function: Any, **settings: Any) -> Workflow:
+    g = RootGraph("g")
+    a = g.create_node(function, name="a", **settings)
+    g.edge_from_entry(a, {})
+    g.edge_to_exit(a, ["thread"])
+    return g.build()
+
+
+def test_a_sync_body_runs_in_a_thread_of_its_own():
+    output = run(body_of(lambda inputs: {"thread": threading.get_ident()})).output
+    assert output["thread"] != threading.get_ident()
+
+
+def test_an_inline_body_runs_where_the_loop_runs():
+    assert run(body_of(lambda inputs: {"thread": threading.get_ident()}, inline=True)).output["thread"] == threading.get_ident()
+
+
+def test_an_async_body_is_awaited_on_the_loop():
+    async def body(inputs):
+        await asyncio.sleep(0)
+        return {"thread": threading.get_ident()}
+
+    assert run(body_of(body)).output["thread"] == threading.get_ident()
+
+
+def test_a_generator_streams_its_items_and_the_last_one_is_its_result():
+    async def body(inputs):
+        yield "one"
+        yield "two"
+        yield {"thread": 3}
+
+    watcher = Watcher()
+    assert run(body_of(body), observers=[watcher]).output == {"thread": 3}
+    assert watcher.chunks == ["one", "two"]
+
+
+def test_a_chunk_never_moves_a_token():
+    async def body(task, ctx):
+        ctx.emit({"by": "nobody"})
+        return Out({"by": "a"})
+
+    assert run(one(body)).output == {"by": "a"}
+
+
+def test_a_chunk_from_a_thread_reaches_observers_on_the_loop_before_the_end():
+    threads: list[int] = []
+
+    class Observer:
+        def chunk(self, chunk):
+            threads.append(threading.get_ident())
+
+        def firing_finished(self, output):
+            threads.append(-1)
+
+    def body(ctx):
+        ctx.emit("from afar")
+        return {"thread": 0}
+
+    run(body_of(body), observers=[Observer()])
+    assert threads == [threading.get_ident(), -1]
+
+
+def test_context_variables_reach_a_body_in_a_thread():
+    import contextvars
+
+    who = contextvars.ContextVar("who", default="nobody")
+    flow = body_of(lambda inputs: {"thread": who.get()})
+
+    async def go():
+        who.set("me")
+        return await flow.start({})
+
+    assert run_sync(go()).output == {"thread": "me"}
+
+
+def test_what_a_body_gives_must_be_an_outcome():
+    result = run(workflow([node("a", lambda task, ctx: {"by": "a"})], ["in a", "a out"]))
+    assert isinstance(result.error, NodeFailed)
+    assert isinstance(result.error.__cause__, BodyError)
+
+
+def test_ready_bodies_run_side_by_side():
+    at_work = most = 0
+
+    async def body(task, ctx):
+        nonlocal at_work, most
+        at_work += 1
+        most = max(most, at_work)
+        await asyncio.sleep(0)
+        at_work -= 1
+        return Out({})
+
+    names = [f"n{i}" for i in range(6)]
+    flow = workflow([task(n, body) for n in names], [f"in {n}" for n in names])
+    assert run(flow).status == "done"
+    assert most == 6
+    most = 0
+    assert run(flow, limits=Limits(concurrency=2)).status == "done"
+    assert most == 2
+
+
+def test_a_lane_admits_one_at_a_time_unless_told_otherwise():
+    for limits, expected in ((Limits(), 1), (Limits(lanes={"human": 3}), 3)):
+        at_work: dict[str, int] = {"human": 0, "": 0}
+        most = dict(at_work)
+
+        def body(lane: str, at_work=at_work, most=most):
+            async def call(task, ctx):
+                at_work[lane] += 1
+                most[lane] = max(most[lane], at_work[lane])
+                await asyncio.sleep(0)
+                at_work[lane] -= 1
+                return Out({})
+
+            return call
+
+        nodes = [task(f"h{i}", body("human"), lane="human") for i in range(4)] + [task(f"n{i}", body("")) for i in range(4)]
+        assert run(workflow(nodes, [f"in {n.id}" for n in nodes]), limits=limits).status == "done"
+        assert most == {"human": expected, "": 4}
+
+
+def test_a_lane_is_served_in_plan_order():
+    order: list[str] = []
+
+    async def body(task, ctx):
+        order.append(ctx.activation.node)
+        await asyncio.sleep(0)
+        return Out({})
+
+    run(workflow([task(f"h{i}", body, lane="x") for i in range(5)], [f"in h{i}" for i in range(5)]))
+    assert order == ["h0", "h1", "h2", "h3", "h4"]
+
+
+def test_an_inline_body_in_a_lane_waits_for_its_turn():
+    async def slow(task, ctx):
+        await asyncio.sleep(0)
+        return Out({})
+
+    watcher = Watcher()
+    flow = workflow([task("a", slow, lane="x"), node("b", says({}), lane="x")], ["in a", "in b"])
+    run(flow, observers=[watcher])
+    assert watcher.events == [("started", "a"), ("finished", "a"), ("started", "b"), ("finished", "b")]
+
+
+# ------------------------------------------------------------------------------------------------ limits
+
+
+def test_the_limit_of_firings_ends_the_run_before_the_next_one():
+    result = run(workflow(["a", "b", "c"], ["in a", "a b", "b c", "c out"]), limits=Limits(firings=2))
+    assert (result.status, result.usage.firings) == ("limited", 2)
+    assert isinstance(result.error, LimitReached)
+    assert result.error.id == "AX412"
+    assert result.error.result is result
+
+
+def test_the_limit_of_seconds_ends_a_body_that_hangs():
+    async def hang(task, ctx):
+        await asyncio.Event().wait()
+
+    clock = Jumping()
+    result = run(one(hang), limits=Limits(seconds=60), clock=clock)
+    assert result.status == "limited"
+    assert result.error is not None
+    assert result.error.id == "AX415"
+    assert clock.time == 60
+
+
+@pytest.mark.parametrize(("limits", "id"), [(Limits(tokens=10), "AX413"), (Limits(cost=0.5), "AX414")])
+def test_the_limits_of_tokens_and_money_end_the_run_when_they_are_passed(limits, id):
+    async def spend(task, ctx):
+        ctx.spend(input_tokens=6, output_tokens=4, cost=0.5)
+        return Out({})
+
+    within = run(one(spend), limits=limits)
+    assert (within.status, within.usage.tokens, within.usage.cost) == ("done", {"input_tokens": 6, "output_tokens": 4}, 0.5)
+    result = run(workflow([task("a", spend), task("b", spend)], ["in a", "a b", "b out"]), limits=limits)
+    assert (result.status, result.error.id) == ("limited", id)
+    assert result.usage.tokens == {"input_tokens": 12, "output_tokens": 8}
+
+
+def test_usage_reported_from_a_thread_is_counted():
+    def body(ctx):
+        ctx.spend(input_tokens=3)
+        return {"thread": 0}
+
+    assert run(body_of(body)).usage.tokens == {"input_tokens": 3}
+
+
+# ------------------------------------------------------------------------------------------------ failure and cancellation
+
+
+def test_a_failure_names_the_node_and_keeps_the_original():
+    result = run(workflow([node("a", lambda task, ctx: 1 / 0)], ["in a", "a out"]))
+    assert result.status == "failed"
+    assert isinstance(result.error, NodeFailed)
+    assert result.error.path == "a"
+    assert isinstance(result.error.__cause__, ZeroDivisionError)
+    assert result.error.result is result
+
+
+def test_of_the_failures_that_happened_the_first_in_plan_order_is_reported():
+    async def slow(task, ctx):
+        try:
+            await asyncio.Event().wait()
+        finally:
+            raise ValueError("a, while it was cancelled")
+
+    async def fast(task, ctx):
+        raise ValueError("b")
+
+    result = run(workflow([task("a", slow), task("b", fast)], ["in a", "in b"]))
+    assert isinstance(result.error, NodeFailed)
+    assert result.error.path == "a"
+    assert [other.path for other in result.error.others] == ["b"]
+
+
+def test_a_failure_cancels_the_others():
+    cancelled: list[str] = []
+
+    async def wait(task, ctx):
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            cancelled.append(ctx.activation.node)
+            raise
+
+    async def fail(task, ctx):
+        raise ValueError("b")
+
+    result = run(workflow([task("a", wait), task("b", fail), task("c", wait)], ["in a", "in b", "in c"]))
+    assert result.status == "failed"
+    assert sorted(cancelled) == ["a", "c"]
+
+
+def test_an_edge_that_fails_fails_its_source():
+    def broken(payload):
+        raise LookupError("no")
+
+    result = run(workflow(["a", "b"], ["in a", edge("a", "b", condition=broken)]))
+    assert isinstance(result.error, NodeFailed)
+    assert result.error.path == "a"
+
+
+def test_an_input_that_the_entry_edges_do_not_accept_fails_the_entry():
+    result = run(workflow(["a"], [edge("in", "a", keys={"topic": ""})]), {"topik": 1})
+    assert isinstance(result.error, NodeFailed)
+    assert result.error.path == "@entry"
+    assert isinstance(result.error.__cause__, MissingKeys)
+
+
+def test_an_undeclared_write_fails_its_node_and_commits_nothing():
+    result = run(workflow([node("a", says({}, lug=[1])), "b"], ["in a", "a b"], schema=LOG))
+    assert isinstance(result.error.__cause__, UndeclaredField)
+    assert result.attributes == {"log": []}
+
+
+def test_states_that_cannot_be_joined_fail_the_node_where_they_meet():
+    edges = ["in a", "in b", edge("a", "t", filter=lambda state: {"log": ["x"]}), "b t"]
+    result = run(workflow([node("a", says({}, log=[1])), node("b", says({}, log=[2])), "t"], edges, schema=LOG))
+    assert isinstance(result.error, NodeFailed)
+    assert result.error.path == "t"
+    assert result.error.__cause__.id == "AX213"
+
+
+def test_states_that_cannot_be_joined_at_the_end_fail_the_exit():
+    edges = ["in a", "in b", edge("a", "t", filter=lambda state: {"log": ["x"]}), "b out", "t out"]
+    result = run(workflow([node("a", says({}, log=[1])), node("b", says({}, log=[2])), "t"], edges, schema=LOG))
+    assert isinstance(result.error, NodeFailed)
+    assert result.error.path == "@exit"
+
+
+def test_cancelling_ends_bodies_innermost_first_and_leaves_no_trace():
+    order: list[str] = []
+    started = asyncio.Event()
+
+    async def inner(task, ctx):
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            order.append("inner")
+
+    deep = one(inner)
+
+    async def outer(task, ctx):
+        try:
+            await ctx.run(deep.plan, {}, name="deep")
+        finally:
+            order.append("outer")
+
+    tape = Tape()
+
+    async def go():
+        run = one(outer).start({}, journal=tape)
+        job = asyncio.ensure_future(run.result())
+        await started.wait()
+        run.cancel("enough")
+        return await job
+
+    result = run_sync(go())
+    assert order == ["inner", "outer"]
+    assert result.status == "cancelled"
+    assert isinstance(result.error, RunCancelled)
+    assert "enough" in str(result.error)
+    assert [entry.kind for entry in tape.kept] == ["run"]
+
+
+def test_cancelling_the_task_that_runs_it_cancels_the_run():
+    gone = False
+
+    async def wait(task, ctx):
+        nonlocal gone
+        try:
+            await asyncio.Event().wait()
+        finally:
+            gone = True
+
+    async def go():
+        run = one(wait).start({})
+        job = asyncio.ensure_future(run.result())
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        job.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await job
+        return await run.result()
+
+    assert run_sync(go()).status == "cancelled"
+    assert gone
+
+
+def test_a_run_cancelled_before_it_began_runs_nothing():
+    ran: list[str] = []
+
+    async def go():
+        run = workflow([node("a", lambda task, ctx: ran.append("a"))], ["in a"]).start({})
+        run.cancel()
+        return await run
+
+    assert run_sync(go()).status == "cancelled"
+    assert ran == []
+
+
+def test_a_result_is_made_once_and_given_to_all_who_ask_later():
+    async def go():
+        run = workflow(["a"], ["in a", "a out"]).start({})
+        first = await run
+        assert await run is first
+        return first
+
+    assert run_sync(go()).output == {"by": "a"}
+
+
+def test_a_run_awaited_twice_at_once_is_refused():
+    async def wait(task, ctx):
+        await asyncio.sleep(0)
+        return Out({})
+
+    async def go():
+        run = one(wait).start({})
+        first = asyncio.ensure_future(run.result())
+        await asyncio.sleep(0)
+        with pytest.raises(KernelBug):
+            await run.result()
+        return await first
+
+    assert run_sync(go()).status == "done"
+
+
+def test_the_loop_gets_a_turn_during_much_inline_work():
+    turns = 0
+
+    async def go():
+        nonlocal turns
+
+        async def other():
+            nonlocal turns
+            while True:
+                turns += 1
+                await asyncio.sleep(0)
+
+        job = asyncio.ensure_future(other())
+        n = 3000
+        flow = workflow([f"n{i}" for i in range(n)], ["in n0", *(f"n{i} n{i + 1}" for i in range(n - 1))])
+        await flow.start({})
+        job.cancel()
+
+    run_sync(go())
+    assert turns > 1
+
+
+def test_a_journal_that_fails_ends_the_run_with_its_own_error():
+    class Full(MemoryJournal):
+        def append(self, run_id: str, entry: Entry) -> None:
+            if entry.kind == "done":
+                raise OSError("disk full")
+            super().append(run_id, entry)
+
+    with pytest.raises(OSError, match="disk full"):
+        run(workflow(["a"], ["in a", "a out"]), journal=Full())
+
+
+def test_a_value_that_the_journal_refuses_fails_its_node_and_has_no_effect():
+    ran: list[str] = []
+    nodes = [node("a", says({"o": object()})), node("b", lambda task, ctx: ran.append("b"))]
+    result = run(workflow(nodes, ["in a", "a b"]), journal=MemoryJournal())
+    assert isinstance(result.error.__cause__, JournalError)
+    assert ran == []
+
+
+def test_without_a_journal_any_value_may_travel():
+    thing = object()
+    assert run(workflow([node("a", says({"o": thing}))], ["in a", "a out"])).output == {"o": thing}
+
+
+def test_a_journal_that_takes_its_time_is_waited_for_before_effects():
+    kept: list[str] = []
+
+    class Slow(Tape):
+        def append(self, run_id: str, entry: Entry) -> Any:
+            return self._append(entry)
+
+        async def _append(self, entry: Entry) -> None:
+            await asyncio.sleep(0)
+            kept.append(entry.node)
+            self.kept.append(entry)
+
+    def b(task, ctx):
+        assert "a" in kept
+        return Out({})
+
+    assert run(workflow(["a", node("b", b)], ["in a", "a b"]), journal=Slow()).status == "done"
+    assert kept == ["", "a", "b"]
+
+
+# ------------------------------------------------------------------------------------------------ what bodies may ask
+
+
+def test_deps_are_handed_to_bodies_and_never_journaled():
+    client = object()
+
+    async def body(task, ctx):
+        assert ctx.deps is client
+        return Out({})
+
+    assert run(one(body), deps=client, journal=MemoryJournal()).status == "done"
+
+
+def test_a_body_may_ask_what_was_allowed_and_where_it_may_work(tmp_path):
+    async def body(task, ctx):
+        return Out({"code": ctx.allows("code"), "here": ctx.workspace == tmp_path})
+
+    assert run(one(body), allow=frozenset({"code"}), workspace=tmp_path).output == {"code": True, "here": True}
+    assert run(one(body)).output == {"code": False, "here": False}
+
+
+def test_what_a_node_keeps_is_its_own_and_gone_with_the_run():
+    def body(local):
+        local["n"] = local.get("n", 0) + 1
+        return {"n": local["n"]}
+
+    g = RootGraph("g", cycles="allow")
+    a = g.create_node(body, name="a", inline=True)
+    g.edge_from_entry(a, {})
+    g.create_edge(a, a, ["n"], when=lambda payload: payload["n"] < 3)
+    g.edge_to_exit(a, ["n"], when=lambda payload: payload["n"] >= 3)
+    g.build()
+    for _ in range(2):
+        assert g.invoke({}) == ({"n": 3}, {})
+
+
+def test_a_body_reads_time_since_the_run_began_and_sleeps_on_the_runs_clock():
+    async def body(task, ctx):
+        before = ctx.now()
+        await ctx.sleep(3600)
+        return Out({"before": before, "after": ctx.now()})
+
+    clock = Jumping()
+    clock.time = 1000.0
+    assert run(one(body), clock=clock).output == {"before": 0.0, "after": 3600.0}
+
+
+def test_time_can_be_read_and_recorded_from_a_thread():
+    def body(ctx):
+        return {"thread": ctx.now() >= 0}
+
+    tape = Tape()
+    assert run(body_of(body), journal=tape).output == {"thread": True}
+    assert [entry.kind for entry in tape.kept] == ["run", "clock", "done"]
+
+
+def test_a_resumed_body_reads_the_same_time_sleeps_the_rest_and_repeats_no_step():
+    calls = 0
+    tape = Tape()
+    clock = Jumping()
+    cut = True
+
+    async def fetch():
+        nonlocal calls
+        calls += 1
+        return {"page": calls}
+
+    async def body(task, ctx):
+        read = ctx.now()
+        page = await ctx.step("fetch", fetch)
+        await ctx.sleep(100)
+        if cut:
+            clock.time += 40
+            raise RuntimeError("power cut")
+        return Out({"read": read, "page": page})
+
+    flow = one(body)
+    assert run(flow, run_id="r", journal=tape, clock=clock).status == "failed"
+    cut = False
+    again = Jumping()
+    result = run(flow, run_id="r", journal=tape, clock=again)
+    assert result.output == {"read": 0.0, "page": {"page": 1}}
+    assert calls == 1
+    assert again.time == 100  # nothing later than the clock read was recorded: all of it is left
+
+
+def test_a_sub_run_has_a_frame_of_its_own_and_gives_back_output_and_changes():
+    inner = workflow([node("w", lambda task, ctx: Out({"m": 2}, {"x": task.state["x"] + 1}))], ["in w", "w out"])
+
+    async def body(task, ctx):
+        parts = [await ctx.run(inner.plan, {}, name=i) for i in range(2)]
+        assert [part.fired for part in parts] == [True, True]
+        return Out({"m": [part.output["m"] for part in parts]}, parts[-1].changes)
+
+    watcher = Watcher()
+    result = run(one(body, attributes={"x": 1}), observers=[watcher])
+    assert (result.output, result.attributes) == ({"m": [2, 2]}, {"x": 2})
+    assert watcher.named("finished") == ["a/0/w", "a/1/w", "a"]
+
+
+def test_sub_runs_side_by_side_do_not_mix():
+    async def inner_body(task, ctx):
+        await asyncio.sleep(0)
+        return Out({"i": task.tokens[0].payload["i"]})
+
+    inner = workflow([task("w", inner_body)], ["in w", "w out"])
+
+    async def body(task, ctx):
+        parts = await asyncio.gather(*(ctx.run(inner.plan, {"i": i}, name=i) for i in range(20)))
+        return Out({"i": [part.output["i"] for part in parts]})
+
+    assert run(one(body)).output == {"i": list(range(20))}
+
+
+def test_a_body_that_waits_for_its_sub_run_leaves_its_room_to_it():
+    async def leaf(task, ctx):
+        return Out({})
+
+    inner = workflow([task("w", leaf)], ["in w", "w out"])
+
+    async def body(task, ctx):
+        await ctx.run(inner.plan, {}, name="sub")
+        return Out({})
+
+    assert run(one(body), limits=Limits(concurrency=1)).status == "done"
+
+
+def test_a_sub_run_may_begin_with_a_state_of_its_own_even_an_empty_one():
+    inner = workflow([node("w", lambda task, ctx: Out({"saw": dict(task.state)}))], ["in w", "w out"])
+
+    async def body(task, ctx):
+        part = await ctx.run(inner.plan, {}, name="sub", state=Schema().start())
+        return Out(part.output)
+
+    assert run(one(body, attributes={"x": 1})).output == {"saw": {}}
+
+
+# ------------------------------------------------------------------------------------------------ questions
+
+
+async def ask(task: Any, ctx: Any) -> Out:
+    return Out({"answer": await ctx.ask("really?")})
+
+
+def test_a_question_nobody_can_answer_pauses_the_run_and_is_in_the_result():
+    result = run(one(ask))
+    assert result.status == "paused"
+    assert isinstance(result.error, RunPaused)
+    (question,) = result.questions
+    assert (question.text, question.node, question.id) == ("really?", "a", "a?1")
+
+
+def test_other_branches_run_on_while_a_question_is_open():
+    watcher = Watcher()
+    result = run(workflow([task("a", ask), "b", "c", "t"], ["in a", "in b", "b c", "a t", "c t"]), observers=[watcher])
+    assert result.status == "paused"
+    assert watcher.named("finished") == ["b", "c"]
+
+
+def test_all_open_questions_are_in_the_result_those_of_inner_frames_too():
+    inner = workflow([task("w", ask)], ["in w", "w out"])
+
+    async def outer(task, ctx):
+        await ctx.run(inner.plan, {}, name=0)
+        return Out({})
+
+    result = run(workflow([task("a", ask), task("b", outer)], ["in a", "in b"]))
+    assert [q.id for q in result.questions] == ["a?1", "b/0/w?1"]
+
+
+def test_an_answer_that_is_at_hand_is_given_at_once():
+    assert run(one(ask), answers={"a?1": "yes"}).output == {"answer": "yes"}
+
+
+def test_a_channel_is_asked_and_waited_for():
+    class Channel:
+        async def ask(self, question: Question) -> Any:
+            await asyncio.sleep(0)
+            return f"{question.node} says yes"
+
+    assert run(one(ask), channel=Channel()).output == {"answer": "a says yes"}
+
+
+def test_a_channel_that_cannot_answer_now_pauses_the_run():
+    class Away:
+        async def ask(self, question: Question) -> Any:
+            return MISSING
+
+    assert run(one(ask), channel=Away()).status == "paused"
+
+
+def test_a_paused_run_goes_on_with_the_answer_and_runs_nothing_twice():
+    ran: list[str] = []
+
+    def note(task, ctx):
+        ran.append("b")
+        return Out({"by": "b"})
+
+    flow = workflow([task("a", ask), node("b", note), "t"], ["in a", "in b", "a t", "b t", edge("a", "out")])
+    journal = MemoryJournal()
+    paused = run(flow, run_id="r", journal=journal)
+    assert paused.status == "paused"
+    result = run(flow, run_id="r", journal=journal, answers={paused.questions[0].id: "yes"})
+    assert (result.status, result.output) == ("done", {"answer": "yes"})
+    assert ran == ["b"]
+    assert run(flow, run_id="r", journal=journal).output == {"answer": "yes"}  # the answer is in the journal now
+
+
+def test_an_answer_of_a_channel_is_recorded_and_not_asked_for_again():
+    asked = 0
+    broken = True
+
+    class Channel:
+        async def ask(self, question: Question) -> Any:
+            nonlocal asked
+            asked += 1
+            return "yes"
+
+    async def body(task, ctx):
+        answer = await ctx.ask("really?")
+        if broken:
+            raise RuntimeError("power cut")
+        return Out({"answer": answer})
+
+    journal = MemoryJournal()
+    assert run(one(body), run_id="r", journal=journal, channel=Channel()).status == "failed"
+    broken = False
+    assert run(one(body), run_id="r", journal=journal, channel=Channel()).output == {"answer": "yes"}
+    assert asked == 1
+
+
+def test_a_node_in_a_cycle_may_ask_in_every_round():
+    async def body(task, ctx):
+        return Out({"n": await ctx.ask("n?")})
+
+    edges = ["in a", edge("a", "a", condition=lambda payload: payload["n"] < 2), edge("a", "out", condition=lambda payload: payload["n"] >= 2)]
+    flow = workflow([task("a", body)], edges)
+    journal = MemoryJournal()
+    answers: dict[str, int] = {}
+    for n in range(3):
+        result = run(flow, run_id="r", journal=journal, answers=answers)
+        assert result.status == "paused"
+        answers[result.questions[0].id] = n
+    assert run(flow, run_id="r", journal=journal, answers=answers).output == {"n": 2}
+    assert list(answers) == ["cycle(a)/0/a?1", "cycle(a)/1/a?1", "cycle(a)/2/a?1"]
+
+
+# ------------------------------------------------------------------------------------------------ journal
+
+
+def test_a_resumed_run_takes_the_recorded_routes_even_if_a_condition_has_changed():
+    open_now = True
+    edges = ["in a", edge("a", "b", condition=lambda payload: open_now), "b c", "c out"]
+    fail = True
+
+    def c(task, ctx):
+        if fail:
+            raise RuntimeError("power cut")
+        return Out({"by": "c"})
+
+    flow = workflow(["a", "b", node("c", c)], edges)
+    journal = MemoryJournal()
+    assert run(flow, run_id="r", journal=journal).status == "failed"
+    open_now = fail = False
+    assert run(flow, run_id="r", journal=journal).output == {"by": "c"}
+
+
+def test_a_resumed_run_uses_the_inputs_it_began_with():
+    flow = workflow([node("a", lambda task, ctx: Out(dict(task.tokens[0].payload)))], ["in a", "a out"])
+    journal = MemoryJournal()
+    run(flow, {"x": 1}, run_id="r", journal=journal)
+    assert run(flow, {"x": 2}, run_id="r", journal=journal).output == {"x": 1}
+
+
+def test_a_round_that_ended_the_cycle_is_not_turned_again():
+    ran: list[str] = []
+
+    def call(task, ctx):
+        ran.append(str(task.frame))
+        return Out({})
+
+    flow = workflow([node("a", call), node("b", call)], ["in a", "a b", edge("b", "a", condition=never), "b out"])
+    tape = Tape()
+    assert run(flow, run_id="r", journal=tape).status == "done"
+    last = max(i for i, entry in enumerate(tape.kept) if entry.kind == "round")
+    ran.clear()
+    assert run(flow, run_id="r", journal=Tape(tape.kept[: last + 1])).status == "done"
+    assert ran == []
+
+
+def test_a_shared_state_is_resumed_in_the_order_in_which_it_was_written():
+    fail = True
+
+    def writer(name: str, turns: int):
+        async def call(task, ctx):
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            return Out({}, {"log": [name]})
+
+        return call
+
+    def end(task, ctx):
+        if fail:
+            raise RuntimeError("power cut")
+        return Out({})
+
+    nodes = [task("a", writer("a", 9)), task("b", writer("b", 1)), node("t", end)]
+    flow = workflow(nodes, ["in a", "in b", "a t", "b t"], schema=LOG, flow="shared")
+    tape = Tape()
+    run(flow, run_id="r", journal=tape)
+    fail = False
+    assert run(flow, run_id="r", journal=tape).attributes["log"] == ["b", "a"]
+    turned = Tape([tape.kept[0], tape.kept[2], tape.kept[1]])
+    assert run(flow, run_id="r", journal=turned).attributes["log"] == ["a", "b"]
+
+
+# ------------------------------------------------------------------------------------------------ the sync door
+
+
+def test_the_sync_door_refuses_to_open_on_a_running_loop():
+    async def go():
+        with pytest.raises(RuntimeError, match="await"):
+            workflow(["a"], ["in a"]).invoke({})
+
+    asyncio.run(go())

@@ -1,0 +1,75 @@
+"""Laws of ``axil check`` and ``axil schema``."""
+
+from __future__ import annotations
+
+from axil_cli.command import Exit
+
+
+def test_a_file_without_problems_is_fine(axil, flow):
+    file = flow(["a echo", "b echo"], ["a b"])
+    assert axil("check", file) == (0, f"{file}: fine; 2 nodes, 3 edges\n", "")
+
+
+def test_all_problems_of_all_files_are_said_with_their_place(axil, flow):
+    one = flow(["a echo", "b ecko"], ["a b"], name="one.json")
+    two = flow(["a echo"], ["a c"], name="two.json")
+    done = axil("check", one, two, flow(["a echo"], name="three.json"))
+    assert done.code == Exit.MISUSE
+    assert "error: AX301" in done.out
+    assert "two.json:1" in done.out
+    assert "AX104" in done.out
+    assert "three.json: fine" in done.out
+
+
+def test_warnings_are_no_errors(axil, flow):
+    done = axil("check", flow(["a echo", "b echo", "c echo"], ["a c", "b c"]))
+    assert done.code == 0
+    assert "warning: AX113" in done.out
+    assert "1 warning; 3 nodes" in done.out
+
+
+def test_cycles_are_shown_with_members_entry_and_limit(axil, flow):
+    edges = ["a b", "b a", "b b", "b c"]
+    done = axil("check", flow(["a echo", "b echo", "c echo"], edges, cycle_limits={"a": {"rounds": 7}, "*": {"rounds": "unlimited"}}))
+    assert done.code == 0
+    assert "  cycle(a,b): a, b; entered at a; at most 7 rounds, then limited\n" in done.out
+    assert "    cycle(b): b; entered at b; no limit of its own\n" in done.out
+
+
+def test_a_limit_that_is_an_exit_says_so(axil, flow):
+    done = axil("check", flow(["a echo", "b echo"], ["a a", "a b"], cycle_limits={"a": {"rounds": 1, "at_limit": "exit"}}))
+    assert "entered at a; at most 1 round, then out" in done.out
+
+
+def test_a_finding_is_data_too(axil, flow):
+    edges = ["a b", "b a", "b c"]
+    data = axil("check", flow(["a echo", "b echo", "c echo"], edges), "--format", "json").data
+    assert data["fine"] is True
+    assert data["files"][0]["problems"] == []
+    assert data["files"][0]["cycles"] == [
+        {"name": "cycle(a,b)", "members": ["a", "b"], "depth": 1, "entries": [{"node": "a", "rounds": 100, "at_limit": "limited"}]}
+    ]
+    done = axil("check", flow(["a ecko"]), "--format", "json")
+    assert done.code == Exit.MISUSE
+    problem = done.data["files"][0]["problems"][0]
+    assert (problem["id"], problem["severity"]) == ("AX301", "error")
+
+
+def test_a_cycle_that_nothing_enters_is_shown(axil, flow):
+    done = axil("check", flow(["a echo", "b echo", "c echo"], ["b c", "c b", "a c"], start=["a"], end=["b"]))
+    assert "entered at c" in done.out
+    done = axil("check", flow(["a echo", "b echo", "c echo"], ["b c", "c b"], start=["a"], end=["a"]))
+    assert "never entered" in done.out
+
+
+def test_variables_can_be_set(axil, flow):
+    file = flow([{"id": "a", "type": "${KIND}"}])
+    assert axil("check", file).code == Exit.MISUSE
+    assert axil("check", file, "--set", "KIND=echo").code == 0
+
+
+def test_the_schema_holds_the_config_of_what_is_installed(axil):
+    schema = axil("schema").data
+    assert schema["$schema"].startswith("https://json-schema.org/")
+    say = next(rule for rule in schema["$defs"]["nodes"]["allOf"] if rule["if"]["properties"]["type"]["const"] == "say")
+    assert "text" in str(say["then"])

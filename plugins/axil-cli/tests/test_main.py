@@ -1,0 +1,129 @@
+"""Laws of the command itself: options for all, and the way to a sub-command."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.metadata import version
+from types import SimpleNamespace
+
+import pytest
+
+from axil.registry import Policy, Registry, use
+from axil_cli.command import Exit, can_show, clean, write
+from axil_cli.main import main
+
+
+def in_a_process(*arguments: str, stdin: str = "", **more):
+    return subprocess.run(
+        [sys.executable, "-m", "axil_cli.main", *arguments], capture_output=True, text=True, input=stdin, timeout=60, **more
+    )
+
+
+def test_the_command_runs_as_a_process(flow):
+    file = flow(["a nothing_of_that_name"])
+    done = in_a_process("check", file)
+    assert done.returncode == Exit.MISUSE
+    assert 'unknown node type "nothing_of_that_name"' in done.stdout
+    assert in_a_process("--version").stdout == f"axil {version('axil')} (axil-cli {version('axil-cli')})\n"
+
+
+def test_a_reader_that_has_enough_is_no_error():
+    with subprocess.Popen([sys.executable, "-m", "axil_cli.main", "schema"], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
+
+
+def test_without_a_command_help_is_shown(axil):
+    done = axil()
+    assert done.code == Exit.MISUSE
+    assert "COMMAND" in done.err
+
+
+def test_help_lists_commands_without_importing_them(axil, registry):
+    done = axil("--help")
+    assert done.code == 0
+    for line in ("run     run a workflow file", "schema  print"):
+        assert line in done.out
+    assert "hello" in done.out
+
+
+def test_every_command_of_ours_has_help(axil):
+    for name in ("run", "check", "show", "schema"):
+        done = axil(name, "--help")
+        assert done.code == 0
+        assert done.out.startswith(f"usage: axil {name} ")
+
+
+def test_an_unknown_command_gets_a_proposal(axil):
+    done = axil("rnu", "file")
+    assert done.code == Exit.MISUSE
+    assert done.err.startswith('AX301 unknown command "rnu". Did you mean "run"')
+
+
+def test_anybody_can_provide_a_command(axil):
+    assert axil("hello", "you") == (7, "hello you\n", "")
+
+
+def test_a_command_that_is_none_is_the_plugins_fault(axil, registry):
+    registry.register("commands", "wrong", object())
+    done = axil("wrong")
+    assert (done.code, done.err[:5]) == (Exit.MISUSE, "AX305")
+
+
+def test_a_broken_command_costs_only_itself(capsys, flow):
+    class Point(SimpleNamespace):
+        """An entry point."""
+
+    dist = SimpleNamespace(name="acme", version="1", requires=None)
+    broken = Point(name="broken", group="axil.commands", value="no_such_module:X", dist=dist)
+    fine = Point(name="schema", group="axil.commands", value="axil_cli.schema:Schema", dist=dist)
+    with use(Registry(entry_points=[broken, fine])):
+        assert main(["schema"]) == 0
+        capsys.readouterr()
+        assert main(["broken"]) == Exit.MISUSE
+    assert capsys.readouterr().err.startswith("AX304 ")
+
+
+@pytest.mark.parametrize("options", [["--no-plugins"], ["--only-plugins", "acme"], ["--only-plugins", "acme,axil-cli"]])
+def test_policy_leaves_the_kernel_and_the_command(axil, flow, options):
+    done = axil(*options, "check", flow(["a echo"]))
+    assert done.code == Exit.MISUSE
+    assert "AX301" in done.out
+    assert axil(*options, "schema").code == 0
+
+
+def test_policy_of_the_environment_admits_the_command(capsys, monkeypatch):
+    monkeypatch.setenv("AXIL_PLUGINS", "acme")
+    with use(Registry(Policy.from_environment())):
+        assert main(["schema"]) == 0
+
+
+def test_settings_without_meaning_are_said(capsys, monkeypatch):
+    monkeypatch.setenv("AXIL_PLUGINS_MODE", "sometimes")
+    assert main(["--no-plugins", "schema"]) == Exit.MISUSE
+    assert capsys.readouterr().err.startswith("AX135 ")
+    assert main(["--help"]) == 0
+
+
+def test_debugging_lets_errors_through(axil, tmp_path, monkeypatch):
+    monkeypatch.setenv("AXIL_DEBUG", "1")
+    with pytest.raises(Exception, match="AX100"):
+        main(["run", str(tmp_path / "none.json")])
+
+
+def test_text_does_not_steer_a_terminal():
+    assert clean("a\x1b]52;c;x\x07 \u202e\r\n\tb\ud800") == "a\\x1b]52;c;x\\x07 \\u202e\\r\n\tb\\ud800"
+    assert clean("Größe 👩‍🌾 日本") == "Größe 👩‍🌾 日本"
+
+
+def test_what_an_encoding_lacks_is_written_as_an_escape():
+    import io
+
+    raw = io.BytesIO()
+    stream = io.TextIOWrapper(raw, encoding="ascii")
+    write(stream, "é→")
+    assert raw.getvalue() == b"\\xe9\\u2192"
+    assert not can_show(stream, "→")

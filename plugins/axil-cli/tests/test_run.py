@@ -1,0 +1,273 @@
+"""Laws of ``axil run``."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+
+import pytest
+
+from axil_cli.command import Exit
+from axil_cli.watch import Progress
+
+SAY = {"id": "say", "type": "say", "config": {"text": "hi ${NAME}"}}
+
+
+def test_the_output_goes_to_standard_output_and_nothing_else_does(axil, flow):
+    assert axil("run", flow(["a echo"]), "--input", "hello") == (0, "hello\n", "")
+
+
+def test_a_graph_without_input_begins_with_an_empty_text(axil, flow):
+    assert axil("run", flow(["a echo", SAY], ["a say"], vars={"NAME": "you"})).out == "hi you\n"
+
+
+def test_all_messages_of_the_output_are_shown(axil, flow):
+    file = flow(["a echo", "b echo", "c echo"], ["a c", "b c"], start=["a", "b"])
+    assert axil("run", file, "--input", "x").out == "x\nx\n"
+
+
+def test_the_input_may_come_from_a_file_or_from_standard_input(axil, flow, tmp_path, monkeypatch):
+    (tmp_path / "in.txt").write_text("from a file")
+    assert axil("run", flow(["a echo"]), "--input-file", tmp_path / "in.txt").out == "from a file\n"
+    monkeypatch.setattr(sys, "stdin", io.StringIO("from a pipe"))
+    assert axil("run", flow(["a echo"]), "--input-file", "-").out == "from a pipe\n"
+
+
+def test_a_field_graph_takes_an_object_or_a_text(axil, flow):
+    file = flow(["a echo"], [{"from": "@entry", "to": "a"}, {"from": "a", "to": "@exit"}], payload="fields")
+    assert axil("run", file, "--input", '{"n": 1, "s": "x"}').out == "n: 1\ns: x\n"
+    assert axil("run", file, "--input", "just text").out == "just text\n"
+    assert axil("run", file, "--input", '{"n": [1, 2]}', "--format", "json").data["output"] == {"n": [1, 2]}
+
+
+def test_an_output_of_nothing_says_so(axil, flow):
+    file = flow(["a echo", "b echo"], [{"from": "a", "to": "b", "condition": "yes"}])
+    done = axil("run", file, "--input", "no")
+    assert (done.code, done.out) == (0, "")
+    assert "nothing reached" in done.err
+
+
+# ------------------------------------------------------------------------------------------------------------ variables
+
+
+def test_set_is_stronger_than_the_file(axil, flow):
+    file = flow([SAY], vars={"NAME": "file"})
+    assert axil("run", file).out == "hi file\n"
+    assert axil("run", file, "--set", "NAME=line").out == "hi line\n"
+    assert axil("run", file, "--set", "NAME=a=b").out == "hi a=b\n"
+
+
+def test_a_value_that_is_set_is_json_where_it_is_json(axil, flow):
+    file = flow([{"id": "s", "type": "say", "config": {"text": "${V}"}}], vars={"V": ""})
+    assert axil("run", file, "--set", 'V="3"').out == "3\n"
+    assert "AX131" in axil("run", file, "--set", "V=3").err
+
+
+def test_a_variable_that_nothing_uses_is_a_warning(axil, flow):
+    done = axil("run", flow([SAY], vars={"NAME": "x"}), "--set", "NAEM=y")
+    assert (done.code, done.out) == (0, "hi x\n")
+    assert "NAEM" in done.err
+
+
+@pytest.mark.parametrize("given", ["NAME", "=x", " = "])
+def test_a_set_without_a_name_is_refused(axil, flow, given):
+    done = axil("run", flow(["a echo"]), "--set", given)
+    assert done.code == Exit.MISUSE
+    assert done.err.startswith("AX700 --set: expected name=value")
+
+
+# --------------------------------------------------------------------------------------------------------- how it ends
+
+
+def test_a_failure_is_exit_code_1_with_the_node_and_without_a_traceback(axil, flow):
+    done = axil("run", flow(["bad fail"]))
+    assert done.code == Exit.FAILED
+    assert done.err == 'AX401 node "bad": ValueError: it broke\\x1b[2J\n'
+
+
+def test_debugging_shows_the_traceback(axil, flow, monkeypatch):
+    monkeypatch.setenv("AXIL_DEBUG", "1")
+    assert 'raise ValueError("it broke' in axil("run", flow(["bad fail"])).err
+
+
+def test_a_file_that_is_not_there_is_exit_code_2(axil, tmp_path):
+    done = axil("run", tmp_path / "none.json")
+    assert (done.code, done.out) == (Exit.MISUSE, "")
+    assert done.err.startswith("AX100 ")
+
+
+def test_all_problems_of_a_file_are_said(axil, flow):
+    done = axil("run", flow(["a eco", "b echo"], ["a b", "b c"]))
+    assert done.code == Exit.MISUSE
+    assert "AX104" in done.err or "AX301" in done.err
+
+
+def test_an_open_question_is_exit_code_3(axil, flow):
+    done = axil("run", flow(["a askt"]))
+    assert (done.code, done.out) == (Exit.PAUSED, "")
+    assert done.err.startswith("a asks:\n    how much?\n")
+    data = axil("run", flow(["a askt"]), "--format", "json").data
+    assert data["status"] == "paused"
+    assert [(q["node"], q["text"]) for q in data["questions"]] == [("a", "how much?")]
+
+
+@pytest.mark.parametrize(("text", "answer"), [("much\n", "much"), ('["more"]', "more"), ("[3]", "3"), ("", None)])
+def test_answers_come_from_a_file(axil, flow, tmp_path, text, answer):
+    (tmp_path / "answers").write_text(text)
+    done = axil("run", flow(["a askt"]), "--answers", tmp_path / "answers")
+    assert done.code == (Exit.PAUSED if answer is None else Exit.DONE)
+    assert done.out == ("" if answer is None else f"the answer is {answer}\n")
+
+
+def test_a_limit_is_exit_code_4(axil, flow):
+    done = axil("run", flow(["a echo", "b echo"], ["a b", "b a"], end=["a"], cycle_limits={"a": {"rounds": 3}}), "--input", "x")
+    assert (done.code, done.out) == (Exit.LIMITED, "")
+    assert "3 times, which is its limit" in done.err
+
+
+def test_an_interrupted_run_ends_in_order_and_has_a_result(axil, flow):
+    done = axil("run", flow(["a echo", "h hang"], ["a h"]), "--input", "x", "--format", "json")
+    assert done.code == Exit.INTERRUPTED
+    assert done.data["status"] == "cancelled"
+    assert done.data["error"]["id"] == "AX405"
+    assert [(each["node"], each["status"]) for each in done.data["activations"]] == [("a", "done")]
+
+
+# ---------------------------------------------------------------------------------------------------------- as data
+
+
+def test_json_is_one_object_with_everything(axil, flow):
+    data = axil("run", flow(["a echo"]), "--input", "x", "--format", "json").data
+    assert {key: data[key] for key in ("status", "output", "attributes", "questions", "error")} == {
+        "status": "done",
+        "output": "x",
+        "attributes": {},
+        "questions": [],
+        "error": None,
+    }
+    assert data["messages"][-1]["content"] == "x"
+    assert data["usage"]["firings"] == 1
+    assert data["activations"] == [{"node": "a", "path": "a", "kind": "node", "frame": [], "ordinal": 0, "status": "done"}]
+
+
+def test_activations_come_in_the_order_they_finished_and_name_rounds(axil, flow):
+    edges = ["a b", {"from": "b", "to": "a", "condition": "yes"}, "b c", {"from": "a", "to": "d", "condition": "yes"}]
+    file = flow(["a echo", "b echo", "c echo", "d echo"], edges, end=["c"])
+    told = axil("run", file, "--input", "no", "--format", "json").data["activations"]
+    cycle = "cycle(a,b)"
+    assert [(each["path"], each["kind"], each["frame"], each["status"]) for each in told] == [
+        ("a", "node", [cycle, 0], "done"),
+        ("b", "node", [cycle, 0], "done"),
+        (cycle, "cycle", [], "done"),
+        ("d", "node", [], "skipped"),
+        ("c", "node", [], "done"),
+    ]
+
+
+def test_a_node_that_fires_for_each_token_has_ordinals(axil, flow):
+    each = {"id": "c", "type": "echo", "join": "each"}
+    told = axil("run", flow(["a echo", "b echo", each], ["a c", "b c"], start=["a", "b"]), "--input", "x", "--format", "json").data
+    assert sorted(a["ordinal"] for a in told["activations"] if a["node"] == "c") == [[0], [1]]
+
+
+def test_failed_activations_and_the_error_are_told(axil, flow):
+    data = axil("run", flow(["a echo", "bad fail"], ["a bad"]), "--input", "x", "--format", "json").data
+    assert [(each["node"], each["status"]) for each in data["activations"]] == [("a", "done"), ("bad", "failed")]
+    assert (data["status"], data["output"]) == ("failed", None)
+    assert (data["error"]["id"], data["error"]["where"]) == ("AX401", 'node "bad"')
+
+
+def test_values_that_json_lacks_are_told_in_words(axil, flow):
+    output = axil("run", flow(["o odd"]), "--format", "json").data["output"]
+    assert output == {"nan": "nan", "set": [1], "bytes": "<3 bytes>", "object": "<object>", "half": "\ud800", "3": "key"}
+    assert axil("run", flow(["o odd"])).code == 0
+
+
+def test_events_are_one_object_a_line_and_end_with_the_result(axil, flow):
+    lines = axil("run", flow(["t talk", "b fail"], ["t b"]), "--format", "events").lines
+    assert [line["event"] for line in lines] == [
+        "run_started",
+        "firing_started",
+        "chunk",
+        "chunk",
+        "firing_finished",
+        "firing_started",
+        "firing_failed",
+        "run_finished",
+    ]
+    assert [line["chunk"] for line in lines if line["event"] == "chunk"] == ["one ", "two"]
+    assert lines[4]["output"][0]["content"] == "said"
+    assert lines[-1]["status"] == "failed"
+
+
+def test_what_bodies_print_does_not_spoil_the_output(axil, flow):
+    done = axil("run", flow(["t talk"]), "--format", "json")
+    assert done.data["output"] == "said"
+    assert done.err == "printed by a body\n"
+
+
+# ------------------------------------------------------------------------------------------------------------ progress
+
+
+def test_progress_shows_firings_rounds_and_chunks(axil, flow):
+    edges = ["a b", {"from": "b", "to": "a", "condition": "yes"}, "b t", {"from": "a", "to": "d", "condition": "yes"}]
+    done = axil("run", flow(["a echo", "b echo", "t talk", "d echo"], edges, end=["t"]), "--input", "no", "--progress")
+    assert done.out == "said\n"
+    for line in ("▸ cycle(a,b)", "  ✓ a  round 1  no", "· d  skipped", "▸ t\none two\n"):
+        assert line in done.err
+    assert "── done: 3 firings" in done.err
+    assert "cycle(a,b): 1 round (exit)" in done.err
+
+
+def test_progress_of_a_failure_names_it(axil, flow):
+    done = axil("run", flow(["bad fail"]), "--progress")
+    assert "✗ bad  ValueError: it broke\\x1b[2J" in done.err
+
+
+def test_progress_does_without_signs_where_the_terminal_lacks_them():
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    assert set(Progress(stream)._marks.values()) == {">", "+", "x", "-"}
+
+
+# -------------------------------------------------------------------------------------------------------------- people
+
+
+class Typed(io.StringIO):
+    """Standard input that is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_person_is_asked_on_a_terminal(axil, flow, registry, monkeypatch):
+    if "terminal" not in registry.names("channels"):
+
+        class Terminal:
+            async def ask(self, question):
+                sys.stdout.write(question.text)
+                return sys.stdin.readline().strip()
+
+        registry.register("channels", "terminal", Terminal)
+    monkeypatch.setattr(sys, "stdin", Typed("plenty\n"))
+    done = axil("run", flow(["a askt"]))
+    assert (done.code, done.out) == (0, "the answer is plenty\n")
+    assert "how much?" in done.err
+
+
+def test_options_that_cannot_be_used_are_exit_code_2(axil, flow, tmp_path):
+    (tmp_path / "answers").write_text("[1,")
+    file = flow(["a echo"])
+    assert "AX700 --answers" in axil("run", file, "--answers", tmp_path / "answers").err
+    assert "AX700 --input-file" in axil("run", file, "--input-file", tmp_path / "none").err
+    assert axil("run", file, "--format", "xml").code == Exit.MISUSE
+    assert axil("run").code == Exit.MISUSE
+    assert axil("run", file, "--input", "a", "--input-file", "b").code == Exit.MISUSE
+
+
+def test_a_typed_graph_wants_fields(axil, flow):
+    state = {"n": {"type": "int", "default": 1}}
+    file = flow(["a echo"], [{"from": "@entry", "to": "a"}, {"from": "a", "to": "@exit"}], payload="state", state=state)
+    assert "AX700 --input" in axil("run", file, "--input", "text").err
+    done = axil("run", file, "--input", json.dumps({"n": 5}), "--format", "json")
+    assert done.data["attributes"]["n"] == 5

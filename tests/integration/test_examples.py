@@ -1,0 +1,109 @@
+"""Every example runs as it is and says what its page says."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from axil_cli.main import main
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+TEXT = ["--allow-code", "--input-file", str(EXAMPLES / "texts/axils.md")]
+
+# file, arguments, what the last lines of its output are
+RUNS = [
+    ("literal.yaml", [], "Forty-two."),
+    ("passthrough.yaml", [], "in short"),
+    ("switch.yaml", ["--input", "URGENT: call me"], "Somebody will call you."),
+    ("switch.yaml", ["--input", "is it urgent?"], "Somebody will call you.\nWe will find out."),
+    ("switch.yaml", ["--input", "fine"], "Thank you."),
+    ("router.yaml", ["--input", "invoice"], "Accounts will look at it."),
+    ("router.yaml", ["--input", "refund"], "Accounts will look at it.\nThe manager knows of it."),
+    ("router.yaml", [], "Reception is glad to help."),
+    ("loop_counter.yaml", [], "Three rounds are enough."),
+    ("loop_timer.yaml", ["--set", "SECONDS=0.01"], "Time is up."),
+    ("python.yaml", ["--allow-code", "--input", "6/3"], "2.0"),
+    ("python.yaml", ["--allow-code", "--input", "6/0"], "That cannot be divided."),
+    ("subgraph.yaml", ["--input", "Ada"], "HELLO ADA!"),
+    ("map.yaml", ["--allow-code", "--input", "1, 2 and 3"], "1 + 4 + 9 = 14"),
+    ("tree.yaml", ["--allow-code", "--input", "a b c d e"], "(((a b) (c d)) ((e)))"),
+    ("human.yaml", ["--answers", str(EXAMPLES / "answers/human.txt")], "Sent."),
+    ("vote.yaml", [], "yes"),
+    ("hello.json", ["--input", '{"name": "Ada"}'], "name: Ada\nmessage: Hello Ada"),
+    ("hello.json", ["--input", '{"name": "Ada"}', "--set", "GREETING=Hi"], "name: Ada\nmessage: Hi Ada"),
+]
+PROGRAMS = {
+    "review_loop.py": "(accepted in round 4)",
+    "pause_and_resume.py": "done: Dear Ada, we are sorry. Sent: True.",
+}
+
+
+def ran(capsys, *arguments: str) -> str:
+    code = main(["run", *arguments])
+    printed = capsys.readouterr()
+    assert code == 0, printed.err
+    return printed.out.rstrip("\n")
+
+
+@pytest.mark.parametrize(("name", "arguments", "output"), RUNS, ids=[f"{name}-{i}" for i, (name, *_) in enumerate(RUNS)])
+def test_an_example_gives_what_it_says(capsys, name, arguments, output):
+    assert ran(capsys, str(EXAMPLES / name), *arguments) == output
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program_gives_what_it_says(name):
+    done = subprocess.run([sys.executable, "-W", "error", EXAMPLES / name], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == PROGRAMS[name]
+
+
+def test_every_example_is_run():
+    files = {file.name for file in EXAMPLES.iterdir() if file.suffix in {".yaml", ".yml", ".json", ".toml", ".py"}}
+    assert files == {name for name, *_ in RUNS} | set(PROGRAMS) | {"review.yaml"}
+
+
+def test_every_example_is_on_the_page():
+    page = (EXAMPLES / "README.md").read_text("utf-8")
+    assert [file.name for file in EXAMPLES.iterdir() if file.suffix in {".yaml", ".json", ".py"} and f"({file.name})" not in page] == []
+
+
+def test_every_example_is_without_a_problem(capsys):
+    files = [str(file) for file in sorted(EXAMPLES.glob("*")) if file.suffix in {".yaml", ".json"}]
+    assert main(["check", "--format", "json", *files]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [problem for file in told["files"] for problem in file["problems"]] == []
+
+
+# ------------------------------------------------------------------------------------------------- what make demo shows
+
+
+def test_the_review_turns_until_the_board_accepts(capsys):
+    data = json.loads(ran(capsys, str(EXAMPLES / "review.yaml"), *TEXT, "--format", "json"))
+    outer, inner = "cycle(board,verdict,+5)", "cycle(shorten,fits)"
+    assert data["cycles"][outer] == {"entries": 1, "rounds": 3, "ends": {"exit": 1}}
+    assert data["cycles"][inner]["entries"] == 2
+    assert "(accepted; 3 reviews)" in data["output"]
+    assert "very" not in data["output"].partition("(accepted")[0].split()
+    assert data["output"].count(" sentences   longest ") == 5
+    paths = [each["path"] for each in data["activations"] if each["status"] == "done"]
+    assert paths.count("board/chair") == 3
+    assert paths[-2:] == ["publish", "report"]
+
+
+def test_the_review_stops_when_its_counter_does(capsys):
+    output = ran(capsys, str(EXAMPLES / "review.yaml"), *TEXT, "--set", "ROUNDS=1")
+    assert "(Not accepted after 1 revision(s); 1 review)" in output
+
+
+def test_the_review_stops_when_its_time_is_up(capsys):
+    output = ran(capsys, str(EXAMPLES / "review.yaml"), *TEXT, "--set", "SECONDS=0.001")
+    assert "(TIME IS UP; 2 reviews)" in output
+
+
+def test_the_review_runs_no_code_unless_it_may(capsys):
+    assert main(["run", str(EXAMPLES / "review.yaml"), "--input", "x"]) == 1
+    assert "AX620" in capsys.readouterr().err

@@ -1,0 +1,72 @@
+"""What the pages say of files and of the command is so."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from axil import format
+from axil.files import load
+from axil_cli.main import main
+
+DOCS = Path(__file__).parents[2] / "docs"
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def blocks(page: Path, kind: str) -> list[str]:
+    return [text for language, text in BLOCK.findall(page.read_text("utf-8")) if language == kind]
+
+
+def keys_of(shape: Any) -> Iterator[str]:
+    """All keys that files may have, however deep."""
+    for key, inner in shape.get("properties", {}).items():
+        yield key
+        yield from keys_of(inner)
+    for key in ("items", "additionalProperties"):
+        if isinstance(shape.get(key), dict):
+            yield from keys_of(shape[key])
+
+
+def test_every_key_of_a_file_is_on_its_page():
+    words = set(re.findall(r"[\w]+", " ".join(re.findall(r"`([^`]+)`", (DOCS / "reference/workflow-files.md").read_text("utf-8")))))
+    assert {key for key in (*keys_of(format.ROOT), *keys_of(format.FIELD)) if key not in words} == set()
+
+
+def files() -> list[Any]:
+    found = [(page, text) for page in sorted(DOCS.rglob("*.md")) for text in blocks(page, "yaml") if "graph:" in text and "nodes:" in text]
+    return [pytest.param(text, id=f"{page.stem}-{i}") for i, (page, text) in enumerate(found)]
+
+
+@pytest.mark.parametrize("text", files())
+def test_a_whole_file_on_a_page_can_be_loaded(text, tmp_path):
+    (tmp_path / "flow.yaml").write_text(text)
+    assert not load(tmp_path / "flow.yaml").extras.get("warnings")
+
+
+def test_the_tutorial_shows_what_the_command_prints(tmp_path, monkeypatch, capsys):
+    """The second check is of the file with two slips of the pen, which the page describes."""
+    page = DOCS / "tutorials/from-yaml.md"
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "triage.yaml"
+    fine = blocks(page, "yaml")[0]
+    file.write_text(fine)
+    checked = 0
+    for session in blocks(page, "console"):
+        for command, shown in re.findall(r"^\$ axil (.*)\n((?:(?!\$ ).*\n)*)", session, re.MULTILINE):
+            is_second = command.startswith("check") and checked == 1
+            checked += command.startswith("check")
+            if is_second:
+                file.write_text(fine.replace("{id: urgent, type:", "{id: urgent, typ:").replace("normal, to: reply", "normal, to: replay"))
+            code = main(shlex.split(command))
+            file.write_text(fine)
+            printed = capsys.readouterr()
+            assert code == (2 if is_second else 0), printed
+            expected = shown.partition("  …")[0]
+            assert printed.out[: len(expected)] == expected
+            assert printed.out == expected or "  …" in shown
+    assert checked == 2
