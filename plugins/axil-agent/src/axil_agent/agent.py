@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, cast
 
 from pydantic import BaseModel
@@ -23,7 +24,7 @@ from axil_agent.converse import Answer, Manner, converse, think
 from axil_agent.errors import PromptError, WiringError
 from axil_agent.formatters import pair_of
 from axil_agent.history import is_chat_memory
-from axil_agent.interfaces import ChatMemory, ContextQuery, Formatter, Message, Reply, Request, Structure, listed_or_one
+from axil_agent.interfaces import ChatMemory, ContextQuery, Formatter, Message, Structure, listed_or_one
 from axil_agent.models import Chosen
 from axil_agent.prompt import Observed, Style, Wiring, conversation, described_fields, titled, user_prompt
 from axil_agent.settings import checked
@@ -71,7 +72,7 @@ class Agent:
             prompt_template: the message; a mapping makes a titled part of each entry.
             formatters: one, or ``[in, out]``: objects or names. Usual: paragraph in, JSON out.
             tools: functions, ``Tool``s, toolsets, names of installed tools.
-            memories, retrievers: context providers; a memory with ``insert`` is told of each step, ``HistoryMemory`` sends the conversation.
+            memories, retrievers: context providers; a memory with ``insert`` is told of each step, a ``HistoryMemory`` remembers.
             model_settings: handed to the model; those with well-known ranges are checked.
             role_name: who the agent is; empty: its node's name.
             output_type: the reply has to be this model's data, which is then the output.
@@ -128,10 +129,11 @@ class Agent:
             pushed={name: _description(text) for name, text in (rules.push or {}).items()},
             pulled={name: _description(text) for name, text in (rules.pull or {}).items()},
         )
-        self._check(self._wiring)
+        self.check(self._wiring)
         return adapt(_Firing(self, self._wiring, rules).run, rules)
 
-    def _check(self, wiring: Wiring) -> None:
+    def check(self, wiring: Wiring) -> None:
+        """Make what is needed for a turn. Raises: as ``adapted``."""
         self._model.check(self._setting)
         _ = self.pair
         if self.output_type is not None:
@@ -172,9 +174,8 @@ class Agent:
         fields = style.fields(inputs, attributes or {}, wiring)
         system = rendered(style.instructions, fields, where)
         message = style.message(fields, where)
-        providers = [*self._memories, *self._retrievers]
         query = _query(inputs, attributes or {}, message, wiring.node, ctx)
-        found = await passive_context(providers, query, self.policy, ctx or Alone(), where)
+        found = await passive_context(self.providers, query, self.policy, ctx or Alone(), where)
         asked = described_fields(wiring.asked, self.output_type)
         user = user_prompt(style, fields, message, self.pair, asked, found)
         return Observed(system=system, user=user, messages=conversation(system, history, user))
@@ -187,26 +188,34 @@ class Agent:
 
     async def step(self, inputs: Mapping[str, Any], attributes: Mapping[str, Any], ctx: Any, wiring: Wiring) -> dict[str, Any]:
         """One turn: the fields of the reply. Writes histories into ``ctx.local``, or gives them in ``kept``."""
-        local = ctx.local
-        chats = [memory for memory in self._memories if is_chat_memory(memory)]
-        history = [m for memory in chats for m in memory.recall(_kept(memory, ctx))]
-        seen = await self.observed(inputs, attributes, history=history, ctx=ctx, wiring=wiring)
         heard = self._heard(inputs, wiring)[0]
-        manner = await self._manner(wiring, _query(heard, attributes, seen.user, wiring.node, ctx, seen.messages))
+        seen = await self.observed(inputs, attributes, history=self.recalled(ctx), ctx=ctx, wiring=wiring)
+        manner = await self.manner(wiring, _query(heard, attributes, seen.user, wiring.node, ctx, seen.messages))
         answer = await converse(seen.messages, manner, ctx)
-        turn = int(local.get("turn") or 0) + 1
-        local["turn"] = turn
         said: list[Message] = [{"role": "user", "content": seen.user}, {"role": "assistant", "content": answer.text}]
-        for number, memory in enumerate(self._memories):
-            await self._tell(memory, number, said, answer, (heard, turn), manner, ctx)
+        await self.tell(said, answer, heard, manner, ctx)
         return answer.fields
 
-    async def _manner(self, wiring: Wiring, query: ContextQuery) -> Manner:
-        tools = [*await self._all_tools(), *active_tools([*self._memories, *self._retrievers], query)]
+    @property
+    def providers(self) -> list[Any]:
+        """Memories and retrievers, in the order in which they are asked."""
+        return [*self._memories, *self._retrievers]
+
+    def system(self, fields: Mapping[str, Any], wiring: Wiring) -> str:
+        """The system's message."""
+        return rendered(self.style.instructions, fields, f'node "{wiring.node}"')
+
+    def recalled(self, ctx: Any) -> list[Message]:
+        """The history that is sent."""
+        return [m for memory in self._memories if is_chat_memory(memory) for m in memory.recall(_kept(memory, ctx))]
+
+    async def manner(self, wiring: Wiring, query: ContextQuery, formatter: Formatter | None = None) -> Manner:
+        """How the conversation of a turn goes. Raises: as making the tools does; ToolError (AX656): two have one name."""
+        tools = [*await self._all_tools(), *active_tools(self.providers, query)]
         output = self.output_type
         return Manner(
             model=self._model.now(),
-            formatter=self.pair[1],
+            formatter=formatter or self.pair[1],
             required=tuple(wiring.needed),
             asked=tuple(wiring.asked if output is None else output.model_fields),
             settings=self.model_settings,
@@ -225,26 +234,17 @@ class Agent:
             tools += [tool_of(each) for each in (await known.tools() if is_toolset(known) else [known])]
         return tools
 
-    async def _tell(
-        self, memory: Any, number: int, said: list[Message], answer: Answer, about: tuple[Mapping[str, Any], int], manner: Manner, ctx: Any
-    ) -> None:
-        """Tell a memory of the step."""
-        if is_chat_memory(memory):
-
-            async def ask(request: Request) -> Reply:
-                return await think(manner.model, request, ctx, f"memory:{number}")
-
-            _keep(memory, ctx, plain(await memory.remember(_kept(memory, ctx), said, ask)))
-        elif hasattr(memory, "insert"):
-            inputs, turn = about
-            key = json.dumps(
-                {"input": plain(inputs), "role_name": self.style.role_name or manner.where, "turn": turn}, ensure_ascii=False, default=str
-            )
-
-            async def insert() -> None:
-                await called(memory.insert, key, answer.text)
-
-            await ctx.step(f"insert:{number}", insert)
+    async def tell(self, said: list[Message], answer: Answer, inputs: Mapping[str, Any], manner: Manner, ctx: Any) -> None:
+        """Tell the memories of a turn: chat memories what was ``said``, others the inputs and the reply."""
+        ctx.local["turn"] = turn = int(ctx.local.get("turn") or 0) + 1
+        role = self.role_name or self.name
+        key = json.dumps({"input": plain(inputs), "role_name": role, "turn": turn}, ensure_ascii=False, default=str)
+        for number, memory in enumerate(self._memories):
+            if is_chat_memory(memory):
+                ask = partial(think, manner.model, ctx=ctx, name=f"memory:{number}")
+                _keep(memory, ctx, plain(await memory.remember(_kept(memory, ctx), said, ask)))
+            elif hasattr(memory, "insert"):
+                await ctx.step(f"insert:{number}", partial(_inserted, memory, key, answer.text))
 
     async def close(self) -> None:
         """Close the model, if it was given by name."""
@@ -278,6 +278,10 @@ def _with_edges(error: PromptError, task: Task) -> PromptError:
     names = [edges[token.edge].name for token in task.tokens if 0 <= token.edge < len(edges)]
     came = f" What came, came on {', '.join(names)}." if names else ""
     return PromptError(error.id, error.message + came, error.hint, error.problem.where)
+
+
+async def _inserted(memory: Any, key: str, value: str) -> None:
+    await called(memory.insert, key, value)
 
 
 _SHARED = "@shared"
@@ -320,7 +324,9 @@ def _installed(given: Any, setting: Any) -> Any:
 class DynamicAgent(Agent):
     """An agent whose instructions come with the message: in the field ``instruction_key``, which is then no input any more."""
 
-    def __init__(self, *args: Any, instruction_key: str = "instructions", default_instructions: str | Sequence[str] = "", **settings: Any) -> None:
+    def __init__(
+        self, *args: Any, instruction_key: str = "instructions", default_instructions: str | Sequence[str] = "", **settings: Any
+    ) -> None:
         """``default_instructions``: where the field is not there, or None; without them that is an error."""
         if "instructions" in settings and not default_instructions:
             default_instructions = settings.pop("instructions")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, cast
 
 from axil.errors import did_you_mean, listed
@@ -27,7 +27,7 @@ class ContextPolicy:
     """Blocks in all; of equals the first."""
     budget_tokens: int | None = None
     """The blocks' tokens in all, as ``tokens_of`` counts; a block that does not fit is left out. None: no limit."""
-    tokens_of: Callable[[str], int] = lambda text: -(-len(text) // 4)  # noqa: E731  # a default that is a function
+    tokens_of: Callable[[str], int] = lambda text: -(-len(text) // 4)  # a default that is a function
     failures: Literal["raise", "report"] = "raise"
     """``report``: a provider that fails is shown to whoever watches the run, and the agent goes on without it."""
 
@@ -182,8 +182,7 @@ def active_tools(providers: Sequence[Any], base: ContextQuery) -> list[Tool]:
                 raise Refused(f'"{source}" is ambiguous: {listed(same)}.')
             raise Refused(f'there is no context source "{source}". {did_you_mean(source, sources)} Available: {listed(list(sources), 20)}.')
         text = query.strip() or base.query_text
-        asked = ContextQuery(text, base.inputs, base.attributes, base.node_name, base.node_path, base.run_id, base.session_id, base.messages)
-        blocks = await blocks_of(provider, asked, top_k)
+        blocks = await blocks_of(provider, replace(base, query_text=text), top_k)
         shown = rendered([(label_of(provider), block) for block in blocks])
         return {"provider": source, "query": text, "blocks": [plain(asdict(block)) for block in blocks], "rendered": shown}
 

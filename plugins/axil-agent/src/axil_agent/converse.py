@@ -17,7 +17,7 @@ from pydantic import BaseModel, ValidationError
 from axil.errors import LimitReached, RunError, did_you_mean, listed
 from axil_agent.errors import ModelContract, ReplyError, TurnLimit
 from axil_agent.interfaces import Formatter, Message, Model, Reply, Request, Structure, ToolCall
-from axil_agent.tools import Refused, Tool, told
+from axil_agent.tools import Refused, Tool, misfits
 
 
 class Stage(Protocol):
@@ -83,7 +83,7 @@ async def converse(messages: Sequence[Message], manner: Manner, ctx: Stage) -> A
     specs = [tool.spec for tool in manner.tools.values()]
     while True:
         calls += 1
-        request = Request(messages=list(said), tools=specs, settings=settings, output=manner.structure)
+        request = Request(messages=list(said), tools=specs, settings=dict(settings), output=manner.structure)
         reply = await think(manner.model, request, ctx, f"model:{calls}")
         if reply.tool_calls:
             turns += 1
@@ -99,8 +99,8 @@ async def converse(messages: Sequence[Message], manner: Manner, ctx: Stage) -> A
         except ValueError as error:
             fault = _fault(error, reply)
             if repairs >= manner.max_repairs:
-                told_times = f"no reply of {repairs + 1} could be used. The last fault: {fault}"
-                raise ReplyError("AX652", told_times, "Make the task easier, or choose another formatter.", manner.where) from error
+                told = f"no reply of {repairs + 1} could be used. The last fault: {fault}"
+                raise ReplyError("AX652", told, "Make the task easier, or choose another formatter.", manner.where) from error
             repairs += 1
             said += [reply.message(), {"role": "user", "content": f"Your reply could not be used: {fault}\nPlease answer again, in full."}]
 
@@ -118,7 +118,7 @@ def read(text: str, manner: Manner) -> dict[str, Any]:
 
 def _fault(error: ValueError, reply: Reply) -> str:
     if isinstance(error, ValidationError):
-        text = told(error)
+        text = misfits(error)
     else:
         text = " ".join(part for part in (getattr(error, "message", "") or str(error), getattr(error, "hint", "")) if part)
     return f"it broke off at the limit of its length. {text}" if reply.finish == "length" else text

@@ -1,16 +1,16 @@
 """What can go wrong with an agent.
 
-    AxilError
-    └── AgentError           a sentence with an id
-        ├── PromptError          a prompt asks for a field that is not there            (KeyError)
-        ├── ReplyError           the model's replies could not be used                  (ValueError)
-        ├── TurnLimit            the model asked for tools once too often               (RuntimeError)
-        ├── ModelError           a model could not answer: status, retry_after_seconds  (RuntimeError)
-        ├── ModelContract        what was given as a model, or what it gave, is none    (TypeError)
-        ├── ToolError            what was given as a tool cannot be one                 (ValueError)
-        ├── ContextError         a context provider failed; the original is the cause   (RuntimeError)
-        ├── ReplayMiss           a recording does not hold the request                  (LookupError)
-        └── WiringError          a node does not fit its edges or its settings          (ValueError)
+AxilError
+└── AgentError           a sentence with an id
+    ├── PromptError          a prompt asks for a field that is not there            (KeyError)
+    ├── ReplyError           the model's replies could not be used                  (ValueError)
+    ├── TurnLimit            the model asked for tools once too often               (RuntimeError)
+    ├── ModelError           a model could not answer: status, retry_after_seconds  (RuntimeError)
+    ├── ModelContract        what was given as a model, or what it gave, is none    (TypeError)
+    ├── ToolError            what was given as a tool cannot be one                 (ValueError)
+    ├── ContextError         a context provider failed; the original is the cause   (RuntimeError)
+    ├── ReplayMiss           a recording does not hold the request                  (LookupError)
+    └── WiringError          a node does not fit its edges or its settings          (ValueError)
 """
 
 from __future__ import annotations

@@ -6,11 +6,11 @@ remember, concurrent runs never mix, and a resumed run has lost nothing.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from axil.errors import ConfigError, Problem
-from axil_agent.interfaces import Message, Reply, Request
+from axil_agent.interfaces import Ask, Message, Request
 
 _ASKED = (
     "Summarise the conversation below for the one who will go on with it: facts, decisions, open questions. "
@@ -61,7 +61,7 @@ class HistoryMemory:
             sent = sent[1:]
         return sent
 
-    async def remember(self, kept: Sequence[Message], turn: Sequence[Message], ask: Callable[[Request], Awaitable[Reply]]) -> list[Message]:
+    async def remember(self, kept: Sequence[Message], turn: Sequence[Message], ask: Ask) -> list[Message]:
         """What is kept after ``turn``."""
         known = [*(dict(m) for m in kept or self.first), *(dict(m) for m in turn)]
         if len(known) <= self.memory_size:

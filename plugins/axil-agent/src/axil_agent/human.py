@@ -62,7 +62,9 @@ class HumanNode:
         answers: dict[str, Any] = {}
         for name, text in wanted.items():
             data = {"field": name, "description": text}
-            answers[name] = await ctx.ask(Question(text=f"{shown}\n\n{name}: {text}".strip() if text else f"{shown}\n\n{name}:".strip(), data=data))
+            answers[name] = await ctx.ask(
+                Question(text=f"{shown}\n\n{name}: {text}".strip() if text else f"{shown}\n\n{name}:".strip(), data=data)
+            )
         return answers
 
 
@@ -103,7 +105,10 @@ class HumanFileEdit(HumanNode):
 
         await ctx.step("write", write)
         question = Question(
-            text="\n".join(["Edit, save, and confirm:", *map(str, paths.values())]), kind="approval", default=True, data={"files": list(map(str, paths.values()))}
+            text="\n".join(["Edit, save, and confirm:", *map(str, paths.values())]),
+            kind="approval",
+            default=True,
+            data={"files": list(map(str, paths.values()))},
         )
         await ctx.ask(question)
 

@@ -13,6 +13,7 @@ from typing import Any, Literal, Protocol, TypeVar, cast, runtime_checkable
 from axil.inputs import Message
 
 __all__ = [
+    "Ask",
     "ChatMemory",
     "ContextBlock",
     "ContextProvider",
@@ -217,6 +218,10 @@ class Memory(ContextProvider, Protocol):
         ...
 
 
+Ask = Callable[[Request], Awaitable[Reply]]
+"""A model call that is recorded and counted."""
+
+
 class ChatMemory(Protocol):
     """A memory of the conversation itself. What it keeps is state of the node (or of the graph), handed in and given back."""
 
@@ -228,8 +233,8 @@ class ChatMemory(Protocol):
         """The messages that are sent before the new one."""
         ...
 
-    async def remember(self, kept: Sequence[Message], turn: Sequence[Message], ask: Callable[[Request], Awaitable[Reply]], /) -> list[Message]:
-        """What is kept after a turn. ``ask``: a model call that is recorded and counted, for those that summarise."""
+    async def remember(self, kept: Sequence[Message], turn: Sequence[Message], ask: Ask, /) -> list[Message]:
+        """What is kept after a turn. ``ask``: for those that summarise."""
         ...
 
 

@@ -62,7 +62,7 @@ class Style:
     """Text, or a mapping of titles to texts."""
     role_name: str = ""
     hide_unused_fields: bool = False
-    titles: Mapping[str, str | None] = TITLES
+    titles: Mapping[str, str | None] = field(default_factory=lambda: TITLES)
 
     def fields(self, inputs: Mapping[str, Any], attributes: Mapping[str, Any], wiring: Wiring) -> dict[str, Any]:
         """What prompts may use; a later one of the same name wins: descriptions, attributes, inputs, the role."""
@@ -72,7 +72,7 @@ class Style:
         """The rendered template. Raises: PromptError (AX650)."""
         if isinstance(self.template, Mapping):
             parts = cast("Mapping[str, Any]", self.template)
-            return "\n".join(f"{title}:\n{rendered(joined(text), fields, where)}" for title, text in parts.items())
+            return "\n".join(f"{title}: {rendered(joined(text), fields, where)}" for title, text in parts.items())
         return rendered(joined(self.template), fields, where)
 
     def unused(self, fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -100,7 +100,9 @@ def described_fields(asked: Mapping[str, Any], output: Any) -> str:
     '{\\n  "answer": "the answer"\\n}'
     """
     if output is None:
-        return json.dumps({name: text if isinstance(text, str) else text_of(text) for name, text in asked.items()}, ensure_ascii=False, indent=2)
+        return json.dumps(
+            {name: text if isinstance(text, str) else text_of(text) for name, text in asked.items()}, ensure_ascii=False, indent=2
+        )
     schema = untitled(output.model_json_schema())
     shown = {key: schema[key] for key in ("properties", "required", "$defs") if key in schema}
     return json.dumps(shown, ensure_ascii=False, indent=2)

@@ -20,7 +20,9 @@ class SingleAgent(Agent):
 
     root_only = True
 
-    def __init__(self, *args: Any, name: str = "agent", output_keys: Mapping[str, str] | Sequence[str] | None = None, **settings: Any) -> None:
+    def __init__(
+        self, *args: Any, name: str = "agent", output_keys: Mapping[str, str] | Sequence[str] | None = None, **settings: Any
+    ) -> None:
         """``output_keys``: fields that a reply has to have, with descriptions."""
         super().__init__(*args, name=name, **settings)
         keys = dict(output_keys) if isinstance(output_keys, Mapping) else dict.fromkeys(output_keys or (), "")
@@ -46,7 +48,7 @@ class SingleAgent(Agent):
             on_chunk: is called with what is streamed: texts, tool calls, results.
         Raises: ReplyError, TurnLimit, ContextError, PromptError, WiringError; and what the model raises.
         """
-        self._check(self._wiring)
+        self.check(self._wiring)
         local, state = self._threads.get(thread, ({}, {}))
         stage = Alone(plain(local), on_chunk, dict(state))
         fields = await self.step(inputs, attributes or {}, stage, self._wiring)

@@ -45,11 +45,13 @@ class AgentSwitch:
         self._setting: Any = None
 
     def condition_binding(self, prompt: str, out_edge: Any) -> None:
-        """Take ``out_edge`` where the model says that ``prompt`` holds. Raises: WiringError (AX665): the edge is another node's, or bound."""
+        """Take ``out_edge`` where the model says that ``prompt`` holds. Raises: WiringError (AX665): it is not free."""
         spec = getattr(out_edge, "spec", None)
         target = str(spec.target if spec is not None else out_edge.receiver)
         if out_edge.sender is not self and out_edge.sender != self.name:
-            raise WiringError("AX665", f"the edge to {target} does not start at this switch.", "Bind edges made with create_edge(switch, …).")
+            raise WiringError(
+                "AX665", f"the edge to {target} does not start at this switch.", "Bind edges made with create_edge(switch, …)."
+            )
         if target in self._bound or self._routes:
             raise WiringError("AX665", f"the edge to {target} is bound already, or by routes.", "Say all of it in one condition.")
         self._bound[target] = prompt
@@ -65,7 +67,9 @@ class AgentSwitch:
             hint = did_you_mean(strangers[0], receivers) or f"Its out-edges lead to {listed(receivers) or 'nothing'}."
             raise WiringError("AX665", f"a condition names {listed(strangers)}, where no edge leads.", hint, f'node "{self.name}"')
         if self._routes and missing:
-            raise WiringError("AX665", f"routes say nothing of {listed(missing)}.", "Add them, or bind edge by edge.", f'node "{self.name}"')
+            raise WiringError(
+                "AX665", f"routes say nothing of {listed(missing)}.", "Add them, or bind edge by edge.", f'node "{self.name}"'
+            )
         self._conditions = found
 
     def adapted(self, rules: Rules) -> Body:
@@ -112,8 +116,13 @@ class AgentSwitch:
             numbers = found.get("holds")
             if isinstance(numbers, list) and all(type(n) is int and 1 <= n <= len(conditions) for n in numbers):
                 return [n in numbers for n in range(1, len(conditions) + 1)]
-            said += [reply.message(), {"role": "user", "content": f'Please answer with {{"holds": […]}}, numbers from 1 to {len(conditions)}.'}]
-        raise ReplyError("AX659", f'the model was asked which conditions hold and answered "{text:.80}".', "Judge them side by side.", where)
+            said += [
+                reply.message(),
+                {"role": "user", "content": f'Please answer with {{"holds": […]}}, numbers from 1 to {len(conditions)}.'},
+            ]
+        raise ReplyError(
+            "AX659", f'the model was asked which conditions hold and answered "{text:.80}".', "Judge them side by side.", where
+        )
 
     async def close(self) -> None:
         """Close the model, if it was given by name."""
@@ -124,5 +133,3 @@ def _spoken(name: str, receivers: Sequence[str]) -> str:
     if name not in receivers and name in ("exit", "end", "terminate") and EXIT in receivers:
         return EXIT
     return "controller" if name not in receivers and name.endswith("_controller") and "controller" in receivers else name
-
-

@@ -37,7 +37,9 @@ def rendered(template: str, fields: Mapping[str, Any], where: str = "") -> str:
 
     Raises: PromptError (AX650): a field is not there.
     """
-    missing = [name for name in dict.fromkeys(m[2] for m in _PLACE.finditer(template)) if name and not name.isdigit() and name not in fields]
+    missing = [
+        name for name in dict.fromkeys(m[2] for m in _PLACE.finditer(template)) if name and not name.isdigit() and name not in fields
+    ]
     if missing:
         has = listed(sorted(fields)) or "no fields"
         hint = did_you_mean(missing[0], fields) or f"Bring the field on an edge or pull it; for the text itself write {{{{{missing[0]}}}}}."

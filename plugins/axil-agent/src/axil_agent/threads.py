@@ -31,7 +31,7 @@ async def away(call: Callable[[], Any], name: str = "axil-call") -> Any:
         fault: BaseException | None = None
         try:
             value = context.run(call)
-        except BaseException as error:  # it is raised again where it is waited for
+        except BaseException as error:  # noqa: BLE001  # it is raised again where it is waited for
             fault = error
         try:
             loop.call_soon_threadsafe(tell, value, fault)

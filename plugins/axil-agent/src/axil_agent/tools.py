@@ -109,7 +109,9 @@ def tool_of(given: Any) -> Tool:
         model = create_model(name, __config__=ConfigDict(extra="forbid", arbitrary_types_allowed=False), **fields)
         schema = untitled(model.model_json_schema(by_alias=True, schema_generator=_Quiet))
     except PydanticUserError as error:
-        raise ToolError("AX657", f'the tool "{name}" cannot be described: {error.message.splitlines()[0]}', "Annotate with plain types.") from error
+        raise ToolError(
+            "AX657", f'the tool "{name}" cannot be described: {error.message.splitlines()[0]}', "Annotate with plain types."
+        ) from error
     schema.pop("additionalProperties", None)
     schema.pop("description", None)
     return Tool(
@@ -150,7 +152,9 @@ def _shown(target: Any, bound: tuple[int, set[str]], name: str) -> dict[str, ins
     try:
         signature = inspect.signature(target)
     except (TypeError, ValueError) as error:
-        raise ToolError("AX657", f'the signature of the tool "{name}" cannot be read.', "Wrap it in a function with annotations.") from error
+        raise ToolError(
+            "AX657", f'the signature of the tool "{name}" cannot be read.', "Wrap it in a function with annotations."
+        ) from error
     kinds = inspect.Parameter
     free = list(signature.parameters.values())[bound[0] :]
     return {p.name: p for p in free if p.kind not in (kinds.VAR_POSITIONAL, kinds.VAR_KEYWORD) and p.name not in bound[1]}
@@ -169,7 +173,9 @@ def _hints(target: Any, name: str) -> dict[str, Any]:
     try:
         hints = typing.get_type_hints(function, localns=dict(closure), include_extras=True)
     except (NameError, TypeError, AttributeError) as error:
-        raise ToolError("AX657", f'the annotations of the tool "{name}" cannot be read: {error}.', "Import the types, or define them first.") from error
+        raise ToolError(
+            "AX657", f'the annotations of the tool "{name}" cannot be read: {error}.', "Import the types, or define them first."
+        ) from error
     return {name: _readable(hint) for name, hint in hints.items()}
 
 
@@ -230,7 +236,7 @@ class _Validator:
         try:
             made = self._model.model_validate(dict(arguments), by_alias=True)
         except ValidationError as error:
-            raise Refused(told(error)) from error
+            raise Refused(misfits(error)) from error
         positions: list[Any] = []
         named: dict[str, Any] = {}
         for name, parameter in self._parameters:
@@ -241,7 +247,7 @@ class _Validator:
         return positions, named
 
 
-def told(error: ValidationError) -> str:
+def misfits(error: ValidationError) -> str:
     """A validation error in words for a model: ``a: Input should be a valid integer; b: Field required``."""
     parts: list[str] = []
     for each in error.errors(include_url=False, include_context=False, include_input=False):

@@ -14,19 +14,19 @@ _THOUGHT = re.compile(r"<(think|thinking)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNOR
 
 
 def verdict(text: str, words: Mapping[str, bool]) -> bool | None:
-    """What the text says: its first word, else its last, else the only verdict in it; None: that is not to be known.
+    """What the text says: its first or its last word, else the only verdict in it; None: that is not to be known.
 
     >>> words = {"yes": True, "no": False}
     >>> [verdict(text, words) for text in ("YES.", "Answer: **no**", "eyes", "yes and no", "<think>no</think>yes")]
-    [True, False, None, False, True]
+    [True, False, None, None, True]
     """
     said = [word.casefold() for word in _WORD.findall(_THOUGHT.sub("", text))]
     found = [words[word] for word in said if word in words]
     if not found:
         return None
-    for end in (said[0], said[-1]):
-        if end in words:
-            return words[end]
+    ends = [words[word] for word in (said[0], said[-1]) if word in words]
+    if ends:
+        return ends[0] if len(set(ends)) == 1 else None
     return found[0] if len(set(found)) == 1 and len(said) <= 12 else None
 
 

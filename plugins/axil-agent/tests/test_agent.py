@@ -1,0 +1,545 @@
+"""Laws of ``Agent``, ``DynamicAgent`` and ``SingleAgent``: observing, thinking, repairing, remembering."""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel
+
+from axil import Loop, MemoryJournal, NodeFailed, RootGraph, SpecError
+from axil.errors import ConfigError
+from axil_agent import Agent, ContextPolicy, DynamicAgent, HistoryMemory, Reply, Scripted, SingleAgent, Tool, ToolCall, Usage
+from axil_agent.errors import ContextError, ModelContract, PromptError, ReplyError, ToolError, TurnLimit, WiringError
+
+
+def single(model: Any, **settings: Any) -> SingleAgent:
+    return SingleAgent(model, **{"output_keys": ["o"], **settings})
+
+
+def last(model: Scripted, call: int = -1) -> str:
+    return str(model.requests[call].messages[-1]["content"])
+
+
+# ---------------------------------------------------------------------- observe
+
+
+def test_observing_needs_no_model_and_no_graph():
+    agent = Agent(instructions=["Be brief.", "You are {role_name}."], prompt_template="About {topic}.", role_name="Ann")
+    system, user, messages = agent.observe({"topic": "axils"})
+    assert system == "Be brief.\nYou are Ann."
+    assert user.startswith("MESSAGE TO YOU:\nAbout axils.\nrole_name:\nAnn\nRESPONSE FORMAT")
+    assert user.endswith("DESCRIPTIONS:\n{}")
+    assert messages == [{"role": "system", "content": system}, {"role": "user", "content": user}]
+
+
+FIELDS = st.dictionaries(st.sampled_from("abcdefgh"), st.text(max_size=5) | st.integers() | st.lists(st.integers(), max_size=2), max_size=8)
+
+
+@given(FIELDS, FIELDS, st.randoms())
+def test_the_same_inputs_give_the_same_bytes(inputs, attributes, random):
+    agent = Agent(prompt_template="{{x}} {1}", name="n")
+
+    def shuffled(fields):
+        items = list(fields.items())
+        random.shuffle(items)
+        return dict(items)
+
+    assert agent.observe(inputs, attributes) == agent.observe(shuffled(inputs), shuffled(attributes))
+
+
+def test_observing_is_the_same_in_every_process(tmp_path):
+    code = (
+        "from axil_agent import Agent; import axil_formatters as f\n"
+        "a = Agent(formatters=[f.Paragraph(), f.Json()], name='n')\n"
+        "print(a.observe({k: {1, 2, 3} for k in 'hgfedcba'}, {'z': 1}))"
+    )
+    runs = {
+        subprocess.run(
+            [sys.executable, "-c", code], env={"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(sys.path)}, capture_output=True
+        ).stdout
+        for seed in ("0", "7")
+    }
+    assert len(runs) == 1
+    assert b"a:" in runs.pop()
+
+
+def test_inputs_win_over_attributes_and_a_description_stands_for_what_is_not_there(script):
+    model = script('{"o": 1}', '{"o": 1}')
+    g = RootGraph("g", attributes={"a": "attribute", "hidden": "never"})
+    w = g.create_node(
+        Agent, name="w", model=model, prompt_template="{a} {b} {c}", pull_keys={"a": "", "c": "the c"}, hide_unused_fields=True
+    )
+    g.edge_from_entry(w, ["b"])
+    g.edge_to_exit(w, ["o"])
+    g.build().invoke({"b": "input"})
+    assert last(model).startswith("MESSAGE TO YOU:\nattribute input the c\nRESPONSE")
+    assert "hidden" not in last(model)
+
+
+def test_unused_fields_are_in_order_of_their_names_and_may_be_hidden():
+    _, user, _ = Agent(prompt_template="{b}", name="n").observe({"c": 3, "b": 2, "a": {"y": 1, "x": 2}})
+    assert user.startswith('MESSAGE TO YOU:\n2\na:\n{\n  "x": 2,\n  "y": 1\n}\nc:\n3\nrole_name:\nn\nRESPONSE')
+    _, user, _ = Agent(prompt_template="{b}", hide_unused_fields=True).observe({"c": 3, "b": 2})
+    assert user.startswith("MESSAGE TO YOU:\n2\nRESPONSE")
+
+
+def test_titles_can_be_changed_and_parts_left_out():
+    agent = Agent(prompt_template="Hi {x}", titles={"message": "", "format": None, "fields": None}, hide_unused_fields=True)
+    assert agent.observe({"x": 1}).user == "Hi 1"
+    agent = Agent(prompt_template="Hi", titles={"message": "TASK", "format": None, "fields": "FIELDS"}, hide_unused_fields=True)
+    assert agent.observe({}).user == "TASK:\nHi\nFIELDS:\n{}"
+    with pytest.raises(WiringError, match="AX664.*mesage"):
+        Agent(titles={"mesage": ""})
+
+
+def test_braces_that_are_no_places_stay():
+    template = 'JSON {"a": {"b": 1}}, x^{2}, {{name}}, \\frac{a+b}{c d}, {n}'
+    user = Agent(prompt_template=template, hide_unused_fields=True).observe({"n": "{n} {{n}}"}).user
+    assert 'JSON {"a": {"b": 1}}, x^{2}, {name}, \\frac{a+b}{c d}, {n} {{n}}\n' in user
+
+
+def test_values_that_are_no_text_are_indented_as_their_place():
+    user = Agent(prompt_template="see: {n}", hide_unused_fields=True).observe({"n": [1]}).user
+    assert user.startswith("MESSAGE TO YOU:\nsee: [\n       1\n     ]\n")
+
+
+def test_a_template_may_have_parts():
+    user = Agent(prompt_template={"TASK": "do {x}", "HINT": "slowly"}, hide_unused_fields=True).observe({"x": 1}).user
+    assert user.startswith("MESSAGE TO YOU:\nTASK: do 1\nHINT: slowly\n")
+
+
+def test_an_unknown_place_is_an_error_that_names_node_edge_and_field(script):
+    g = RootGraph("g")
+    w = g.create_node(Agent, name="w", model=script(), prompt_template="{topik}")
+    g.edge_from_entry(w, ["topic"])
+    g.edge_to_exit(w, ["o"])
+    with pytest.raises(NodeFailed, match=r'node "w".*topik.*@entry->w.*Did you mean "topic"') as failed:
+        g.build().invoke({"topic": 1})
+    assert isinstance(failed.value.__cause__, KeyError)
+
+
+def test_an_edges_keys_and_pushed_attributes_are_asked_for_and_only_the_first_have_to_come(script):
+    model = script('{"p": 1}', '{"o": 2}')
+    g = RootGraph("g", attributes={"p": 0})
+    w = g.create_node(Agent, name="w", model=model, push_keys={"p": "pushed"})
+    g.edge_from_entry(w, ["q"])
+    g.edge_to_exit(w, {"o": "the output"})
+    assert g.build().invoke({"q": 1}) == ({"o": 2}, {"p": 0})
+    assert '{\n  "o": "the output",\n  "p": "pushed"\n}' in last(model, 0)
+    assert "the field o is missing" in last(model, 1)
+    assert w.observe({"q": 1}).user == model.requests[0].messages[-1]["content"]
+
+
+def test_foreign_formatters_work():
+    class Shout:
+        agent_introducer = "SHOUT"
+        keys: tuple[str, ...] = ()
+
+        def set_field_keys(self, keys):
+            self.keys = tuple(keys)
+
+        def dump(self, fields):
+            return repr(fields)
+
+        def format(self, text):
+            return dict.fromkeys(self.keys, text.upper())
+
+    agent = single(Scripted(["hey"]), formatters=Shout(), prompt_template="x", hide_unused_fields=True)
+    assert agent.invoke({}) == {"o": "HEY"}
+    assert agent.observe({}).user.startswith("{'MESSAGE TO YOU': 'x', 'RESPONSE FORMAT REQUIREMENTS': 'SHOUT'")
+
+
+@pytest.mark.parametrize("formatters", [[], ["json", "json", "json"], 3])
+def test_formatters_are_one_or_two(formatters):
+    with pytest.raises(WiringError, match="AX664"):
+        _ = Agent(formatters=formatters).pair
+
+
+# ---------------------------------------------------------------------- think
+
+
+def test_a_model_with_an_invoke_works_unchanged():
+    class Kind(enum.Enum):
+        CONTENT = "content"
+
+    class Old:
+        def __init__(self) -> None:
+            self.asked: list[Any] = []
+
+        def invoke(self, messages, tools, settings=None, **more):
+            self.asked.append((tools, settings))
+            if len(messages) == 1:
+                return {"type": "tool_call", "content": [{"id": "x", "name": "up", "arguments": '{"t": "a"}'}]}
+            return {"type": Kind.CONTENT, "content": json.dumps({"o": messages[-1]["content"]})}
+
+    def up(t: str) -> str:
+        return t.upper()
+
+    model = Old()
+    assert single(model, tools=[up], model_settings={"temperature": 0.5}).invoke({}) == {"o": "A"}
+    assert model.asked[0][0][0]["name"] == "up"
+    assert model.asked[0][1] == {"temperature": 0.5}
+
+
+@pytest.mark.parametrize("answer", [None, 3, {"type": "other"}, {}])
+def test_what_is_no_reply_is_the_models_fault(answer):
+    class Odd:
+        async def invoke(self, messages, tools, settings=None):
+            return answer
+
+    with pytest.raises(ModelContract, match="AX654"):
+        single(Odd()).invoke({})
+
+
+def test_what_is_no_model_is_said_when_the_graph_is_built():
+    for model, id in ((object(), "AX654"), (None, "AX666"), ("unheard_of", "AX301")):
+        g = RootGraph("g")
+        w = g.create_node(Agent, name="w", model=model)
+        g.edge_from_entry(w)
+        g.edge_to_exit(w)
+        with pytest.raises(SpecError, match=id):
+            g.build()
+
+
+def test_settings_with_known_ranges_are_checked_and_others_pass():
+    Agent(model_settings={"temperature": 2, "stop": "x", "anything": object(), "top_p": None})
+    with pytest.raises(ConfigError) as found:
+        Agent(model_settings={"temperature": 5, "top_p": -1, "max_tokens": 0, "stop": [1], "tool_choice": 1, "seed": "any"})
+    assert len(found.value.problems) == 5
+
+
+def test_a_reply_that_cannot_be_read_is_shown_its_fault():
+    model = Scripted(["bad", '{"p": 1}', '{"o": 3}'])
+    assert single(model).invoke({}) == {"o": 3}
+    assert "expected one JSON object" in last(model, 1)
+    assert "o is missing" in last(model, 2)
+    assert [m["role"] for m in model.requests[2].messages] == ["user", "assistant", "user", "assistant", "user"]
+
+
+def test_repairs_are_bounded():
+    model = Scripted(["bad"])
+    with pytest.raises(ReplyError, match="no reply of 1 "):
+        single(model, max_repairs=0).invoke({})
+    assert len(model.requests) == 1
+
+
+class Plan(BaseModel):
+    """A plan."""
+
+    o: str
+    steps: list[int] = []
+
+
+def test_structured_output_is_asked_for_validated_and_repaired():
+    model = Scripted(['{"o": "x", "steps": ["one"]}', '{"o": "x", "steps": ["1"]}'])
+    assert single(model, output_type=Plan).invoke({}) == {"o": "x", "steps": [1]}
+    assert model.requests[0].output is not None
+    assert model.requests[0].output.name == "Plan"
+    assert "steps.0: Input should be a valid integer" in last(model, 1)
+    assert '"steps"' in last(model, 0)
+
+
+def test_an_output_type_has_the_fields_that_edges_carry():
+    g = RootGraph("g")
+    w = g.create_node(Agent, name="w", model=Scripted(), output_type=Plan)
+    g.edge_from_entry(w)
+    g.edge_to_exit(w, ["p"])
+    with pytest.raises(SpecError, match="AX668.*p"):
+        g.build()
+
+
+def test_chunks_and_usage_reach_the_run(script):
+    g = RootGraph("g")
+    w = g.create_node(
+        Agent, name="w", model=script({"text": '{"o": "some words here"}', "usage": {"input_tokens": 7, "output_tokens": 2, "cost": 0.5}})
+    )
+    g.edge_from_entry(w)
+    g.edge_to_exit(w, ["o"])
+    g.build()
+
+    async def watch():
+        return [event async for event in g.stream({"message": "x"})]
+
+    events = asyncio.run(watch())
+    text = "".join(e.data["text"] for e in events if e.kind == "chunk" and e.data["kind"] == "text")
+    assert text == '{"o": "some words here"}'
+    result = asyncio.run(g.run({"message": "x"}))
+    assert result.usage.tokens == {"input_tokens": 7, "output_tokens": 2}
+    assert result.usage.cost == 0.5
+
+
+# ---------------------------------------------------------------------- act
+
+
+def test_a_tools_error_a_wrong_argument_and_an_unknown_tool_are_told_to_the_model():
+    def divide(a: int, b: int) -> float:
+        return a / b
+
+    calls = [
+        {"name": "divide", "arguments": {"a": 1, "b": 0}},
+        {"name": "divide", "arguments": {"a": "x"}},
+        {"name": "divid", "arguments": {}},
+        {"name": "divide", "arguments": {"a": 1, "b": 2}},
+    ]
+    model = Scripted([{"tool_calls": calls}, '{"o": 1}'])
+    single(model, tools=[divide]).invoke({})
+    results = [m["content"] for m in model.requests[1].messages if m["role"] == "tool"]
+    assert results[0] == "Error: ZeroDivisionError: division by zero"
+    assert results[1].startswith("Error: wrong arguments: a: Input should be a valid integer")
+    assert results[2] == 'Error: there is no tool "divid". Did you mean "divide"?'
+    assert results[3] == "0.5"
+
+
+def test_calls_of_one_turn_run_side_by_side_and_are_told_in_order():
+    async def run():
+        at_work, both = 0, asyncio.Event()
+
+        async def wait(n: int) -> int:
+            nonlocal at_work
+            at_work += 1
+            if at_work == 2:
+                both.set()
+            await both.wait()
+            return n
+
+        model = Scripted([{"tool_calls": [{"name": "wait", "arguments": {"n": n}} for n in (2, 1)]}, '{"o": 1}'])
+        await asyncio.wait_for(single(model, tools=[wait]).run({}), 5)
+        return [m["content"] for m in model.requests[1].messages if m["role"] == "tool"]
+
+    assert asyncio.run(run()) == ["2", "1"]
+
+
+def test_turns_with_tools_are_bounded():
+    def again() -> str:
+        return "again"
+
+    model = Scripted([{"tool_calls": [{"name": "again"}]}])
+    with pytest.raises(TurnLimit, match="more than 3 times"):
+        single(model, tools=[again], max_turns=3).invoke({})
+    assert len(model.requests) == 4
+
+
+def test_a_required_tool_choice_is_free_after_the_first_turn():
+    model = Scripted([{"tool_calls": [{"name": "f"}]}, '{"o": 1}'])
+
+    def f() -> str:
+        return ""
+
+    single(model, tools=[f], model_settings={"tool_choice": "required"}).invoke({})
+    assert [r.settings["tool_choice"] for r in model.requests] == ["required", "auto"]
+
+
+def test_the_same_tool_name_twice_is_an_error():
+    def f() -> None: ...
+
+    with pytest.raises(ToolError, match='AX656.*"f"'):
+        Agent(tools=[f, Tool(name="f", description="", parameters={}, call=f)])
+
+
+def test_a_tool_may_ask_a_person_and_nothing_is_done_twice(script):
+    done: list[str] = []
+
+    def look(q: str) -> str:
+        done.append(q)
+        return "found"
+
+    async def ask_person(question: str, ctx: Any) -> str:
+        return await ctx.ask(question)
+
+    calls = [{"name": "ask_person", "arguments": {"question": "sure?"}}, {"name": "look", "arguments": {"q": "x"}}]
+    model = script({"tool_calls": calls}, '{"o": "yes"}')
+    g = RootGraph("g")
+    w = g.create_node(Agent, name="w", model=model, tools=[look, ask_person], memories=[HistoryMemory()])
+    g.edge_from_entry(w)
+    g.edge_to_exit(w, ["o"])
+    g.build()
+
+    async def run():
+        journal = MemoryJournal()
+        paused = await g.run({"message": "x"}, journal=journal)
+        assert paused.status == "paused"
+        assert [q.text for q in paused.questions] == ["sure?"]
+        answers = {paused.questions[0].id: "yes, sure"}
+        return await g.resume(paused.run_id, journal=journal, answers=answers)
+
+    result = asyncio.run(run())
+    assert result.output == {"o": "yes"}
+    assert done == ["x"]
+    assert len(model.requests) == 2
+    assert [m["content"] for m in model.requests[1].messages if m["role"] == "tool"] == ["yes, sure", "found"]
+    assert "ctx" not in model.requests[0].tools[1].parameters["properties"]
+
+
+def test_a_toolset_is_asked_when_it_is_needed():
+    class Set:
+        async def tools(self):
+            def f() -> str:
+                return "done"
+
+            return [f]
+
+    model = Scripted([{"tool_calls": [{"name": "f"}]}, '{"o": 1}'])
+    assert single(model, tools=[Set()]).invoke({}) == {"o": 1}
+    assert model.requests[1].messages[-1]["content"] == "done"
+
+
+# ---------------------------------------------------------------------- memory and context
+
+
+def test_a_memory_is_told_of_each_step():
+    class Notes:
+        def __init__(self) -> None:
+            self.told: list[tuple[dict[str, Any], str]] = []
+
+        def insert(self, key: str, value: str) -> None:
+            self.told.append((json.loads(key), value))
+
+    notes = Notes()
+    agent = single(Scripted(['{"o": 1}']), name="ann")
+    agent.add_memory(notes)
+    agent.invoke({"q": "x"})
+    assert notes.told == [({"input": {"q": "x"}, "role_name": "ann", "turn": 1}, '{"o": 1}')]
+
+
+def test_a_provider_that_fails_is_never_swallowed(script):
+    class Broken:
+        context_label = "DB"
+
+        def get_blocks(self, query, top_k=8):
+            raise OSError("gone")
+
+    with pytest.raises(ContextError, match=r"AX658.*DB.*OSError: gone"):
+        single(script(), retrievers=[Broken()]).invoke({})
+    chunks: list[Any] = []
+    agent = single(script('{"o": 1}'), retrievers=Broken(), context=ContextPolicy(failures="report"))
+    assert asyncio.run(agent.run({}, on_chunk=chunks.append)) == {"o": 1}
+    assert chunks[0]["kind"] == "context_failed"
+
+
+def test_context_has_a_budget_and_is_asked_what_the_task_says():
+    class Long:
+        queries: list[Any] = []
+
+        async def get_blocks(self, query):
+            self.queries.append(query)
+            return ["a" * 40, {"text": "b" * 400}, "c" * 40, "", "a" * 40]
+
+    policy = ContextPolicy(budget_tokens=25)
+    user = Agent(retrievers=[Long()], context=policy, name="n").observe({"z": 1, "question": "why?"}).user
+    assert user.endswith(f"CONTEXT:\n[Context]\n(Long) {'a' * 40}\n(Long) {'c' * 40}")
+    assert (Long.queries[0].query_text, Long.queries[0].node_name) == ("why?", "n")
+
+
+def test_histories_of_concurrent_runs_do_not_mix():
+    class Echo:
+        async def reply(self, request, emit):
+            await asyncio.sleep(0)
+            said = [m["content"] for m in request.messages if m["role"] == "user"]
+            return Reply(text=json.dumps({"message": str(len(said))}))
+
+    g = RootGraph("g")
+    loop = g.create_node(Loop, name="loop", max_iterations=3)
+    w = loop.create_node(Agent, name="w", model=Echo(), memories=[HistoryMemory()])
+    loop.edge_from_controller(w)
+    loop.edge_to_controller(w)
+    g.edge_from_entry(loop)
+    g.edge_to_exit(loop)
+    g.build()
+
+    async def many():
+        return await asyncio.gather(*(g.run({"message": "same"}) for _ in range(50)))
+
+    assert {result.output["message"] for result in asyncio.run(many())} == {"3"}
+
+
+def test_repeated_messages_stay_and_only_so_many_are_sent():
+    async def run():
+        memory = HistoryMemory(top_k=3, memory_size=6)
+        kept: list[Any] = []
+        for _ in range(4):
+            kept = await memory.remember(kept, [{"role": "user", "content": "yes"}, {"role": "assistant", "content": "ok"}], None)
+        return kept, memory.recall(kept)
+
+    kept, sent = asyncio.run(run())
+    assert len(kept) == 6
+    assert [m["role"] for m in sent] == ["user", "assistant"]
+    assert HistoryMemory(top_k=-1).recall(kept) == []
+    assert len(HistoryMemory(top_k=0).recall(kept)) == 6
+
+
+def test_what_falls_out_of_a_history_may_be_summarised():
+    model = Scripted({"rules": [{"match": {"system_contains": "Summarise"}, "replies": ["they met"]}, {"replies": ['{"o": 1}']}]})
+    agent = single(model, memories=HistoryMemory(memory_size=4, summarise=True))
+    for _ in range(4):
+        agent.invoke({}, thread="t")
+    asked = [r.messages for r in model.requests if r.messages[0]["role"] == "user"]
+    assert [len(messages) for messages in asked] == [1, 3, 5, 4]
+    assert asked[-1][0]["content"].endswith("they met")
+
+
+# ---------------------------------------------------------------------- single and dynamic
+
+
+def test_a_single_agent_shares_nothing_unless_a_thread_is_named():
+    model = Scripted(['{"o": 1}'])
+    agent = single(model, memories=HistoryMemory())
+    for thread in ("", "", "a", "a", "b"):
+        agent.invoke({}, thread=thread)
+    assert [len(r.messages) for r in model.requests] == [1, 1, 1, 3, 1]
+    agent.forget("a")
+    agent.invoke({}, thread="a")
+    assert len(model.requests[-1].messages) == 1
+
+
+def test_a_single_agent_cannot_be_inside_a_graph():
+    with pytest.raises(SpecError, match="AX121"):
+        RootGraph("g").create_node(SingleAgent, name="s")
+
+
+def test_instructions_come_with_the_message_and_are_no_input():
+    model = Scripted(['{"o": 1}'])
+    g = RootGraph("g")
+    w = g.create_node(DynamicAgent, name="w", model=model, instruction_key="how", default_instructions="Default.")
+    g.edge_from_entry(w, ["how", "q"])
+    g.edge_to_exit(w, ["o"])
+    g.build()
+    g.invoke({"how": "Be {q}.", "q": "kind"})
+    g.invoke({"how": None, "q": "x"})
+    g.invoke({"how": 7, "q": "x"})
+    assert [r.messages[0]["content"] for r in model.requests] == ["Be kind.", "Default.", "7"]
+    assert "how" not in last(model)
+
+
+def test_missing_instructions_are_an_error_that_names_node_key_and_edge():
+    g = RootGraph("g")
+    w = g.create_node(DynamicAgent, name="w", model=Scripted())
+    g.edge_from_entry(w, ["q"])
+    g.edge_to_exit(w, ["o"])
+    with pytest.raises(NodeFailed, match=r'node "w".*"instructions".*@entry->w') as failed:
+        g.build().invoke({"q": 1})
+    assert isinstance(failed.value.__cause__, KeyError)
+    assert isinstance(failed.value.__cause__, PromptError)
+
+
+def test_a_reply_survives_being_plain_data():
+    reply = Reply(
+        text="a", tool_calls=(ToolCall(id="1", name="f", arguments={"a": [1]}),), usage=Usage(input_tokens=1, cost=0.1), extra={"x": 1}
+    )
+    assert Reply.read(json.loads(json.dumps(reply.plain()))) == reply
+    assert reply.message()["extra"] == {"x": 1}
+
+
+def test_nothing_of_an_sdk_is_imported():
+    code = (
+        "import axil_agent, sys; print([m for m in ('openai', 'httpx', 'anthropic', 'mcp', 'yaml', 'axil_formatters') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": ":".join(sys.path)}, capture_output=True, text=True)
+    assert done.stdout.strip() == "[]"
