@@ -12,8 +12,8 @@ from axil_agent import Agent, AgentSwitch, ContextBlock, HistoryMemory
 from axil_agent.errors import ReplyError
 
 REQUIREMENTS = (
-    "RESPONSE FORMAT REQUIREMENTS:\n\n        !IMPORTANT!:Your response must strictly and only contain a single JSON object that conforms to "
-    "the description below. Do not add any extra explanations, comments, or any non-JSON text before or after the JSON code block.\n"
+    "RESPONSE FORMAT REQUIREMENTS:\n\n        !IMPORTANT!:Your response must strictly and only contain a single JSON object that conforms "
+    "to the description below. Do not add any extra explanations, comments, or any non-JSON text before or after the JSON code block.\n"
     "        Your response must be strictly valid JSON. Do not include any Markdown code block markers (e.g., ```json ... ```) or any "
     "explanatory text. Ensure all brackets and braces are correctly balanced and matched.\n        \n"
     "REQUIRED OUTPUT FIELDS AND THEIR DESCRIPTIONS:\n"

@@ -30,7 +30,7 @@ Use = str | dict[str, Any]
 
 
 class _Settings(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class _Modelled(_Settings):
@@ -53,7 +53,8 @@ class _Modelled(_Settings):
 class AgentConfig(_Modelled):
     """What an agent of a file is."""
 
-    instructions: str | list[str] = Field("", alias="role", description="The system prompt. DevAll files write role.")
+    instructions: str | list[str] = Field("", description="The system prompt.")
+    role: str | None = Field(None, description="The same, as DevAll files write it.")
     prompt_template: str | list[str] | dict[str, str] | None = Field(None, description="The message, with places for fields: {topic}.")
     output: dict[str, str] = Field(default_factory=dict[str, str], description="Fields that a reply has to have, with descriptions.")
     formatters: Use | list[Use] | None = Field(None, description="One, or [in, out]; usual: paragraph in, json out.")
@@ -61,10 +62,9 @@ class AgentConfig(_Modelled):
     memories: list[Use] = Field(default_factory=list[Use], description="Context providers that are told of each step: history, …")
     retrievers: list[Use] = Field(default_factory=list[Use], description="Context providers.")
     model_settings: dict[str, Any] = Field(
-        default_factory=dict[str, Any],
-        alias="params",
-        description="Handed to the model: temperature, max_tokens, … DevAll files write params.",
+        default_factory=dict[str, Any], description="Handed to the model: temperature, max_tokens, …; those with known ranges are checked."
     )
+    params: dict[str, Any] = Field(default_factory=dict[str, Any], description="The same, as DevAll files write it.")
     role_name: str = Field("", description="Who the agent is; without it its node's name.")
     hide_unused_fields: bool = Field(False, description="Leave fields without a place in the template out of the prompt.")
     titles: dict[str, str | None] = Field(
@@ -75,7 +75,7 @@ class AgentConfig(_Modelled):
     max_repairs: int = Field(2, ge=0, description="How often a reply that cannot be read is asked for again.")
     input_mode: Literal["messages", "prompt"] = Field("messages", description="prompt: all that comes in as one user message, in blocks.")
 
-    @field_validator("model_settings")
+    @field_validator("model_settings", "params")
     @classmethod
     def _in_range(cls, settings: dict[str, Any]) -> dict[str, Any]:
         return checked(settings)
@@ -84,13 +84,13 @@ class AgentConfig(_Modelled):
         """The arguments of an ``Agent``."""
         return {
             "model": self.chosen(),
-            "instructions": self.instructions,
+            "instructions": self.instructions or self.role or "",
             "prompt_template": self.prompt_template,
             "formatters": self.formatters,
             "tools": self.tools,
             "memories": [_provider(use, setting) for use in self.memories],
             "retrievers": [_provider(use, setting) for use in self.retrievers],
-            "model_settings": self.model_settings,
+            "model_settings": {**self.params, **self.model_settings},
             "role_name": self.role_name,
             "hide_unused_fields": self.hide_unused_fields,
             "titles": self.titles,

@@ -129,13 +129,19 @@ class Replay:
         requests = [_pretty(exchanges[0]["request"]) for exchanges in known.values()]
         if not requests:
             return ReplayMiss("AX662", f"{self.path} holds no exchange.", "Record a run.")
-        nearest = max(requests, key=lambda other: difflib.SequenceMatcher(None, mine, other, autojunk=False).ratio())
+        nearest = max(requests, key=lambda other: _likeness(mine, other))
         diff = list(difflib.unified_diff(nearest, mine, "recorded", "asked", lineterm="", n=1))
         more = f"\n… {len(diff) - _LONGEST_DIFF} more lines" if len(diff) > _LONGEST_DIFF else ""
         text = "\n".join(diff[:_LONGEST_DIFF]) + more
         return ReplayMiss(
             "AX662", f"{self.path} does not hold this request. The nearest differs so:\n{text}\n", "Record again, or undo the change."
         )
+
+
+def _likeness(one: list[str], other: list[str]) -> tuple[float, float]:
+    """How alike two texts are: by lines, and where that is the same by letters."""
+    letters = difflib.SequenceMatcher(None, "\n".join(one), "\n".join(other)).quick_ratio()
+    return difflib.SequenceMatcher(None, one, other, autojunk=False).ratio(), letters
 
 
 def _pretty(request: Mapping[str, Any]) -> list[str]:

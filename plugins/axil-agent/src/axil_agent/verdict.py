@@ -10,6 +10,8 @@ from axil_agent.errors import ReplyError
 from axil_agent.interfaces import Message, Model, Request
 
 _WORD = re.compile(r"[^\W\d_]+")
+_TURNED = frozenset({"not", "never", "cannot", "t", "nor", "without", "if", "unless"})
+"""Words that turn what is said into something else; the ``t`` is that of "don't"."""
 _THOUGHT = re.compile(r"<(think|thinking)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 
 
@@ -25,9 +27,10 @@ def verdict(text: str, words: Mapping[str, bool]) -> bool | None:
     if not found:
         return None
     ends = [words[word] for word in (said[0], said[-1]) if word in words]
-    if ends:
+    if said[0] in words or (ends and not _TURNED.intersection(said)):
         return ends[0] if len(set(ends)) == 1 else None
-    return found[0] if len(set(found)) == 1 and len(said) <= 12 else None
+    plain = len(set(found)) == 1 and len(said) <= 12 and not _TURNED.intersection(said)
+    return found[0] if plain else None
 
 
 async def decided(model: Model, messages: Sequence[Message], words: Mapping[str, bool], ctx: Stage, name: str, where: str = "") -> bool:
