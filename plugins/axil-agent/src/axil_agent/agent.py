@@ -26,7 +26,7 @@ from axil_agent.formatters import pair_of
 from axil_agent.history import is_chat_memory
 from axil_agent.interfaces import ChatMemory, ContextQuery, Formatter, Message, Structure, listed_or_one
 from axil_agent.models import Chosen
-from axil_agent.prompt import Observed, Style, Wiring, conversation, described_fields, titled, user_prompt
+from axil_agent.prompt import Observed, Style, Wiring, conversation, described_fields, description, titled, user_prompt
 from axil_agent.settings import checked
 from axil_agent.template import joined, rendered
 from axil_agent.threads import called
@@ -115,19 +115,15 @@ class Agent:
     def bind(self, out_edges: Sequence[Any], setting: Any = None) -> None:
         """Called when the plan is made: what the out-edges carry is what a reply has to have."""
         self._setting = setting
-        needed: dict[str, str] = {}
-        for edge in out_edges:
-            for name, text in (getattr(edge, "keys", None) or {}).items():
-                needed[name] = needed.get(name) or _description(text)
-        self._wiring = Wiring(node=self.name, needed=needed)
+        self._wiring = Wiring(node=self.name, needed=Wiring.carried(out_edges))
 
     def adapted(self, rules: Rules) -> Body:
         """The body. Raises: as making the model and the formatters does; WiringError (AX668): the output type lacks a field."""
         self._wiring = Wiring(
             node=rules.node,
             needed={} if rules.payload == "state" else self._wiring.needed,
-            pushed={name: _description(text) for name, text in (rules.push or {}).items()},
-            pulled={name: _description(text) for name, text in (rules.pull or {}).items()},
+            pushed={name: description(text) for name, text in (rules.push or {}).items()},
+            pulled={name: description(text) for name, text in (rules.pull or {}).items()},
         )
         self.check(self._wiring)
         return adapt(_Firing(self, self._wiring, rules).run, rules)
@@ -304,10 +300,6 @@ def _query(
 ) -> ContextQuery:
     path = ctx.activation.path if hasattr(ctx, "activation") else node
     return ContextQuery(query_text(inputs, message), dict(inputs), dict(attributes), node, path, messages=list(messages))
-
-
-def _description(text: Any) -> str:
-    return str(cast("Mapping[str, Any]", text).get("description", "")) if isinstance(text, Mapping) else str(text or "")
 
 
 def _installed(given: Any, setting: Any) -> Any:

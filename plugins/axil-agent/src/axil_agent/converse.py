@@ -60,7 +60,7 @@ async def think(model: Model, request: Request, ctx: Stage, name: str) -> Reply:
     """One model call: recorded as the step ``name``, its usage counted. Raises: ModelContract (AX654): it gave no reply."""
 
     async def call() -> dict[str, Any]:
-        reply = await model.reply(request, ctx.emit)
+        reply: Any = await model.reply(request, ctx.emit)
         if not isinstance(reply, Reply):
             raise ModelContract("AX654", f"the model gave a {type(reply).__name__}, not a Reply.")
         return reply.plain()

@@ -10,6 +10,7 @@ from axil.bodies import Rules, adapt
 from axil.context import Context, Question
 from axil.plan import Body
 from axil_agent.errors import WiringError
+from axil_agent.prompt import Wiring
 from axil_agent.template import joined, rendered
 from axil_agent.threads import away
 from axil_agent.values import text_of
@@ -40,9 +41,7 @@ class HumanNode:
 
     def bind(self, out_edges: Sequence[Any], setting: Any = None) -> None:
         """Called when the plan is made: what the out-edges carry is what is asked for."""
-        for edge in out_edges:
-            for name, text in (getattr(edge, "keys", None) or {}).items():
-                self._needed[name] = self._needed.get(name) or str(text or "")
+        self._needed = Wiring.carried(out_edges)
 
     def adapted(self, rules: Rules) -> Body:
         """The body."""

@@ -134,7 +134,8 @@ class Reply:
     def read(data: Mapping[str, Any]) -> Reply:
         """The reply that ``plain`` made data of."""
         calls = tuple(ToolCall(**call) for call in data.get("tool_calls", ()))
-        return Reply(**{**data, "tool_calls": calls, "usage": Usage(**data.get("usage", {}))})
+        given: dict[str, Any] = {**data, "tool_calls": calls, "usage": Usage(**data.get("usage", {}))}
+        return Reply(**given)
 
 
 @runtime_checkable

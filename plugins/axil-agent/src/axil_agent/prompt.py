@@ -35,6 +35,11 @@ class Observed:
         return iter((self.system, self.user, self.messages))
 
 
+def description(given: Any) -> str:
+    """What is said of a key: a text, or a mapping with one."""
+    return str(cast("Mapping[str, Any]", given).get("description", "")) if isinstance(given, Mapping) else str(given or "")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wiring:
     """What an agent's place in a graph says of it."""
@@ -46,6 +51,16 @@ class Wiring:
     """Attributes that it writes: a reply is asked for them."""
     pulled: Mapping[str, str] = field(default_factory=dict[str, str])
     """Attributes that it reads; where one is not there yet, its description stands for it in the prompt."""
+
+    @staticmethod
+    def carried(out_edges: Sequence[Any]) -> dict[str, str]:
+        """The fields that edges carry, with descriptions; of several for one field the first."""
+        needed: dict[str, str] = {}
+        for edge in out_edges:
+            keys = cast("Mapping[str, Any]", getattr(edge, "keys", None) or {})
+            for name, text in keys.items():
+                needed[name] = needed.get(name) or description(text)
+        return needed
 
     @property
     def asked(self) -> dict[str, str]:
@@ -70,17 +85,19 @@ class Style:
 
     def message(self, fields: Mapping[str, Any], where: str) -> str:
         """The rendered template. Raises: PromptError (AX650)."""
-        if isinstance(self.template, Mapping):
-            parts = cast("Mapping[str, Any]", self.template)
+        given: Any = self.template
+        if isinstance(given, Mapping):
+            parts = cast("Mapping[str, Any]", given)
             return "\n".join(f"{title}: {rendered(joined(text), fields, where)}" for title, text in parts.items())
-        return rendered(joined(self.template), fields, where)
+        return rendered(joined(given), fields, where)
 
     def unused(self, fields: Mapping[str, Any]) -> dict[str, Any]:
         """Fields that the template has no place for, by name, the role last."""
         if self.hide_unused_fields:
             return {}
-        texts = self.template.values() if isinstance(self.template, Mapping) else [self.template]
-        used = set[str]().union(*(places(joined(text)) for text in cast("Sequence[Any]", texts)))
+        given: Any = self.template
+        texts = list(cast("Mapping[str, Any]", given).values()) if isinstance(given, Mapping) else [given]
+        used = set[str]().union(*(places(joined(text)) for text in texts))
         rest = {name: fields[name] for name in sorted(fields) if name not in used and name != "role_name"}
         return rest if "role_name" in used else {**rest, "role_name": fields["role_name"]}
 

@@ -32,9 +32,9 @@ class _Strict(BaseModel):
 class Match(_Strict):
     """When a rule answers: all that is said has to hold; nothing said: always."""
 
-    system_contains: str | None = Field(None, description="Text in a system message.")
-    user_contains: str | None = Field(None, description="Text in a user message.")
-    model: str | None = Field(None, description="The name of the model that was meant.")
+    system_contains: str | None = Field(default=None, description="Text in a system message.")
+    user_contains: str | None = Field(default=None, description="Text in a user message.")
+    model: str | None = Field(default=None, description="The name of the model that was meant.")
 
 
 class Call(_Strict):
@@ -62,7 +62,7 @@ class Line(_Strict):
 class Rule(_Strict):
     """Replies for requests that match."""
 
-    match: Match = Field(default_factory=Match, description="When it answers.")
+    match: Match = Field(Match(), description="When it answers.")
     replies: tuple[str | Line, ...] = Field(min_length=1, description="Texts or more; the last one repeats.")
 
 
@@ -190,7 +190,7 @@ def name_of(written: Any) -> str:
 
 
 def _as_line(reply: str | Line) -> Line:
-    return Line(text=reply) if isinstance(reply, str) else reply
+    return Line.model_validate({"text": reply}) if isinstance(reply, str) else reply
 
 
 def _said(request: Request, role: str) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from axil.bodies import Rules, adapt
 from axil.errors import did_you_mean, listed
@@ -113,9 +113,9 @@ class AgentSwitch:
             reply = await think(model, Request(messages=list(said)), ctx, f"conditions:{attempt}")
             text = reply.text
             found, _ = read_arguments(text[text.find("{") : text.rfind("}") + 1])
-            numbers = found.get("holds")
-            if isinstance(numbers, list) and all(type(n) is int and 1 <= n <= len(conditions) for n in numbers):
-                return [n in numbers for n in range(1, len(conditions) + 1)]
+            numbers: Any = found.get("holds")
+            if isinstance(numbers, list) and all(type(n) is int and 1 <= n <= len(conditions) for n in cast("list[Any]", numbers)):
+                return [n in cast("list[Any]", numbers) for n in range(1, len(conditions) + 1)]
             said += [
                 reply.message(),
                 {"role": "user", "content": f'Please answer with {{"holds": […]}}, numbers from 1 to {len(conditions)}.'},

@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import inspect
 import json
-import operator
 import re
 import sys
 import types
@@ -161,15 +160,15 @@ def _shown(target: Any, bound: tuple[int, set[str]], name: str) -> dict[str, ins
 
 
 def _docstring(given: Any, target: Any) -> str | None:
-    own = given if not isinstance(given, functools.partial) else target
-    return getattr(own, "__doc__", None) if inspect.isroutine(own) or inspect.isclass(own) else getattr(type(own), "__doc__", None)
+    own: Any = target if isinstance(given, functools.partial) else given
+    return own.__doc__ if inspect.isroutine(own) or inspect.isclass(own) else cast("Any", type(own)).__doc__
 
 
 def _hints(target: Any, name: str) -> dict[str, Any]:
     """The annotations, those written as strings read where the function was written, its closure included."""
     function = getattr(target, "__func__", target)
     function = function.__init__ if inspect.isclass(function) else inspect.unwrap(function)
-    closure = inspect.getclosurevars(function).nonlocals if inspect.isfunction(function) else {}
+    closure: Mapping[str, Any] = inspect.getclosurevars(function).nonlocals if inspect.isfunction(function) else {}
     try:
         hints = typing.get_type_hints(function, localns=dict(closure), include_extras=True)
     except (NameError, TypeError, AttributeError) as error:
@@ -182,7 +181,7 @@ def _hints(target: Any, name: str) -> dict[str, Any]:
 def _readable(hint: Any, seen: tuple[Any, ...] = ()) -> Any:
     """``hint`` with typed dicts as pydantic reads them: before Python 3.12 not those of ``typing``."""
     if typing.is_typeddict(hint):
-        if sys.version_info >= (3, 12) or hint in seen or not issubclass(type(hint), type(_OldStyle)):
+        if sys.version_info >= (3, 12) or hint in seen or type(hint).__module__ != "typing":
             return hint
         hints = typing.get_type_hints(hint, include_extras=True)
         needed = cast("frozenset[str]", hint.__required_keys__)
@@ -198,12 +197,8 @@ def _readable(hint: Any, seen: tuple[Any, ...] = ()) -> Any:
     if new == parts:
         return hint
     if isinstance(hint, types.UnionType):
-        return functools.reduce(operator.or_, new)
+        return functools.reduce(lambda one, other: one | other, new)
     return hint.copy_with(new) if hasattr(hint, "copy_with") else typing.get_origin(hint)[new]
-
-
-class _OldStyle(typing.TypedDict):
-    """Tells which metaclass makes the typed dicts of ``typing``."""
 
 
 def _field(parameter: inspect.Parameter, hint: Any, description: str) -> tuple[Any, Any]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 from axil_formatters.text import FormatError, excerpt, fenced, plain, spoken
 
@@ -44,7 +44,7 @@ class Json:
                     fault = fault or _not_json(text, error)
                     continue
                 if isinstance(found, dict):
-                    return found
+                    return cast("dict[str, Any]", found)
                 fault = FormatError("AX691", f"expected one JSON object, found {_kind(found)}.", "Answer with { and }.")
         raise fault or _not_json(text, None)
 
@@ -70,7 +70,7 @@ class LenientJson:
                     fault = fault or _not_json(text, error)
                     continue
                 if isinstance(found, dict):
-                    return {str(name): value for name, value in found.items()}
+                    return {str(name): value for name, value in cast("dict[Any, Any]", found).items()}
                 fault = FormatError("AX691", f"expected one JSON object, found {_kind(found)}.", "Answer with { and }.")
         raise fault or _not_json(text, None)
 
@@ -82,7 +82,8 @@ def _not_json(text: str, error: Exception | None) -> FormatError:
 
 
 def _kind(found: Any) -> str:
-    return {list: "a list", tuple: "a list", str: "text", bool: "true or false", type(None): "null"}.get(type(found), "a number")
+    kinds = {list: "a list", tuple: "a list", str: "text", bool: "true or false", type(None): "null"}
+    return kinds.get(cast("type[Any]", type(found)), "a number")
 
 
 def _constant(name: str) -> Any:
