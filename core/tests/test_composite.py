@@ -356,7 +356,9 @@ def test_a_typed_graph_in_a_typed_graph_shares_its_fields():
 def test_a_typed_graph_writes_are_joined_with_those_of_its_siblings():
     spec = graph([node("w", lambda task, ctx: Out({}, {"log": ["w"]}))], ["in w", "w out"], schema=LOG, payload="state")
     x = node("x", lambda task, ctx: Out({}, {"log": ["x"]}))
-    result = run(workflow([x, NodeSpec(id="sub", body=Inside(spec)), "t"], ["in x", "in sub", "x t", "sub t", "t out"], schema=LOG, payload="state"))
+    result = run(
+        workflow([x, NodeSpec(id="sub", body=Inside(spec)), "t"], ["in x", "in sub", "x t", "sub t", "t out"], schema=LOG, payload="state")
+    )
     assert result.attributes == {"log": ["x", "w"]}
 
 

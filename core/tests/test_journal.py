@@ -52,7 +52,7 @@ def same(a: Any, b: Any) -> bool:
     if isinstance(a, (list, tuple, Log)):
         return len(a) == len(b) and all(same(x, y) for x, y in zip(a, b, strict=True))
     if isinstance(a, dict):
-        return len(a) == len(b) and all(same(k, l) and same(v, w) for (k, v), (l, w) in zip(a.items(), b.items(), strict=True))
+        return len(a) == len(b) and all(same(k, m) and same(v, w) for (k, v), (m, w) in zip(a.items(), b.items(), strict=True))
     return a == b
 
 
@@ -97,7 +97,9 @@ class Number(int):
     pass
 
 
-@pytest.mark.parametrize("value", [object(), Text("a"), Number(1), {"a": [object()]}, lambda: 0, 1j, range(3), {1: object()}, Exception("x")])
+@pytest.mark.parametrize(
+    "value", [object(), Text("a"), Number(1), {"a": [object()]}, lambda: 0, 1j, range(3), {1: object()}, Exception("x")]
+)
 def test_what_cannot_be_kept_exactly_is_refused_with_its_type(value):
     with pytest.raises(JournalError) as error:
         encode(value)

@@ -241,7 +241,7 @@ def turn(plan: Plan, machine: Machine, name: str, out: Out | None = None) -> Non
 
 
 def test_the_entry_node_of_a_round_fires_unconditionally():
-    plan, machine = body(["a", "b"], ["in a", "a b", "b a"], "a")
+    _plan, machine = body(["a", "b"], ["in a", "a b", "b a"], "a")
     task = machine.take()
     assert task is not None
     assert task.tokens == ()

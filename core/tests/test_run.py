@@ -716,7 +716,11 @@ def test_a_node_in_a_cycle_may_ask_in_every_round():
     async def body(task, ctx):
         return Out({"n": await ctx.ask("n?")})
 
-    edges = ["in a", edge("a", "a", condition=lambda payload: payload["n"] < 2), edge("a", "out", condition=lambda payload: payload["n"] >= 2)]
+    edges = [
+        "in a",
+        edge("a", "a", condition=lambda payload: payload["n"] < 2),
+        edge("a", "out", condition=lambda payload: payload["n"] >= 2),
+    ]
     flow = workflow([task("a", body)], edges)
     journal = MemoryJournal()
     answers: dict[str, int] = {}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -74,7 +76,7 @@ def test_a_shortest_path_is_a_path_and_exists_where_one_vertex_reaches_the_other
             assert (path is not None) == (goal in reach(graph, start))
             if path is not None:
                 assert (path[0], path[-1]) == (start, goal)
-                assert all(b in graph[a] for a, b in zip(path, path[1:], strict=False))
+                assert all(b in graph[a] for a, b in itertools.pairwise(path))
 
 
 def test_a_hundred_thousand_vertices_in_a_row_need_no_recursion():

@@ -362,6 +362,16 @@ def test_everything_that_is_wrong_with_a_file_is_said_at_once(tmp_path):
     assert all(word in said for word in ("Y", "X", "Q"))
 
 
+def test_an_unknown_key_is_an_error_and_in_files_of_version_0_a_warning(tmp_path):
+    made = Flow(tmp_path, "A", "A", [], A={**literal("a"), "colour": "red"})
+    (tmp_path / "flow.json").write_text(made.case["yaml"], "utf-8")
+    spec = load(tmp_path / "flow.json")
+    assert ["colour" in str(problem) for problem in spec.extras["warnings"]] == [True]
+    (tmp_path / "flow.json").write_text(made.case["yaml"].replace('"0.0.0"', '"1"'), "utf-8")
+    with pytest.raises(SpecError, match=r"AX141.*colour"):
+        load(tmp_path / "flow.json")
+
+
 def test_a_node_whose_type_nobody_provides_is_an_error_before_anything_runs(tmp_path):
     made = Flow(tmp_path, "A", "A", [], A={"type": "pasthrough", "config": {}})
     with pytest.raises(AxilError, match="passthrough"):

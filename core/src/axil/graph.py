@@ -70,6 +70,8 @@ class Graph:
         self._components: dict[str, Any] = {}
         self._specs: dict[str, NodeSpec] = {}
         self._edges: list[EdgeSpec] = []
+        self._names: dict[int, str] = {}  # of components, by identity
+        self._said: set[tuple[Any, ...]] = set()  # what tells edges apart
         self._routers: dict[str, RouterSpec] = {}
         self._order = Order()
         self._build_func = build_func
@@ -122,7 +124,10 @@ class Graph:
             component.name = name
         if inline and component is not None:
             cast("Any", component).inline = True
+        self._order.enter(name)
         self._components[name] = component
+        if component is not None:
+            self._names[id(component)] = name
         self._specs[name] = NodeSpec(
             id=name,
             use=use,
@@ -279,9 +284,8 @@ class Graph:
             if name in self._specs or name in (ENTRY, EXIT):
                 return name
             raise SpecError(Problem("AX104", self._where, f'no node "{given}" ({role}).', did_you_mean(given, self._specs)))
-        for name, component in self._components.items():
-            if component is given:
-                return name
+        if id(given) in self._names:
+            return self._names[id(given)]
         named = getattr(given, "name", None) or _title(given)
         same = " There is another node of that name." if named in self._specs else ""
         raise SpecError(
@@ -292,18 +296,16 @@ class Graph:
         return name if name in self._specs else _SPECIAL.get(name.lower(), name)
 
     def _add(self, edge: EdgeSpec, sender: Any, receiver: Any) -> EdgeHandle:
-        for other in self._edges:
-            if (other.source, other.target, other.group, other.router) == (edge.source, edge.target, edge.group, edge.router) and (
-                other.condition is edge.condition
-            ):
-                raise SpecError(
-                    Problem(
-                        "AX106",
-                        self._where,
-                        f"there is an edge from {edge.source} to {edge.target} already.",
-                        "Give it a group or a condition of its own.",
-                    )
+        says = (edge.source, edge.target, edge.group, edge.router, id(edge.condition))
+        if says in self._said:
+            raise SpecError(
+                Problem(
+                    "AX106",
+                    self._where,
+                    f"there is an edge from {edge.source} to {edge.target} already.",
+                    "Give it a group or a condition of its own.",
                 )
+            )
         if self._cycles == "forbid" and edge.trigger and edge.source != ENTRY and edge.target != EXIT:
             circle = self._order.add(edge.source, edge.target)
             if circle:
@@ -313,6 +315,7 @@ class Graph:
                         "AX111", self._where, f"the edge would close a cycle: {path}.", 'Use a Loop, or make the graph with cycles="allow".'
                     )
                 )
+        self._said.add(says)
         self._edges.append(edge)
         return EdgeHandle(sender, receiver, edge)
 

@@ -125,7 +125,7 @@ class Observers:
             for other in also:
                 method = getattr(other, name, None)
                 if method is not None:
-                    taken = tuple(p for p in parameters if p in inspect.signature(method).parameters)
+                    taken = tuple(p for p in inspect.signature(method).parameters if p in parameters)
                     calls.append(_guarded(method, taken, parameters, type(other).__name__, other, dropped))
             setattr(self, name, _one(calls))
         return self

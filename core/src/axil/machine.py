@@ -144,7 +144,9 @@ class Machine:
 
         Raises: whatever an edge's function or a router raises; RouteError; StateError.
         """
-        delta = self.root.schema.check(out.delta) if out.delta and not isinstance(out.delta, Changes) else out.delta
+        delta = out.delta
+        if delta and type(delta) is not Changes:
+            delta = self.root.schema.check(delta)
         state = self.advance(task, delta)
         node = self.plan.nodes[task.node]
         output, to = out.output, out.to
@@ -171,7 +173,9 @@ class Machine:
                 if values is not None:
                     values = self.root.schema.check(values, whole=True)
             except Exception as error:
-                error.add_note(f"on the edge {self.plan.graph.edges[arc.id].name}")
+                name = self.plan.graph.edges[arc.id].name
+                if name not in str(error):
+                    error.add_note(f"on the edge {name}")
                 raise
             sends.append(Send(arc, payload, values))
         return Step(delta, state, sends)
@@ -185,10 +189,11 @@ class Machine:
             return self.head
         if self._alive == 1 and not self._ended:  # this task alone: nobody can ask for history any more
             state = task.state
-            if state.writes:
+            if state.known:
                 state = self.history.fold(state)
             if delta:
-                self.history.note(delta)
+                if self.history.keeps:
+                    self.history.note(delta)
                 return state.apply(delta)
             return state
         return task.state.apply(delta, self.history)

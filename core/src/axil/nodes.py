@@ -50,13 +50,14 @@ class CustomNode:
             return adapt(_pass_on, rules, inline=True)
         given = {"memories": self.memories, "tools": self.tools, "retrievers": self.retrievers, "node": self}
         rules = replace(rules, given=given)
-        names = list(parameters(self.forward))
+        wanted = parameters(self.forward)
+        names = list(wanted)
         known = [name for name in names if name in supplied(rules)]
+        strangers = [name for name, required in wanted.items() if required and name not in known]
         inline = self.inline or bool(getattr(self.forward, "inline", False))
-        if len(known) == len(names) and rules.payload != "positional":
+        if not strangers and (known or not names):
             return adapt(self.forward, rules, inline=inline)
         if known:
-            strangers = [name for name in names if name not in known]
             raise SpecError(
                 Problem(
                     "AX162",

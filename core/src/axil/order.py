@@ -16,12 +16,16 @@ class Order:
         self._out: dict[str, list[str]] = {}
         self._into: dict[str, list[str]] = {}
 
+    def enter(self, name: str) -> None:
+        """Add a vertex, behind those that are there: edges in the order of vertices then cost no search."""
+        self._at.setdefault(name, len(self._at))
+
     def add(self, source: str, target: str) -> list[str] | None:
         """Add an edge, or give the cycle that it would close, from the target around to the target."""
         if source == target:
             return [source, target]
         for name in (source, target):
-            self._at.setdefault(name, len(self._at))
+            self.enter(name)
         if self._at[target] < self._at[source]:
             came: dict[str, str] = {}
             ahead = self._region(target, self._out, lambda place: place <= self._at[source], came)

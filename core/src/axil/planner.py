@@ -49,6 +49,10 @@ class Setting:
     """The folder that relative paths in a file are resolved in."""
     including: tuple[str, ...] = ()
     """Files being included, outermost first: none may include itself."""
+    environment: Mapping[str, str] | None = None
+    """Where included files look up names that are no variables; None: the process's environment."""
+    allow_code: bool = False
+    """Whether included files may name code by import path."""
     extras: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Those of the graph that is being compiled: for nodes with graphs of their own, where it was read and with what."""
 
@@ -364,7 +368,7 @@ def _asked_by_name(function: Callable[..., Any]) -> Callable[[Seen], Any]:
         "seen": lambda seen: seen,
     }
     known = [name for name in names if name in ways]
-    if known:
+    if known or not names:
         return lambda seen: function(**{name: ways[name](seen) for name in known})
     if len(names) >= 2:
         return lambda seen: function(seen.payload, ways["state"](seen))

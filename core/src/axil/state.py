@@ -69,7 +69,10 @@ class Schema:
         """
         if not self.fields and type(delta) is dict:
             given = cast("dict[Any, Any]", delta)
-            if all(type(name) is str for name in given):
+            for name in given:
+                if type(name) is not str:
+                    break
+            else:
                 return {name: value if type(value) in ATOMS else self._own(name, value) for name, value in given.items()}
         if not isinstance(delta, Mapping):
             raise StateError(f"a delta is a mapping of field names to values; found {type(delta).__name__}.")

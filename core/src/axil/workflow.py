@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -36,6 +36,7 @@ class Workflow:
         self.setting = setting or Setting()
         self._plan: Plan | None = None
         self._open = 0
+        self._ready: asyncio.Future[None] | None = None
 
     @staticmethod
     def from_file(path: str | os.PathLike[str], *, registry: Registry | None = None, hooks: Any = None, **options: Any) -> Workflow:
@@ -43,7 +44,9 @@ class Workflow:
         from axil import files
 
         spec = files.load(path, registry=registry, **options)
-        return Workflow(spec, Setting(registry=registry, hooks=hooks, folder=os.path.dirname(os.path.realpath(path))))
+        shared = {name: options[name] for name in ("environment", "allow_code") if name in options}
+        folder = os.path.dirname(os.path.realpath(path))
+        return Workflow(spec, Setting(registry=registry, hooks=hooks, folder=folder, **shared))
 
     @property
     def spec(self) -> GraphSpec:
@@ -161,30 +164,51 @@ class Workflow:
     # -- lifecycle of components
 
     async def __aenter__(self) -> Workflow:
-        """Provision components; kept until the last ``async with`` is left."""
+        """Provision components, once for all that are inside; kept until the last ``async with`` is left."""
+        components = self.plan.graph.components
+        if not components:
+            return self
+        import asyncio
+
         self._open += 1
         if self._open == 1:
-            ready: list[Any] = []
-            try:
-                for component in self.plan.graph.components:
-                    ready.append(component)
-                    if hasattr(component, "provision"):
-                        await component.provision()
-            except BaseException:
-                self._open -= 1
-                await _close(ready)
-                raise
+            self._ready = asyncio.ensure_future(_provision(components))
+        ready = self._ready
+        assert ready is not None
+        try:
+            await asyncio.shield(ready)
+        except BaseException:
+            self._open -= 1
+            if not self._open and not ready.done():  # the last one who waited was cancelled
+                ready.cancel()
+                await asyncio.wait([ready])
+            raise
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self._open -= 1
-        if not self._open:
-            await _close(self.plan.graph.components)
+        components = self.plan.graph.components
+        if components:
+            self._open -= 1
+            if not self._open:
+                await _close(components)
 
 
 def load(path: str | os.PathLike[str], **options: Any) -> Workflow:
     """The workflow in a file, ready to run: ``axil.load("flow.yaml").invoke("topic")``; see ``Workflow.from_file``."""
     return Workflow.from_file(path, **options)
+
+
+async def _provision(components: Sequence[Any]) -> None:
+    """Provision one after the other; what was begun is closed again if one fails."""
+    begun: list[Any] = []
+    try:
+        for component in components:
+            begun.append(component)
+            if hasattr(component, "provision"):
+                await component.provision()
+    except BaseException:
+        await _close(begun)
+        raise
 
 
 async def _close(components: Any) -> None:
@@ -216,7 +240,6 @@ class _Watch:
     def __init__(self, more: asyncio.Event, buffer: int) -> None:
         self.more, self.buffer = more, buffer
         self.events: deque[Event] = deque()
-        self._chunks = 0
         self._lost = 0
 
     def _add(self, kind: str, activation: Any = None, data: Any = None) -> None:
@@ -234,8 +257,13 @@ class _Watch:
         waiting = sum(1 for event in self.events if event.kind == "chunk") if len(self.events) >= self.buffer else 0
         if waiting >= self.buffer:
             oldest = next(i for i, event in enumerate(self.events) if event.kind == "chunk")
-            self._lost += self.events[oldest].lost + 1
+            lost = self.events[oldest].lost + 1
             del self.events[oldest]
+            if oldest < len(self.events):  # the event behind the gap tells of it
+                behind = self.events[oldest]
+                self.events[oldest] = replace(behind, lost=behind.lost + lost)
+            else:
+                self._lost += lost
         self._add("chunk", activation, chunk)
 
     def firing_finished(self, activation: Any, kind: str, output: Any) -> None:

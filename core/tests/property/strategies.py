@@ -13,15 +13,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+
 from axil.composite import Nested
+from axil.fields import APPEND, Field, Reducer
 from axil.reducers import SUM
 from axil.spec import CycleLimit, EdgeSpec, GraphSpec, Limits, NodeSpec, RouterSpec
-from axil.fields import APPEND, Field, Reducer
 from axil.state import Schema
 from axil.tokens import Out, Task
 from axil.values import MISSING, Log
-from hypothesis import HealthCheck, Phase, settings
-from hypothesis import strategies as st
 
 from ..tools import Raw
 
@@ -168,7 +169,16 @@ def _router(targets: tuple[str, ...]) -> Callable[[Any], Any]:
 
 Pick = Callable[[int, int], int]
 JOINS = ("gate", "gate", "gate", "gate", "each", "each", "all")
-TABLES: tuple[tuple[bool, ...], ...] = ((True,), (True,), (True, False), (True, True, False), (False, True), (False, False, True), (True, False, True), (False,))
+TABLES: tuple[tuple[bool, ...], ...] = (
+    (True,),
+    (True,),
+    (True, False),
+    (True, True, False),
+    (False, True),
+    (False, False, True),
+    (True, False, True),
+    (False,),
+)
 
 
 def _table(bits: int, *, back: bool, cyclic: bool) -> tuple[bool, ...]:

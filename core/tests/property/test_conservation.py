@@ -6,12 +6,13 @@ import random
 from collections import Counter
 from typing import Any
 
+from hypothesis import assume, given
+
 from axil.composite import entry_tokens
 from axil.errors import StateError
 from axil.machine import Machine
 from axil.planner import compile
 from axil.tokens import Task
-from hypothesis import assume, given
 
 from .strategies import Case, cases, law, seeds
 

@@ -6,10 +6,11 @@ import asyncio
 import random
 from typing import Any
 
+from hypothesis import assume, given
+
 from axil.journal import Entry, MemoryJournal
 from axil.result import Result
 from axil.workflow import Workflow
-from hypothesis import assume, given
 
 from ..tools import Raw, Tape
 from .strategies import Case, Script, cases, law, seeds
@@ -56,7 +57,8 @@ def test_a_run_goes_on_from_every_prefix_of_its_journal_and_nothing_runs_twice(c
             again, resumed = run(case, choose, journal)
             assert resumed.status == "done", resumed.error
             assert known.isdisjoint(again)
-            assert len(again) == len(set(again)) and set(again) <= set(ran)
+            assert len(again) == len(set(again))
+            assert set(again) <= set(ran)
             assert set(again) | known >= set(ran)
             assert (resumed.output, resumed.attributes, resumed.exits) == (result.output, result.attributes, result.exits)
             if isinstance(journal, Tape):

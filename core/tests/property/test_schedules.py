@@ -7,6 +7,9 @@ import json
 import random
 from typing import Any
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from axil.composite import entry_tokens
 from axil.machine import Ended, Machine
 from axil.plan import Plan
@@ -17,8 +20,6 @@ from axil.spec import Limits
 from axil.state import StateError
 from axil.tokens import Activation, Task
 from axil.workflow import Workflow
-from hypothesis import given
-from hypothesis import strategies as st
 
 from ..tools import Raw, Tape, Watcher
 from .strategies import Case, Script, cases, law, seeds, seen_by
@@ -62,7 +63,9 @@ def test_a_machine_does_the_same_in_any_order(case: Case, choose: random.Random)
         assert other[2] == first[2]
 
 
-def run(case: Case, choose: random.Random | None, *, concurrency: int | None = None, journal: Any = None) -> tuple[dict[str, Any], Result, set[str]]:
+def run(
+    case: Case, choose: random.Random | None, *, concurrency: int | None = None, journal: Any = None
+) -> tuple[dict[str, Any], Result, set[str]]:
     """Run with bodies that take random numbers of turns of the event loop, or are inline; gives what each activation saw."""
     seen: dict[str, Any] = {}
 
@@ -115,7 +118,12 @@ def same(case: Case, choose: random.Random, concurrency: int | None) -> None:
     there = run(case, choose, concurrency=concurrency, journal=tapes[1])
     assert there[1].status == "done", there[1].error
     assert there[0] == seen
-    assert (there[1].output, there[1].attributes, there[1].exits, there[1].cycles) == (result.output, result.attributes, result.exits, result.cycles)
+    assert (there[1].output, there[1].attributes, there[1].exits, there[1].cycles) == (
+        result.output,
+        result.attributes,
+        result.exits,
+        result.cycles,
+    )
     assert there[2] == skipped
     assert facts(tapes[1]) == facts(tapes[0])
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import random
 
-from axil.errors import ConcurrentReset, CycleError, LimitReached
 from hypothesis import given
+
+from axil.errors import ConcurrentReset, CycleError, LimitReached
 
 from .strategies import Case, cases, law, seeds
 from .test_schedules import run
@@ -24,7 +25,7 @@ def test_a_graph_with_cycles_ends_and_each_entry_of_a_cycle_says_how(case: Case,
     for tally in result.cycles.values():
         assert set(tally.ends) <= {"exit", "natural", "limit"}
         assert sum(tally.ends.values()) == tally.entries
-        assert tally.entries <= tally.rounds <= 4 * tally.entries
+        assert tally.entries <= tally.rounds <= 60 * tally.entries  # the limit of a cycle that an `each` node begins; 4 for others
 
 
 @law(300)

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from axil.documents import Document, parse_json
 from axil.edges import Seen
@@ -95,3 +96,8 @@ def texts(messages: Sequence[Mapping[str, Any]]) -> list[Any]:
 @pytest.fixture(name="texts")
 def _texts() -> Callable[..., list[Any]]:
     return texts
+
+
+# Laws are not about seconds: a slow machine is no counterexample. A failure prints how to repeat it.
+settings.register_profile("axil", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("axil")

@@ -10,6 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from axil.errors import SpecError
+from axil.workflow import Workflow
 from axil_control.subgraph import Subgraph
 
 
@@ -96,3 +97,15 @@ def test_a_file_outside_the_folder_is_refused(run, tmp_path, path):
 def test_a_config_that_is_no_graph_is_refused(config):
     with pytest.raises(ValidationError):
         Subgraph.Config(**config)
+
+
+def test_an_included_file_sees_the_environment_that_was_given_and_no_other(tmp_path, monkeypatch):
+    monkeypatch.setenv("SECRET_X", "of the process")
+    literal = {"id": "a", "type": "literal", "config": {"content": "${SECRET_X}"}}
+    (tmp_path / "inner.json").write_text(json.dumps({"graph": {"start": "a", "nodes": [literal]}}))
+    outer = {"id": "sub", "type": "subgraph", "config": {"type": "file", "config": {"path": "inner.json"}}}
+    path = tmp_path / "outer.json"
+    path.write_text(json.dumps({"graph": {"start": "sub", "nodes": [outer]}}))
+    assert Workflow.from_file(path, environment={"SECRET_X": "given"}).invoke("x")[0] == "given"
+    with pytest.raises(SpecError, match="AX146"):
+        Workflow.from_file(path, environment={}).invoke("x")

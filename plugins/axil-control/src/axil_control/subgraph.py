@@ -45,11 +45,12 @@ class Subgraph:
     def scope(self, node: str, setting: Setting) -> Any:
         """The inner graph. Raises: SpecError: the file cannot be read or may not be included, or its graph is wrong."""
         from axil.composite import Nested
-        from axil.files import include, inline
+        from axil.files import Reading, include, inline
 
         outer, where = surroundings(setting), f'node "{node}"'
+        reading = Reading(environment=setting.environment, allow_code=setting.allow_code, registry=setting.registry)
         if self.config.type == "file":
-            spec = include(self.config.config["path"], outer, where=where, registry=setting.registry)
+            spec = include(self.config.config["path"], outer, where=where, registry=setting.registry, reading=reading)
         else:
-            spec = inline(self.config.config, outer)
+            spec = inline(self.config.config, outer, reading=reading)
         return Nested(spec=spec, keep=self.config.keep)

@@ -1,0 +1,327 @@
+"""A graph that can be run: the doors, the stream, the lifecycle of its components."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from axil.errors import JournalError, LimitReached, NodeFailed, RunCancelled, RunPaused, SpecError
+from axil.journal import MemoryJournal
+from axil.planner import Setting
+from axil.registry import Registry
+from axil.result import Event
+from axil.spec import CycleLimit, Limits, NodeSpec, Use
+from axil.tokens import Out
+from axil.workflow import Workflow
+
+from .tools import edge, graph, node, says, workflow
+
+
+def echo(task, ctx) -> Out:
+    return Out(dict(task.tokens[0].payload))
+
+
+ECHO = workflow([node("a", echo)], ["in a", "a out"])
+
+
+async def events(flow: Workflow, input: Any = None, **options: Any) -> list[Event]:
+    return [event async for event in flow.stream(input, **options)]
+
+
+# ------------------------------------------------------------------------------------------------ doors
+
+
+def test_a_plan_is_made_on_first_use_and_once():
+    flow = workflow(["a"], ["in a"])
+    assert flow.plan is flow.plan
+
+
+def test_what_is_wrong_is_said_when_the_plan_is_made():
+    with pytest.raises(SpecError, match="AX104"):
+        workflow(["a"], ["in a", "a b"]).plan  # noqa: B018  # compiled when it is first asked for
+
+
+def test_invoke_gives_output_and_attributes():
+    flow = workflow([node("a", says({"m": 1}, x=2))], ["in a", "a out"], attributes={"x": 0})
+    assert flow.invoke({}) == ({"m": 1}, {"x": 2})
+
+
+def test_a_text_is_the_field_message():
+    assert ECHO.invoke("hi")[0] == {"message": "hi"}
+
+
+def test_attributes_given_to_a_run_lie_over_the_graphs_own():
+    flow = workflow([node("a", lambda task, ctx: Out(dict(task.state)))], ["in a", "a out"], attributes={"x": 0, "y": 0})
+    assert flow.invoke({}, {"y": 1, "z": 2})[0] == {"x": 0, "y": 1, "z": 2}
+
+
+def test_a_result_unpacks_like_what_invoke_gives():
+    output, attributes = asyncio.run(ECHO.run({"m": 1}))
+    assert (output, attributes) == ({"m": 1}, {})
+
+
+@pytest.mark.parametrize(
+    ("flow", "options", "error"),
+    [
+        (workflow([node("a", lambda task, ctx: 1 / 0)], ["in a"]), {}, NodeFailed),
+        (workflow(["a", "b"], ["in a", "a b"]), {"limits": Limits(firings=1)}, LimitReached),
+        (workflow(["a"], ["in a", "a a"], cycle_limits={"": CycleLimit(rounds=2)}), {}, LimitReached),
+    ],
+)
+def test_invoke_raises_what_run_tells_and_the_error_holds_the_partial_result(flow, options, error):
+    with pytest.raises(error) as raised:
+        flow.invoke({}, **options)
+    assert raised.value.result.status in ("failed", "limited")
+
+
+def test_run_raises_for_a_failure_and_tells_every_other_end():
+    with pytest.raises(NodeFailed):
+        asyncio.run(workflow([node("a", lambda task, ctx: 1 / 0)], ["in a"]).run({}))
+    assert asyncio.run(workflow(["a"], ["in a"]).run({}, limits=Limits(firings=0))).status == "limited"
+
+
+def test_every_payload_that_left_is_told_by_the_node_it_came_from():
+    flow = workflow(["a", "b"], ["in a", "in b", "a out", "b out"])
+    assert asyncio.run(flow.run({})).exits == {"a": ({"by": "a"},), "b": ({"by": "b"},)}
+
+
+def test_a_caller_may_keep_and_change_what_it_got():
+    kept = {"deep": [1]}
+    flow = workflow([node("a", says({"m": kept}))], ["in a", "a out"], attributes={"x": kept})
+    output, attributes = flow.invoke({})
+    output["m"]["deep"].append(2)
+    attributes["x"]["deep"].append(3)
+    assert flow.invoke({}) == ({"m": {"deep": [1]}}, {"x": {"deep": [1]}})
+
+
+def test_one_workflow_serves_any_number_of_runs_at_once():
+    async def slow(task, ctx):
+        await asyncio.sleep(0)
+        n = (task.state.get("@node/a") or {}).get("n", 0) + 1
+        return Out({"i": task.tokens[0].payload["i"], "n": n}, {"@node/a": {"n": n}, "x": n})
+
+    again, out = edge("a", "a", condition=lambda p: p["n"] < 3), edge("a", "out", condition=lambda p: p["n"] == 3)
+    flow = workflow([node("a", slow, mode="async")], ["in a", again, out])
+
+    async def go():
+        return await asyncio.gather(*(flow.run({"i": i}) for i in range(10)))
+
+    results = asyncio.run(go())
+    assert [r.output for r in results] == [{"i": i, "n": 3} for i in range(10)]
+    assert len({r.run_id for r in results}) == 10
+
+
+# ------------------------------------------------------------------------------------------------ stream
+
+
+def test_a_stream_tells_everything_in_order_and_ends_with_the_result():
+    async def body(task, ctx):
+        ctx.emit("one")
+        return Out({"m": 1})
+
+    flow = workflow([node("a", body, mode="async", ctx=True), "b"], ["in a", edge("a", "b", condition=lambda payload: False), "a out"])
+    seen = asyncio.run(events(flow))
+    assert [event.kind for event in seen] == ["run_started", "firing_started", "chunk", "firing_finished", "firing_skipped", "run_finished"]
+    assert (str(seen[2].activation), seen[2].data) == ("a", "one")
+    assert seen[-1].data.output == {"m": 1}
+
+
+def test_a_stream_raises_a_failure_after_its_last_event():
+    seen: list[str] = []
+
+    async def go():
+        async for event in workflow([node("a", lambda task, ctx: 1 / 0)], ["in a"]).stream({}):
+            seen.append(event.kind)
+
+    with pytest.raises(NodeFailed):
+        asyncio.run(go())
+    assert seen == ["run_started", "firing_started", "firing_failed", "run_finished"]
+
+
+def test_leaving_a_stream_early_cancels_the_run():
+    ended: list[str] = []
+
+    async def wait(task, ctx):
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("a")
+
+    async def go():
+        stream = workflow([node("a", wait, mode="async")], ["in a"]).stream({})
+        async for event in stream:
+            if event.kind == "firing_started":
+                break
+        await stream.aclose()
+
+    asyncio.run(go())
+    assert ended == ["a"]
+
+
+def test_a_slow_reader_loses_the_oldest_chunks_and_is_told_how_many():
+    async def body(task, ctx):
+        for i in range(10):
+            ctx.emit(i)
+        return Out({})
+
+    flow = workflow([node("a", body, mode="async", ctx=True)], ["in a"])
+    seen = asyncio.run(events(flow, buffer=4))
+    assert [event.kind for event in seen if event.kind != "chunk"] == ["run_started", "firing_started", "firing_finished", "run_finished"]
+    chunks = [event.data for event in seen if event.kind == "chunk"]
+    assert chunks == list(range(10 - len(chunks), 10))
+    assert len(chunks) + sum(event.lost for event in seen) == 10
+
+
+def test_the_event_after_a_gap_counts_what_was_lost():
+    async def body(task, ctx):
+        for i in range(10):
+            ctx.emit(i)
+        return Out({})
+
+    seen = asyncio.run(events(workflow([node("a", body, mode="async", ctx=True)], ["in a"]), buffer=4))
+    first = next(event for event in seen if event.kind == "chunk")
+    assert first.lost == first.data
+
+
+def test_watching_does_not_change_a_run():
+    flow = workflow(["a", "b"], ["in a", "a b", "b out"])
+    assert asyncio.run(events(flow))[-1].data.output == flow.invoke({})[0]
+
+
+# ------------------------------------------------------------------------------------------------ resume
+
+
+def test_resume_refuses_a_run_that_the_journal_does_not_know():
+    with pytest.raises(JournalError) as error:
+        asyncio.run(ECHO.resume("nobody", journal=MemoryJournal()))
+    assert error.value.id == "AX503"
+
+
+def test_resume_refuses_a_run_of_another_graph():
+    journal = MemoryJournal()
+    ECHO.invoke({}, run_id="r", journal=journal)
+    with pytest.raises(JournalError) as error:
+        asyncio.run(workflow(["a", "b"], ["in a", "a b"]).resume("r", journal=journal))
+    assert error.value.id == "AX504"
+
+
+def test_resume_goes_on_with_answers():
+    async def ask(task, ctx):
+        return Out({"m": await ctx.ask("?")})
+
+    flow = workflow([node("a", ask, mode="async", ctx=True)], ["in a", "a out"])
+    journal = MemoryJournal()
+    with pytest.raises(RunPaused) as paused:
+        flow.invoke({}, run_id="r", journal=journal)
+    (question,) = paused.value.result.questions
+    assert asyncio.run(flow.resume("r", journal=journal, answers={question.id: "yes"})).output == {"m": "yes"}
+
+
+# ------------------------------------------------------------------------------------------------ lifecycle
+
+
+class Part:
+    """A component that notes what happens to it."""
+
+    log: list[str]
+
+    def __init__(self, name: str = "part", fails: str = "") -> None:
+        self.name, self.fails, self.ready = name, fails, False
+
+    async def provision(self) -> None:
+        self.log.append(f"provision {self.name}")
+        for _ in range(9):
+            await asyncio.sleep(0)
+        if self.fails == "provision":
+            raise OSError(self.name)
+        self.ready = True
+
+    async def close(self) -> None:
+        self.log.append(f"close {self.name}")
+        self.ready = False
+        if self.fails == "close":
+            raise OSError(self.name)
+
+    async def run(self) -> dict[str, Any]:
+        assert self.ready
+        await asyncio.sleep(0)
+        self.log.append(f"run {self.name}")
+        return {}
+
+
+def with_parts(**fails: str) -> tuple[Workflow, list[str]]:
+    log: list[str] = []
+    registry = Registry(entry_points=[])
+    nodes, edges = [], []
+    for name, how in fails.items():
+        kind = type(name, (Part,), {"log": log, "__init__": lambda self, name=name, how=how: Part.__init__(self, name, how)})
+        registry.register("nodes", name, kind)
+        nodes.append(NodeSpec(id=name, use=Use(type=name)))
+        edges.append(f"in {name}")
+    return Workflow(graph(nodes, edges), Setting(registry=registry)), log
+
+
+def test_components_are_provisioned_before_a_run_and_closed_in_reverse_order_after_it():
+    flow, log = with_parts(x="", y="")
+    flow.invoke({})
+    assert log[:2] == ["provision x", "provision y"]
+    assert sorted(log[2:4]) == ["run x", "run y"]
+    assert log[4:] == ["close y", "close x"]
+
+
+def test_components_are_kept_while_the_workflow_is_held():
+    flow, log = with_parts(x="")
+
+    async def go():
+        async with flow:
+            for _ in range(3):
+                await flow.run({})
+
+    asyncio.run(go())
+    assert log == ["provision x", "run x", "run x", "run x", "close x"]
+
+
+def test_what_was_begun_is_closed_if_another_could_not_be_provisioned():
+    flow, log = with_parts(x="", y="provision", z="")
+    with pytest.raises(OSError, match="y"):
+        flow.invoke({})
+    assert log == ["provision x", "provision y", "close y", "close x"]
+
+
+def test_every_component_is_closed_whatever_the_others_raise():
+    flow, log = with_parts(x="close", y="", z="close")
+    with pytest.raises(OSError, match="z"):
+        flow.invoke({})
+    assert [line for line in log if line.startswith("close")] == ["close z", "close y", "close x"]
+
+
+def test_components_are_closed_when_a_run_fails():
+    flow, log = with_parts(x="")
+    flow.spec.nodes  # noqa: B018  # the same graph with a node that fails beside it
+    failing = Workflow(graph([*flow.spec.nodes, node("f", lambda task, ctx: 1 / 0)], ["in x", "in f"]), flow.setting)
+    with pytest.raises(NodeFailed):
+        failing.invoke({})
+    assert log[0] == "provision x"
+    assert log[-1] == "close x"
+
+
+def test_a_run_that_begins_while_another_provisions_waits_for_it():
+    flow, log = with_parts(x="")
+
+    async def go():
+        await asyncio.gather(flow.run({}), flow.run({}))
+
+    asyncio.run(go())
+    assert log == ["provision x", "run x", "run x", "close x"]
+
+
+def test_a_cancelled_run_raises_from_the_sync_door():
+    async def cancel(task, ctx):
+        ctx.deps.append(1)
+        asyncio.current_task().cancel()  # type: ignore[union-attr]
+        await asyncio.sleep(0)
+
+    with pytest.raises((RunCancelled, NodeFailed)):
+        workflow([node("a", cancel, mode="async", ctx=True)], ["in a"]).invoke({}, deps=[])

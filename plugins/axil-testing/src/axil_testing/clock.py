@@ -1,0 +1,97 @@
+"""A clock that jumps: whoever sleeps is woken when nothing else can run, and no real time passes."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+from typing import Any
+
+_TURNS = 100
+
+
+class VirtualClock:
+    """Time for a run (``Options.clock``): it stands still while anything is ready, then jumps to the next sleeper.
+
+    "Nothing else can run" means that the event loop has nothing ready. So it is for runs without threads: while a body blocks
+    in a thread the loop is idle, and time would jump past it. Mark such bodies ``inline=True``, or give them the real clock.
+
+    Sleepers wake one at a time, by deadline, then in the order in which they went to sleep: what each of them starts is done
+    before the next one wakes. One clock may serve several runs on one loop, and, one after another, several loops.
+
+    >>> import asyncio
+    >>> clock = VirtualClock(start=100.0)
+    >>> asyncio.run(clock.sleep(3600)), clock.now()
+    (None, 3700.0)
+    """
+
+    def __init__(self, start: float = 0.0) -> None:
+        self._now = start
+        self._sleepers: list[tuple[float, int, asyncio.Future[None]]] = []
+        self._count = 0
+        self._watching: asyncio.AbstractEventLoop | None = None
+        self._turns = 0
+
+    def __repr__(self) -> str:
+        return f"VirtualClock({self._now}, {self.sleeping} sleeping)"
+
+    def now(self) -> float:
+        """Seconds."""
+        return self._now
+
+    @property
+    def sleeping(self) -> int:
+        """How many are waiting for a later time."""
+        return sum(1 for *_, woken in self._sleepers if not woken.done())
+
+    def advance(self, seconds: float) -> None:
+        """Move time on by hand; those whose time has come wake at the next turn of the loop. Raises: ValueError: backwards."""
+        if seconds < 0:
+            raise ValueError(f"time does not go back ({seconds} seconds).")
+        until = self._now + seconds
+        while self._sleepers and self._sleepers[0][0] <= until:
+            self._wake()
+        self._now = until
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait until ``seconds`` from now. What is not positive lets the others run first, as ``asyncio.sleep`` does."""
+        loop = asyncio.get_running_loop()
+        woken: asyncio.Future[None] = loop.create_future()
+        self._count += 1
+        heapq.heappush(self._sleepers, (self._now + max(0.0, seconds), self._count, woken))
+        if self._watching is not loop:
+            self._watching = loop
+            self._turns = 0
+            loop.call_soon(self._look, loop)
+        await woken
+
+    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Once a turn of the loop: if nothing but us is ready, wake the next sleeper."""
+        if self._watching is not loop:
+            return
+        if not self._is_idle(loop):
+            loop.call_soon(self._look, loop)
+            return
+        if self._wake():
+            loop.call_soon(self._look, loop)
+        else:
+            self._watching = None
+
+    def _is_idle(self, loop: Any) -> bool:
+        ready = getattr(loop, "_ready", None)
+        if ready is not None:  # asyncio's own loops: what is ready at this very moment
+            return not ready
+        self._turns += 1  # any other loop: wait so many turns
+        if self._turns < _TURNS:
+            return False
+        self._turns = 0
+        return True
+
+    def _wake(self) -> bool:
+        """Wake the next sleeper who is still there."""
+        while self._sleepers:
+            deadline, _, woken = heapq.heappop(self._sleepers)
+            if not woken.done():
+                self._now = max(self._now, deadline)
+                woken.set_result(None)
+                return True
+        return False

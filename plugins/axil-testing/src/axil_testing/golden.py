@@ -1,0 +1,217 @@
+"""Golden traces: what a run did, written down once and compared ever after.
+
+A trace says which activations there were, what each was given and carried on, what was skipped, the output and the state.
+Nothing in it depends on what finished first: activations stand in *steps*, by rounds and levels, and a step has no order.
+What a person wants to say about order goes under ``order``: groups of nodes, all of one before any of the next.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, cast
+
+from axil import Activation, Result, Workflow, run_sync
+from axil.hooks import manager
+from axil_testing.recorder import Recorder
+
+UPDATE = "AXIL_GOLDEN"
+"""Set to ``update`` in the environment to write what a run did instead of comparing."""
+
+
+class Deviation(AssertionError):
+    """A run did something else than its golden trace says; one line for each difference."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trace:
+    """What one run did, as plain data."""
+
+    status: str
+    output: Any
+    attributes: Mapping[str, Any]
+    counts: Mapping[str, int]
+    """How often each node fired, by path."""
+    steps: Sequence[Sequence[str]]
+    """Activations of nodes, by rounds and levels; those within one step in no order."""
+    skipped: Sequence[str]
+    inputs: Mapping[str, Any]
+    """The payloads that each activation was given, in edge order, by its name."""
+    payloads: Mapping[str, Any]
+    """What each activation carried on, by its name."""
+    finished: Sequence[str] = ()
+    """Paths of nodes in the order in which they ended: for ``order``, never written down."""
+
+    def as_data(self) -> dict[str, Any]:
+        """JSON data, in a stable order, without what the clock decided."""
+        data = {name: getattr(self, name) for name in self.__slots__ if name != "finished"}
+        return cast("dict[str, Any]", json.loads(_json(data)))
+
+
+@dataclass
+class Golden:
+    """One workflow, one input, one file.
+
+    ``check`` runs the workflow and compares; where the file is absent, or ``AXIL_GOLDEN=update`` is set, it is written (an
+    ``order`` in it is kept). Fields that the file does not have are not compared: keep only what the test is about.
+    """
+
+    file: Path
+    workflow: Workflow
+    input: Any = None
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Of the run: ``answers``, ``limits``, ``clock``."""
+    hidden: frozenset[str] = frozenset()
+    """Attributes that differ from run to run: times, ids."""
+
+    def check(self) -> Trace:
+        """Run and compare. Raises: Deviation."""
+        trace = self.run()
+        if os.environ.get(UPDATE) == "update" or not self.file.exists():
+            self.write(trace)
+            return trace
+        found = differences(json.loads(self.file.read_text("utf-8")), trace)
+        if found:
+            raise Deviation(f"{self.file.name}: the run deviates from its golden trace.\n" + "\n".join(found))
+        return trace
+
+    def write(self, trace: Trace) -> None:
+        """Make ``trace`` the expected one."""
+        kept = json.loads(self.file.read_text("utf-8")).get("order") if self.file.exists() else None
+        data = trace.as_data() if kept is None else {**trace.as_data(), "order": kept}
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        self.file.write_text(_json(data) + "\n", "utf-8")
+
+    def run(self) -> Trace:
+        """Run, and give what it did."""
+        recorder = Recorder()
+        hooks = manager([*(self.workflow.setting.hooks.get_plugins() if self.workflow.setting.hooks else ()), recorder])
+        watched = Workflow(self.workflow.spec, replace(self.workflow.setting, hooks=hooks))
+
+        async def go() -> Result:
+            async with watched:
+                return await watched.start(self.input, **self.options)
+
+        result: Result = run_sync(go())
+        return traced(recorder, result, self.hidden)
+
+
+def traced(recorder: Recorder, result: Result, hidden: Iterable[str] = ()) -> Trace:
+    """The trace of a run that a recorder watched."""
+    done = sorted((record for record in recorder if record.status == "done"), key=lambda record: record.name)
+    fired = [record for record in done if record.kind == "node"]
+    apart = set(hidden)
+    return Trace(
+        status=result.status,
+        output=result.output,
+        attributes={name: value for name, value in sorted(result.attributes.items()) if name not in apart},
+        counts={path: recorder.count(path) for path in sorted({record.path for record in fired})},
+        steps=steps(recorder),
+        skipped=sorted(recorder.names("skipped")),
+        inputs={record.name: list(record.inputs) for record in fired if record.inputs is not None},
+        payloads={record.name: record.payload for record in done},
+        finished=recorder.order(),
+    )
+
+
+def steps(recorder: Recorder) -> list[list[str]]:
+    """Activations of nodes, grouped by their place in the plan: levels and rounds, from the outside in."""
+    first: dict[tuple[str | int, ...], str] = {}
+    for activation in recorder._begun:  # pyright: ignore[reportPrivateUsage]  # the two are one
+        first.setdefault(activation.frame, activation.node)
+    groups: dict[tuple[Any, ...], list[str]] = {}
+    for record in recorder:
+        if record.status == "done" and record.kind == "node":
+            place = _place(recorder.plan, Activation(record.frame, record.node, record.ordinal), first)
+            groups.setdefault(place, []).append(record.name)
+    return [sorted(groups[place]) for place in sorted(groups)]
+
+
+def _place(plan: Any, activation: Activation, first: Mapping[tuple[str | int, ...], str]) -> tuple[Any, ...]:
+    """Where an activation stands: levels of the scopes around it and rounds, outermost first; (0, number) or (1, name) each."""
+    place: list[tuple[int, Any]] = []
+    parts = [*activation.frame, activation.node]
+    for position, part in enumerate(parts):
+        if isinstance(part, int):
+            place.append((0, part))
+        elif part.startswith("#"):
+            place.append((1, part))
+        elif plan is not None and part in plan.index:
+            node = plan.nodes[plan.index[part]]
+            place.append((0, node.level))
+            plan = _inside(node.body, tuple(parts[: position + 1]), parts[position + 1 :], first)
+        else:
+            place.append((1, part))
+    return tuple(place)
+
+
+def _inside(body: Any, frame: tuple[str | int, ...], rest: Sequence[str | int], first: Mapping[tuple[str | int, ...], str]) -> Any:
+    """The plan that runs inside a scope's frame; None: it cannot be told (a body's own sub-runs)."""
+    if hasattr(body, "members"):  # a cycle: its body depends on where it was entered
+        numbers = [part for part in rest[:2] if isinstance(part, int) or part.startswith("#")]
+        entry = first.get((*frame, *numbers))
+        vertices: dict[str, int] = {body.graph.vertices[m].name: m for m in body.members}
+        return body.body(vertices[entry]) if entry is not None and entry in vertices else None
+    return getattr(body, "plan", None)
+
+
+def differences(expected: Mapping[str, Any], trace: Trace) -> list[str]:
+    """Where a trace differs from what is expected, as data; only what is expected is compared. Order within a step is no difference."""
+    found = trace.as_data()
+    lines: list[str] = []
+    for key, value in expected.items():
+        there = found.get(key)
+        if key == "order":
+            lines.extend(_disorder(value, trace.finished))
+        elif key == "steps":
+            lines.extend(_step_differences(value, there or []))
+        elif key not in found:
+            lines.append(f"{key}: a trace has no such field; it has {', '.join(found)}, and order")
+        elif isinstance(value, dict) and isinstance(there, dict):
+            lines.extend(_dict_differences(key, cast("dict[str, Any]", value), cast("dict[str, Any]", there)))
+        elif value != there:
+            lines.append(f"{key}: expected {_short(value)}, found {_short(there)}")
+    return lines
+
+
+def _disorder(groups: Sequence[Sequence[str]], finished: Sequence[str]) -> list[str]:
+    """Nodes of a later group that ended before nodes of an earlier one, by path; the last firing counts as its end."""
+    ends = {path: position for position, path in enumerate(finished)}
+    begins = {path: finished.index(path) for path in ends}
+    return [
+        f"order: {later} fired before {earlier} had ended"
+        for position, group in enumerate(groups)
+        for earlier in group
+        for next_group in groups[position + 1 :]
+        for later in next_group
+        if earlier in ends and later in begins and begins[later] < ends[earlier]
+    ]
+
+
+def _step_differences(expected: Sequence[Sequence[str]], found: Sequence[Sequence[str]]) -> list[str]:
+    before, after = [sorted(step) for step in expected], [sorted(step) for step in found]
+    for number in range(max(len(before), len(after))):
+        was = before[number] if number < len(before) else None
+        now = after[number] if number < len(after) else None
+        if was != now:
+            return [f"steps[{number}]: expected {_short(was)}, found {_short(now)}"]
+    return []
+
+
+def _dict_differences(key: str, expected: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]:
+    lines = [f"{key}.{name}: expected {_short(expected[name])}, and there is none" for name in expected if name not in found]
+    lines += [f"{key}.{name}: {_short(found[name])}, and none is expected" for name in found if name not in expected]
+    both = [name for name in expected if name in found and found[name] != expected[name]]
+    return [*lines, *(f"{key}.{name}: expected {_short(expected[name])}, found {_short(found[name])}" for name in both)]
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= 120 else text[:117] + "…"
+
+
+def _json(data: Any) -> str:
+    return json.dumps(data, ensure_ascii=False, indent=1, default=str)
