@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from axil import NodeFailed, RootGraph, SpecError
+from axil import MemoryJournal, NodeFailed, RootGraph, SpecError
 from axil.errors import ConfigError
 from axil_agent import Agent, DynamicAgent, HistoryMemory, Reply, Scripted, SingleAgent, ToolCall, Usage
 from axil_agent.errors import ModelContract, PromptError, ReplyError, WiringError
@@ -318,6 +318,74 @@ def test_missing_instructions_are_an_error_that_names_node_key_and_edge():
         g.build().invoke({"q": 1})
     assert isinstance(failed.value.__cause__, KeyError)
     assert isinstance(failed.value.__cause__, PromptError)
+
+
+class Draft(BaseModel):
+    topic: str = ""
+    text: str = ""
+
+
+def test_an_agent_of_a_typed_graph_reads_and_writes_the_state(script):
+    model = script('{"text": "T", "more": 1}')
+    g = RootGraph("g", state=Draft)
+    w = g.create_node(Agent, name="w", model=model, prompt_template="On {topic}.", pull_keys={"topic": ""}, push_keys={"text": "the text"})
+    g.edge_from_entry(w)
+    g.edge_to_exit(w)
+    result = asyncio.run(g.build().run({"topic": "axils"}))
+    assert (result.state.topic, result.state.text) == ("axils", "T")
+    assert '"text": "the text"' in last(model)
+
+
+def test_two_hundred_agents_wait_for_their_model_at_the_same_time():
+    class Slow:
+        at_work = 0
+        all_there = asyncio.Event()
+
+        async def reply(self, request, emit):
+            self.at_work += 1
+            if self.at_work == 200:
+                self.all_there.set()
+            await self.all_there.wait()
+            return Reply(text='{"o": 1}')
+
+    model = Slow()
+    g = RootGraph("g")
+    w = g.create_node(Agent, name="w", model=model)
+    g.edge_from_entry(w)
+    g.edge_to_exit(w, ["o"])
+    g.build()
+
+    async def many():
+        results = await asyncio.wait_for(asyncio.gather(*(g.run({"message": n}) for n in range(200))), 30)
+        return len(results), len(asyncio.all_tasks())
+
+    assert asyncio.run(many()) == (200, 1)
+
+
+def test_a_secret_is_in_no_event_journal_or_repr():
+    from axil import registry
+
+    class Keyed:
+        def __init__(self, api_key: str) -> None:
+            self.api_key = api_key
+
+        async def reply(self, request, emit):
+            emit({"kind": "text", "text": "x"})
+            return Reply(text='{"o": 1}')
+
+    registry.default().register("models", "keyed", Keyed)
+    g = RootGraph("g")
+    w = g.create_node(Agent, name="w", model={"type": "keyed", "api_key": "sk-123"}, memories=HistoryMemory())
+    g.edge_from_entry(w)
+    g.edge_to_exit(w, ["o"])
+    g.build()
+
+    async def watch():
+        journal = MemoryJournal()
+        events = [event async for event in g.stream({"message": "x"}, journal=journal)]
+        return repr(events) + repr(vars(journal)) + repr(w)
+
+    assert "sk-123" not in asyncio.run(watch())
 
 
 def test_a_reply_survives_being_plain_data():

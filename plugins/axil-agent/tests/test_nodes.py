@@ -166,7 +166,11 @@ def run(graph: dict[str, Any], registry: Any, text: str = "TASK", script: Script
 
 def test_an_agent_of_a_file_speaks_in_messages(registry):
     nodes = [
-        {"id": "A", "type": "agent", "config": {"provider": "openai", "name": "small", "role": "AGENT-A", "params": {"temperature": 0.1}}},
+        {
+            "id": "A",
+            "type": "agent",
+            "config": {"provider": "openai", "name": "small", "role": "AGENT-A {x}", "params": {"temperature": 0.1}},
+        },
         {"id": "B", "type": "agent", "config": {"model": "openai", "instructions": "AGENT-B"}},
         {"id": "C", "type": "agent", "config": {"role": "AGENT-C", "input_mode": "prompt"}},
     ]
@@ -181,7 +185,7 @@ def test_an_agent_of_a_file_speaks_in_messages(registry):
     )
     result = run({"nodes": nodes, "edges": edges, "start": ["A"], "end": ["C"]}, registry, script=script)
     assert result.output == "(=== INPUT FROM A (user) ===\n\nfrom A\n\n=== INPUT FROM B (user) ===\n\n(from A))"
-    assert script.requests[0].messages == [{"role": "system", "content": "AGENT-A"}, {"role": "user", "content": "TASK"}]
+    assert script.requests[0].messages == [{"role": "system", "content": "AGENT-A {x}"}, {"role": "user", "content": "TASK"}]
     assert script.requests[0].settings == {"temperature": 0.1}
     assert result.messages[-1]["role"] == "assistant"
 

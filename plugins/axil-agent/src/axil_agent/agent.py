@@ -126,12 +126,12 @@ class Agent:
             pulled={name: description(text) for name, text in (rules.pull or {}).items()},
         )
         self.check(self._wiring)
+        _ = self.pair
         return adapt(_Firing(self, self._wiring, rules).run, rules)
 
     def check(self, wiring: Wiring) -> None:
-        """Make what is needed for a turn. Raises: as ``adapted``."""
+        """Make the model now rather than at the first turn. Raises: as ``adapted``."""
         self._model.check(self._setting)
-        _ = self.pair
         if self.output_type is not None:
             missing = [name for name in wiring.needed if name not in self.output_type.model_fields]
             if missing:

@@ -7,6 +7,7 @@ is an assistant's message. As soon as it has a ``prompt_template`` or ``output``
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
@@ -25,6 +26,7 @@ from axil_agent.interfaces import ContextQuery
 from axil_agent.prompt import Wiring
 from axil_agent.settings import checked
 from axil_agent.switch import AgentSwitch
+from axil_agent.template import Verbatim
 
 Use = str | dict[str, Any]
 
@@ -54,7 +56,7 @@ class AgentConfig(_Modelled):
     """What an agent of a file is."""
 
     instructions: str | list[str] = Field("", description="The system prompt.")
-    role: str | None = Field(None, description="The same, as DevAll files write it.")
+    role: str | None = Field(None, description="The same, as DevAll files write it: braces in it are text.")
     prompt_template: str | list[str] | dict[str, str] | None = Field(None, description="The message, with places for fields: {topic}.")
     output: dict[str, str] = Field(default_factory=dict[str, str], description="Fields that a reply has to have, with descriptions.")
     formatters: Use | list[Use] | None = Field(None, description="One, or [in, out]; usual: paragraph in, json out.")
@@ -84,7 +86,7 @@ class AgentConfig(_Modelled):
         """The arguments of an ``Agent``."""
         return {
             "model": self.chosen(),
-            "instructions": self.instructions or self.role or "",
+            "instructions": self.instructions or Verbatim(self.role or ""),
             "prompt_template": self.prompt_template,
             "formatters": self.formatters,
             "tools": self.tools,
@@ -125,7 +127,7 @@ class AgentNode:
         agent.name = rules.node
         agent.bind([*self._edges, _Asked(self.config.output)], self._setting)
         if self.config.speaks_in_fields or rules.payload != "messages":
-            return agent.adapted(rules)
+            return agent.adapted(replace(rules, pull=rules.pull or {}, push=rules.push or {}))
         agent.check(Wiring(node=rules.node))
         return adapt(_Chat(agent, rules.node, self.config.input_mode).run, rules)
 

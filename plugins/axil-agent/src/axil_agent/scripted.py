@@ -151,8 +151,8 @@ class Scripted:
         for number, rule in enumerate(self.script.rules):
             match = rule.match
             fits = (
-                (match.system_contains is None or any(match.system_contains in text for text in system))
-                and (match.user_contains is None or any(match.user_contains in text for text in user))
+                (match.system_contains is None or match.system_contains in "\n".join(system))
+                and (match.user_contains is None or match.user_contains in "\n".join(user))
                 and (match.model is None or match.model == model)
             )
             if fits:

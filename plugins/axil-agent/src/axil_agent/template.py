@@ -17,6 +17,12 @@ from axil_agent.values import text_of
 _PLACE = re.compile(r"\{\{(\w+)\}\}|\{([^\W\d]\w*|\d+)\}")
 
 
+class Verbatim(str):
+    """A text without places: what looks like one is text."""
+
+    __slots__ = ()
+
+
 def joined(template: Any) -> str:
     """A template's text: itself, or its lines."""
     if template is None:
@@ -37,6 +43,8 @@ def rendered(template: str, fields: Mapping[str, Any], where: str = "") -> str:
 
     Raises: PromptError (AX650): a field is not there.
     """
+    if isinstance(template, Verbatim):
+        return str(template)
     missing = [
         name for name in dict.fromkeys(m[2] for m in _PLACE.finditer(template)) if name and not name.isdigit() and name not in fields
     ]
