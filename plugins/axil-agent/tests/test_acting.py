@@ -62,6 +62,44 @@ def test_calls_of_one_turn_run_side_by_side_and_are_told_in_order():
     assert asyncio.run(run()) == ["2", "1"]
 
 
+def test_a_tool_that_exits_ends_no_run():
+    def leave() -> None:
+        raise SystemExit(3)
+
+    model = Scripted([{"tool_calls": [{"name": "leave"}]}, '{"o": 1}'])
+    assert single(model, tools=[leave]).invoke({}) == {"o": 1}
+    assert model.requests[1].messages[-1]["content"] == "Error: RuntimeError: SystemExit: 3"
+
+
+def test_a_tool_given_by_name_is_made_once_when_the_graph_is_built_and_closed(registry, script):
+    made: list[Any] = []
+
+    class Counter:
+        def __init__(self, start: int = 0) -> None:
+            made.append(self)
+            self.start, self.closed = start, False
+
+        def __call__(self) -> int:
+            """Count."""
+            self.start += 1
+            return self.start
+
+        async def close(self) -> None:
+            self.closed = True
+
+    registry.register("tools", "counter", Counter)
+    model = script({"tool_calls": [{"name": "Counter"}, {"name": "Counter"}]}, '{"o": 1}')
+    g = RootGraph("g")
+    w = g.create_node(Agent, name="w", model=model, tools=[{"type": "counter", "start": 6}])
+    g.edge_from_entry(w)
+    g.edge_to_exit(w, ["o"])
+    g.build()
+    assert len(made) == 1
+    g.invoke({"message": "x"})
+    assert sorted(m["content"] for m in model.requests[1].messages if m["role"] == "tool") == ["7", "8"]
+    assert made[0].closed
+
+
 def test_turns_with_tools_are_bounded():
     def again() -> str:
         return "again"

@@ -224,6 +224,12 @@ def test_a_reply_that_cannot_be_read_is_shown_its_fault():
     assert [m["role"] for m in model.requests[2].messages] == ["user", "assistant", "user", "assistant", "user"]
 
 
+def test_a_reply_that_broke_off_is_not_taken_for_a_whole_one():
+    model = Scripted([{"text": '{"o": [1, 2', "finish": "length"}, '{"o": [1, 2, 3]}'])
+    assert single(model).invoke({}) == {"o": [1, 2, 3]}
+    assert "broke off" in last(model)
+
+
 def test_repairs_are_bounded():
     model = Scripted(["bad"])
     with pytest.raises(ReplyError, match="no reply of 1 "):

@@ -101,6 +101,8 @@ class Agent:
         self._pair: tuple[Formatter, Formatter] | None = None
         self._wiring = Wiring(node=name)
         self._setting: Any = None
+        self.owned: list[Any] = []
+        """What was made for this agent from names, and is closed with it."""
 
     # -- making
 
@@ -132,6 +134,7 @@ class Agent:
     def check(self, wiring: Wiring) -> None:
         """Make the model now rather than at the first turn. Raises: as ``adapted``."""
         self._model.check(self._setting)
+        self._installed()
         if self.output_type is not None:
             missing = [name for name in wiring.needed if name not in self.output_type.model_fields]
             if missing:
@@ -225,10 +228,17 @@ class Agent:
 
     async def _all_tools(self) -> list[Tool]:
         tools: list[Tool] = []
-        for given in self._tools:
-            known = _installed(given, self._setting) if isinstance(given, (str, Mapping)) else given
+        for known in self._installed():
             tools += [tool_of(each) for each in (await known.tools() if is_toolset(known) else [known])]
         return tools
+
+    def _installed(self) -> list[Any]:
+        """The tools, those given by name made once. Raises: as ``resolve`` and ``make``."""
+        for number, given in enumerate(self._tools):
+            if isinstance(given, (str, Mapping)):
+                self._tools[number] = made = _installed(cast("Any", given), self._setting)
+                self.owned.append(made)
+        return self._tools
 
     async def tell(self, said: list[Message], answer: Answer, inputs: Mapping[str, Any], manner: Manner, ctx: Any) -> None:
         """Tell the memories of a turn: chat memories what was ``said``, others the inputs and the reply."""
@@ -243,7 +253,11 @@ class Agent:
                 await ctx.step(f"insert:{number}", partial(_inserted, memory, key, answer.text))
 
     async def close(self) -> None:
-        """Close the model, if it was given by name."""
+        """Close what was given by name: the model, tools, providers."""
+        for each in self.owned:
+            close = getattr(each, "close", None)
+            if close is not None:
+                await called(close)
         await self._model.close()
 
     def __repr__(self) -> str:

@@ -95,6 +95,8 @@ async def converse(messages: Sequence[Message], manner: Manner, ctx: Stage) -> A
                 settings["tool_choice"] = "auto"
             continue
         try:
+            if reply.finish == "length" and manner.formatter.introduction:  # what seems whole may have been repaired
+                raise ValueError("it is not complete: make it shorter.")
             return Answer(read(reply.text, manner), reply.text)
         except ValueError as error:
             fault = _fault(error, reply)

@@ -124,6 +124,7 @@ class AgentNode:
     def adapted(self, rules: Rules) -> Body:
         """The body. Raises: as making an ``Agent``, its model, formatters and providers does."""
         agent = self.agent = self._made()
+        agent.owned += agent.providers
         agent.name = rules.node
         agent.bind([*self._edges, _Asked(self.config.output)], self._setting)
         if self.config.speaks_in_fields or rules.payload != "messages":

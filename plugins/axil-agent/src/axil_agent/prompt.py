@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from axil_agent.errors import WiringError
 from axil_agent.interfaces import Formatter, Message
@@ -22,17 +22,12 @@ TITLES: Mapping[str, str | None] = {
 """The parts of a user prompt and their titles. A title that is ``""`` is not written; a part whose title is None is left out."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Observed:
-    """What a model is told."""
+class Observed(NamedTuple):
+    """What a model is told: ``system_prompt, user_prompt, messages = agent.observe(inputs)``."""
 
     system: str
     user: str
     messages: list[Message]
-
-    def __iter__(self) -> Any:
-        """``system_prompt, user_prompt, messages = agent.observe(inputs)``."""
-        return iter((self.system, self.user, self.messages))
 
 
 def description(given: Any) -> str:

@@ -24,7 +24,7 @@ async def away(call: Callable[[], Any], name: str = "axil-call") -> Any:
         if error is None:
             answer.set_result(value)
         else:
-            answer.set_exception(error if not isinstance(error, StopIteration) else RuntimeError(repr(error)))
+            answer.set_exception(error)
 
     def work() -> None:
         value: Any = None
@@ -32,7 +32,7 @@ async def away(call: Callable[[], Any], name: str = "axil-call") -> Any:
         try:
             value = context.run(call)
         except BaseException as error:  # noqa: BLE001  # it is raised again where it is waited for
-            fault = error
+            fault = error if isinstance(error, Exception) and not isinstance(error, StopIteration) else _told(error)
         try:
             loop.call_soon_threadsafe(tell, value, fault)
         except RuntimeError:  # the loop is closed: nobody waits any more
@@ -40,6 +40,13 @@ async def away(call: Callable[[], Any], name: str = "axil-call") -> Any:
 
     threading.Thread(target=work, name=name, daemon=True).start()
     return await answer
+
+
+def _told(error: BaseException) -> RuntimeError:
+    """An error in place of one that means something else to an event loop: a ``sys.exit()`` ends no run."""
+    told = RuntimeError(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
+    told.__cause__ = error
+    return told
 
 
 async def called(function: Callable[..., Any], /, *args: Any, **named: Any) -> Any:
