@@ -91,6 +91,10 @@ def test_unused_fields_are_in_order_of_their_names_and_may_be_hidden():
     assert user.startswith("MESSAGE TO YOU:\n2\nRESPONSE")
 
 
+def test_instructions_are_sent_as_they_are():
+    assert Agent(instructions='Say "hi".', formatters="json").observe({}).messages[0]["content"] == 'Say "hi".'
+
+
 def test_titles_can_be_changed_and_parts_left_out():
     agent = Agent(prompt_template="Hi {x}", titles={"message": "", "format": None, "fields": None}, hide_unused_fields=True)
     assert agent.observe({"x": 1}).user == "Hi 1"
