@@ -18,13 +18,13 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
 from axil.documents import LARGEST, Document, Loader, measure, parse_json, parse_toml, refused, resolve
-from axil.errors import PluginContract, Problem, SpecError, did_you_mean
+from axil.errors import PluginContract, PluginError, Problem, SpecError, did_you_mean
 from axil.format import ROOT, Shapes, json_schema
 from axil.reader import Reader
 from axil.registry import Registry, default
@@ -126,6 +126,17 @@ def inline(data: Any, outer: Mapping[str, Any], *, place: Place | None = None, r
     return spec_from(Document(data={"graph": data}, lines=cast("Any", lines), name=name), inner)
 
 
+def _unknown(spec: GraphSpec | None, registry: Registry | None) -> Iterator[Problem]:
+    """Node types that nobody provides, of a file that cannot be used anyway: so that it is all said at once. Imports nothing."""
+    found = registry or default()
+    for node in spec.nodes if spec is not None else ():
+        try:
+            if node.use is not None:
+                found.find("nodes", node.use.type, str(node.place or ""), requires=spec.requires if spec is not None else ())
+        except PluginError as error:
+            yield error.problem
+
+
 def _included(name: str, folder: str, root: str, where: str) -> str:
     """The real path of a file inside ``root``."""
     if "\0" in name or "://" in name:
@@ -198,7 +209,7 @@ def spec_from(document: Document, reading: Reading | None = None) -> GraphSpec:
     spec = Reader(resolved.document, shapes, allow_code=using.allow_code, registry=using.registry).file()
     errors = [problem for problem in problems if problem.severity == "error"]
     if errors or spec is None:
-        raise SpecError(errors)
+        raise SpecError([*errors, *_unknown(spec, using.registry)])
     around = {
         "folder": using.folder,
         "root": using.root,

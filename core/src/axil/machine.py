@@ -28,6 +28,7 @@ journal is.
 from __future__ import annotations
 
 import heapq
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -450,7 +451,7 @@ class Machine:
 
     def _lift(self, level: int) -> None:
         barriers, could_leave = self.plan.barriers, self._could_leave
-        could_leave[next(i for i, (there, _) in enumerate(barriers) if there == level)] -= 1
+        could_leave[bisect_left(barriers, (level,))] -= 1
         while self._bar < len(barriers) and not self._left and not could_leave[self._bar]:
             self._bar += 1
             highest = barriers[self._bar][0] if self._bar < len(barriers) else None

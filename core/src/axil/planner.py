@@ -20,7 +20,7 @@ from axil.errors import AxilError, Problem, RouteError, SpecError, did_you_mean,
 from axil.fold import fold
 from axil.hooks import introduce
 from axil.plan import Body, Edge, Graph, Plan, Router, Vertex
-from axil.spec import EdgeSpec, GraphSpec, NodeSpec, RouterSpec, Use, is_version_0
+from axil.spec import EdgeSpec, GraphSpec, NodeSpec, Place, RouterSpec, Use, is_version_0
 from axil.state import Schema, State
 from axil.tokens import ENTRY, EXIT, Join
 
@@ -177,7 +177,7 @@ class _Draft:
     def _node(self, node: NodeSpec) -> None:
         component = node.body
         if node.use is not None:
-            component = self._component("nodes", node.use, _where(node.place, f'node "{node.id}"'))
+            component = self._component("nodes", node.use, _where(node.place, f'node "{node.id}"'), node.place and node.place.at("config"))
         elif not callable(component) and (hasattr(component, "provision") or hasattr(component, "close")):
             self.planner.components.append(component)
         self.kinds[node.id] = component
@@ -199,9 +199,10 @@ class _Draft:
             return nested
         return replace(nested, pull=node.pull, push=node.push)
 
-    def _component(self, kind: str, use: Use, where: str) -> Any:
+    def _component(self, kind: str, use: Use, where: str, place: Place | None = None) -> Any:
+        """A component, made. ``place``: where its config is written."""
         found = self.planner.setting.resolve(kind, use.type, where)
-        made = make(found, use.config, where, lenient=is_version_0(self.spec.extras.get("version")))
+        made = make(found, use.config, place or where, lenient=is_version_0(self.spec.extras.get("version")))
         if hasattr(made, "provision") or hasattr(made, "close"):
             self.planner.components.append(made)
         return made

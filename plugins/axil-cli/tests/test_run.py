@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from axil_cli.command import Exit
+from axil_cli.main import main
 from axil_cli.watch import Progress
 
 SAY = {"id": "say", "type": "say", "config": {"text": "hi ${NAME}"}}
@@ -271,3 +272,13 @@ def test_a_typed_graph_wants_fields(axil, flow):
     assert "AX700 --input" in axil("run", file, "--input", "text").err
     done = axil("run", file, "--input", json.dumps({"n": 5}), "--format", "json")
     assert done.data["attributes"]["n"] == 5
+
+
+def test_a_file_that_cannot_be_used_is_told_as_data_too(tmp_path, capsys):
+    path = tmp_path / "bad.json"
+    path.write_text('{"graph": {"start": "A", "nodes": [{"id": "A", "type": "literl", "config": {}}], "edges": [{"from": "A", "to": "B"}]}}')
+    assert main(["run", str(path), "--format", "json"]) == 2
+    told = json.loads(capsys.readouterr().out)
+    assert (told["status"], told["output"], told["activations"]) == ("failed", None, [])
+    assert told["error"]["id"] == told["problems"][0]["id"]
+    assert {problem["id"] for problem in told["problems"]} == {"AX104", "AX301"}

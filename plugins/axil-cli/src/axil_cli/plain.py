@@ -101,3 +101,10 @@ def summary(result: Result) -> dict[str, Any]:
         "questions": plain(result.questions),
         "error": told(result.error),
     }
+
+
+def refused(error: AxilError) -> dict[str, Any]:
+    """What ``run`` tells where nothing could run: a result without anything in it, and every problem."""
+    nothing = Result(status="failed", run_id="", error=error)
+    problems = [{"id": p.id, "where": p.where, "message": p.message, "hint": p.hint} for p in problems_of(error)]
+    return {**summary(nothing), "activations": [], "problems": problems}

@@ -14,7 +14,7 @@ from typing import Any, Final, cast
 
 from axil.config import make
 from axil.context import Channel, Question
-from axil.errors import UnknownComponent
+from axil.errors import AxilError, UnknownComponent
 from axil.inputs import render, text_of
 from axil.result import Result
 from axil.run import Run as KernelRun
@@ -22,7 +22,7 @@ from axil.run import run_sync
 from axil.values import MISSING
 from axil.workflow import Workflow, load
 from axil_cli.command import Exit, Session, is_debugging, misuse, problems_of, read_text
-from axil_cli.plain import as_json, plain, summary
+from axil_cli.plain import as_json, plain, refused, summary
 from axil_cli.watch import Lines, Progress, Record
 
 CODES: Final[Mapping[str, Exit]] = {
@@ -67,6 +67,14 @@ class Run:
 
     def run(self, options: argparse.Namespace, session: Session) -> int:
         """Run the file; see ``Exit``."""
+        try:
+            return self._run(options, session)
+        except AxilError as error:  # the file or an option cannot be used: with --format json that is data, too
+            if options.format == "json" and not is_debugging():
+                session.say(as_json(refused(error)))
+            raise
+
+    def _run(self, options: argparse.Namespace, session: Session) -> int:
         variables = settings(options.set)
         workflow = load(options.file, vars=variables, registry=session.registry, allow_code=options.allow_code)
         for name in _unused(variables, options.file, workflow):
