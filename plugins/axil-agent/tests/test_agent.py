@@ -10,7 +10,7 @@ import sys
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
@@ -18,6 +18,9 @@ from axil import MemoryJournal, NodeFailed, RootGraph, SpecError
 from axil.errors import ConfigError
 from axil_agent import Agent, DynamicAgent, HistoryMemory, Reply, Scripted, SingleAgent, ToolCall, Usage
 from axil_agent.errors import ModelContract, PromptError, ReplyError, WiringError
+
+law = settings(deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
+"""A failure prints how to repeat it; no law is about seconds."""
 
 
 def single(model: Any, **settings: Any) -> SingleAgent:
@@ -43,6 +46,7 @@ def test_observing_needs_no_model_and_no_graph():
 FIELDS = st.dictionaries(st.sampled_from("abcdefgh"), st.text(max_size=5) | st.integers() | st.lists(st.integers(), max_size=2), max_size=8)
 
 
+@law
 @given(FIELDS, FIELDS, st.randoms())
 def test_the_same_inputs_give_the_same_bytes(inputs, attributes, random):
     agent = Agent(prompt_template="{{x}} {1}", name="n")

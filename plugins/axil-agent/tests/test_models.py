@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from axil import RootGraph, SpecError
@@ -15,6 +15,9 @@ from axil.errors import ConfigError
 from axil_agent import Agent, Recorder, Replay, Request, Scripted, SingleAgent, models_through
 from axil_agent.errors import ModelError, ReplayMiss
 from axil_agent.models import Chosen, read_answer, read_arguments
+
+law = settings(deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
+"""A failure prints how to repeat it; no law is about seconds."""
 
 
 def ask(model: Any, *messages: tuple[str, str], **more: Any) -> Any:
@@ -71,6 +74,7 @@ def test_a_delay_is_waited_for():
     assert waited == [3]
 
 
+@law
 @given(st.text(max_size=200))
 def test_what_is_streamed_is_what_is_said(text):
     parts: list[str] = []

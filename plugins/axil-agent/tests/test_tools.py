@@ -10,13 +10,16 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NotRequired, Optional, TypedDict
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
 from axil_agent.docstrings import described
 from axil_agent.errors import ToolError
 from axil_agent.tools import Refused, tool_of
+
+law = settings(deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
+"""A failure prints how to repeat it; no law is about seconds."""
 
 
 class Color(enum.Enum):
@@ -179,6 +182,7 @@ def test_three_ways_of_writing_docstrings_say_the_same(text):
     assert described(text) == ("Sum.\n\nMore.", {"a": "one", "b": "two: three go on"})
 
 
+@law
 @given(
     st.text(max_size=200)
     | st.lists(st.sampled_from(["Args:", "    a: x", "---", "a", ":param b: y", "", "  z"]), max_size=8).map("\n".join)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from axil_formatters import FormatError, Json, LenientJson, Markdown, Paragraph, Tagged, Twins
 from axil_formatters.text import fenced, spoken, text_of
+
+law = settings(deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
+"""A failure prints how to repeat it; no law is about seconds."""
 
 LINES = [
     "see http://a.b/c?d=1",
@@ -43,6 +46,7 @@ def clean(text: str) -> bool:
 # ---------------------------------------------------------------------- round trips
 
 
+@law
 @given(st.dictionaries(NAMES | st.text(max_size=5), VALUES | TEXT, max_size=4))
 def test_json_gives_back_what_it_was_given(fields):
     assert Json().parse(Json().dump(fields)) == fields
@@ -53,6 +57,7 @@ def printable(text: str) -> bool:
     return "\r" not in text and clean(text)
 
 
+@law
 @given(st.dictionaries(NAMES, TEXT.filter(printable), min_size=1, max_size=4))
 def test_paragraphs_give_back_texts(fields):
     dumped = Paragraph().dump(fields)
@@ -60,6 +65,7 @@ def test_paragraphs_give_back_texts(fields):
     assert Paragraph().parse(dumped, list(fields)) == fields
 
 
+@law
 @given(st.dictionaries(NAMES, TEXT.filter(printable), min_size=1, max_size=4))
 def test_tagged_texts_come_back(fields):
     dumped = Tagged().dump(fields)
@@ -67,6 +73,7 @@ def test_tagged_texts_come_back(fields):
     assert closes or Tagged().parse(dumped, list(fields)) == fields
 
 
+@law
 @given(
     st.dictionaries(
         NAMES,
@@ -79,12 +86,14 @@ def test_markdown_gives_back_nested_texts(fields):
     assert Markdown().parse(Markdown().dump(fields)) == fields
 
 
+@law
 @given(TEXT.filter(printable))
 def test_twins_give_each_field_the_whole_text(text):
     assert Twins().parse(text, ["a", "b"]) == {"a": text, "b": text}
     assert Twins().parse(Twins().dump({"": text})) == {"message": text}
 
 
+@law
 @given(VALUES, st.randoms())
 def test_equal_values_have_equal_text(value, random):
     def shuffled(each):
@@ -98,6 +107,7 @@ def test_equal_values_have_equal_text(value, random):
 
 
 @pytest.mark.parametrize("formatter", [Json(), LenientJson(), Markdown(), Paragraph(), Tagged(), Twins()])
+@law
 @given(st.text(max_size=60) | TEXT)
 def test_any_text_is_parsed_or_refused_by_name(formatter, text):
     try:
