@@ -134,7 +134,7 @@ class Agent:
     def check(self, wiring: Wiring) -> None:
         """Make the model now rather than at the first turn. Raises: as ``adapted``."""
         self._model.check(self._setting)
-        self._installed()
+        self._known_tools()
         if self.output_type is not None:
             missing = [name for name in wiring.needed if name not in self.output_type.model_fields]
             if missing:
@@ -186,7 +186,7 @@ class Agent:
     # -- think and act
 
     async def step(self, inputs: Mapping[str, Any], attributes: Mapping[str, Any], ctx: Any, wiring: Wiring) -> dict[str, Any]:
-        """One turn: the fields of the reply. Writes histories into ``ctx.local``, or gives them in ``kept``."""
+        """One turn: the fields of the reply. What memories keep is put into ``ctx.local``."""
         heard = self._heard(inputs, wiring)[0]
         seen = await self.observed(inputs, attributes, history=self.recalled(ctx), ctx=ctx, wiring=wiring)
         manner = await self.manner(wiring, _query(heard, attributes, seen.user, wiring.node, ctx, seen.messages))
@@ -228,11 +228,11 @@ class Agent:
 
     async def _all_tools(self) -> list[Tool]:
         tools: list[Tool] = []
-        for known in self._installed():
+        for known in self._known_tools():
             tools += [tool_of(each) for each in (await known.tools() if is_toolset(known) else [known])]
         return tools
 
-    def _installed(self) -> list[Any]:
+    def _known_tools(self) -> list[Any]:
         """The tools, those given by name made once. Raises: as ``resolve`` and ``make``."""
         for number, given in enumerate(self._tools):
             if isinstance(given, (str, Mapping)):
