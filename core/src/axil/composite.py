@@ -35,6 +35,7 @@ from axil.plan import Graph, Mode, Node, Plan
 from axil.spec import GraphSpec
 from axil.state import History, Schema, State
 from axil.tokens import Changes, Frame, Out, Task, Token, inner_frame
+from axil.values import unshared
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,7 +306,7 @@ class GraphVisit:
 def start_state(body: Subgraph, task: Task, name: str) -> State:
     """The state a subgraph begins with: its own first values, and over them what it pulls."""
     graph, nested, outer = body.plan.graph, body.nested, task.state
-    values = dict(graph.start)
+    values = unshared(graph.start)
     names = [n for n in outer if not n.startswith("@")] if nested.pull is None else [n for n in nested.pull if n in outer]
     schema = graph.schema
     values.update((n, outer[n]) for n in names if n not in nested.hidden and (not schema.closed or n in schema.fields))

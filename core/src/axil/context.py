@@ -11,6 +11,7 @@ from axil.plan import Plan
 from axil.state import State
 from axil.tokens import Activation, Changes, Task
 from axil.values import isolate
+from axil.views import StateView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,13 +82,14 @@ class Host(Protocol):
 class Context:
     """One activation's view of its run. Not to be kept after the body has returned."""
 
-    __slots__ = ("_calls", "_host", "_local", "_task", "activation")
+    __slots__ = ("_calls", "_host", "_local", "_task", "_uses", "activation")
 
     def __init__(self, host: Host, task: Task, activation: Activation) -> None:
         self._host, self._task = host, task
         self.activation = activation
         """The name of this firing; with the run's id a stable idempotency key."""
         self._calls = 0
+        self._uses: dict[str, int] = {}
         self._local: dict[str, Any] | None = None
 
     @property
@@ -106,9 +108,10 @@ class Context:
         return self._local
 
     @property
-    def state(self) -> State:
-        """The state this activation began with."""
-        return self._task.state
+    def state(self) -> Any:
+        """The state this activation began with, as its schema's kind; what is done to it is seen by nobody."""
+        state = self._task.state
+        return state.schema.view(state) if state.schema.view else StateView(state)
 
     @property
     def deps(self) -> Any:
@@ -151,7 +154,7 @@ class Context:
 
     async def step(self, name: str, call: Callable[[], Awaitable[Any]], /) -> Any:
         """``await call()``, recorded under ``name``: a resumed body gets the recorded result. The result is plain data."""
-        return await self._host.step(self.activation, name, call)
+        return await self._host.step(self.activation, self._once(f"step {name}", name), call)
 
     async def run(
         self, plan: Plan, inputs: Any = None, /, *, name: str | int | Sequence[str | int], state: State | None = None
@@ -164,7 +167,13 @@ class Context:
             state: what it begins with; None: this activation's state.
         """
         part = (name,) if isinstance(name, (str, int)) else tuple(name)
-        return await self._host.enter(self._task, plan, inputs, part, state)
+        again = self._once(f"run {part}", "")
+        return await self._host.enter(self._task, plan, inputs, (*part, again) if again else part, state)
+
+    def _once(self, use: str, name: str) -> str:
+        """``name`` for the first use, then ``name#1`` and so on: what is done again is not taken for what was done."""
+        times = self._uses[use] = self._uses.get(use, -1) + 1
+        return f"{name}#{times}" if times else name
 
     def spend(self, *, cost: float = 0.0, **tokens: int) -> None:
         """Report usage: ``ctx.spend(input_tokens=812, output_tokens=40, cost=0.0012)``. Limits are checked against it."""

@@ -51,7 +51,10 @@ class LocalExecutor:
         context = contextvars.copy_context()
 
         def call() -> Any:
-            return context.run(body, task, ctx)
+            try:
+                return context.run(body, task, ctx)
+            except StopIteration as error:  # a future refuses it, and whoever awaits it would wait for ever
+                raise RuntimeError("the body raised StopIteration") from error
 
         return await asyncio.get_running_loop().run_in_executor(self._pool, call)
 

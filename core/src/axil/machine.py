@@ -220,7 +220,7 @@ class Machine:
             self._opens[unit] = -1
             self.ready.append((chain.node, chain.ordinal, (Token(step.sends[0].arc.id, step.sends[0].payload, state, task.ordinal),)))
             return
-        alone = self._alive == 1 and not self._ended
+        alone = self._alive == 1 and not self._ended and len(step.sends) == 1
         self.taken.discard(task)
         self._alive -= 1
         goes_on = False

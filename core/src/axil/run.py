@@ -35,6 +35,7 @@ from axil.spec import Limits
 from axil.state import State
 from axil.sync import run_sync
 from axil.tokens import EXIT, Activation, Changes, Frame, Out, Task, inner_frame
+from axil.values import unshared
 
 _SLICE = 0.005  # seconds of inline work before the event loop gets a turn
 
@@ -64,7 +65,7 @@ class Run:
             inputs, values = decode(told["inputs"]), decode_delta(told["values"], plan.graph.schema)
         checked = plan.graph.schema.check(values or {}, whole=True)
         self._first = (inputs, checked)
-        root = plan.graph.schema.start({**plan.graph.start, **checked})
+        root = plan.graph.schema.start(unshared({**plan.graph.start, **checked}))
         self._root = Live(Machine(plan, (), root))
         self._queue: deque[Live] = deque()
         self._open: dict[Task, Live] = {}  # scopes under way, by the task that entered them

@@ -31,7 +31,7 @@ from typing import Any, cast
 
 from axil.errors import ConcurrentReset, InvalidValue, SchemaMismatch, StateError, UndeclaredField, did_you_mean, listed
 from axil.fields import NO_RESET, OVERWRITE, Change, Field
-from axil.values import ATOMS, MISSING, isolate, same
+from axil.values import ATOMS, MISSING, isolate, same, unshared
 
 Delta = Mapping[str, Any]
 Values = Mapping[str, Any]
@@ -112,7 +112,7 @@ class Schema:
 
     def start(self, values: Values | None = None) -> State:
         """A state with every field's default, applied once, and ``values`` over them as they are."""
-        start = {name: declared.default() for name, declared in self.fields.items() if declared.default is not None}
+        start = unshared({name: declared.default() for name, declared in self.fields.items() if declared.default is not None})
         if values:
             start.update(values)
         return State(self, start, {}, None, 0)

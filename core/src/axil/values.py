@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, cast, overload
 
 
@@ -193,6 +193,11 @@ def _isolate_object(value: Any) -> Any:
             setattr(own, field.name, isolate(getattr(value, field.name)))
         return own
     return value
+
+
+def unshared(values: Mapping[str, Any]) -> dict[str, Any]:
+    """``values`` with logs of their own: what one run appends must not be seen, or raced for, by another."""
+    return {name: Log(value.raw()) if type(value) is Log else value for name, value in values.items()}
 
 
 def thaw(value: Any) -> Any:
