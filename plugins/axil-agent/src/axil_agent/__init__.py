@@ -1,0 +1,61 @@
+"""Agents for axil: observe, think, act. No model's SDK is imported here."""
+
+from __future__ import annotations
+
+from axil_agent.agent import Agent, DynamicAgent
+from axil_agent.context import ContextPolicy
+from axil_agent.history import HistoryMemory
+from axil_agent.human import HumanFileEdit, HumanNode
+from axil_agent.interfaces import (
+    ContextBlock,
+    ContextProvider,
+    ContextQuery,
+    Formatter,
+    Memory,
+    Message,
+    Model,
+    Reply,
+    Request,
+    Structure,
+    ToolCall,
+    ToolSpec,
+    Usage,
+)
+from axil_agent.judge import Judge
+from axil_agent.models import models_through
+from axil_agent.replay import Recorder, Replay
+from axil_agent.scripted import Scripted
+from axil_agent.single import SingleAgent
+from axil_agent.switch import AgentSwitch
+from axil_agent.tools import Tool, tool_of
+
+__all__ = [
+    "Agent",
+    "AgentSwitch",
+    "ContextBlock",
+    "ContextPolicy",
+    "ContextProvider",
+    "ContextQuery",
+    "DynamicAgent",
+    "Formatter",
+    "HistoryMemory",
+    "HumanFileEdit",
+    "HumanNode",
+    "Judge",
+    "Memory",
+    "Message",
+    "Model",
+    "Recorder",
+    "Replay",
+    "Reply",
+    "Request",
+    "Scripted",
+    "SingleAgent",
+    "Structure",
+    "Tool",
+    "ToolCall",
+    "ToolSpec",
+    "Usage",
+    "models_through",
+    "tool_of",
+]

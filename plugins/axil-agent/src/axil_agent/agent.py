@@ -1,0 +1,351 @@
+"""``Agent``: a node that observes, thinks and acts.
+
+A firing goes: fields are put together (pulled attributes, inputs, the role), prompts are made of them, context and history are
+added; the model is asked, tools are run, until a reply can be read as fields; these are what the node sends and writes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, cast
+
+from pydantic import BaseModel
+
+from axil.bodies import Attributes, Rules, adapt, pushed
+from axil.plan import Body
+from axil.sync import run_sync
+from axil.tokens import Out, Task
+from axil_agent.alone import Alone
+from axil_agent.context import ContextPolicy, active_tools, passive_context, query_text
+from axil_agent.converse import Answer, Manner, converse, think
+from axil_agent.errors import PromptError, WiringError
+from axil_agent.formatters import pair_of
+from axil_agent.history import is_chat_memory
+from axil_agent.interfaces import ChatMemory, ContextQuery, Formatter, Message, Structure, listed_or_one
+from axil_agent.models import Chosen
+from axil_agent.prompt import Observed, Style, Wiring, conversation, described_fields, description, titled, user_prompt
+from axil_agent.settings import checked
+from axil_agent.template import joined, rendered
+from axil_agent.threads import called
+from axil_agent.tools import Tool, by_name, is_toolset, tool_of, untitled
+from axil_agent.values import plain
+
+
+class Agent:
+    """A node whose output is what a model says.
+
+    In prompts ``{name}`` is the place of a field: of the inputs, of a pulled attribute, or ``role_name``.
+    """
+
+    strict = True
+    pull_default: Mapping[str, str] = {}
+    push_default: Mapping[str, str] = {}
+
+    def __init__(
+        self,
+        model: Any = None,
+        instructions: str | Sequence[str] = "",
+        prompt_template: str | Sequence[str] | Mapping[str, Any] | None = None,
+        *,
+        formatters: Any = None,
+        tools: Sequence[Any] | None = None,
+        memories: Any = None,
+        retrievers: Any = None,
+        model_settings: Mapping[str, Any] | None = None,
+        role_name: str = "",
+        hide_unused_fields: bool = False,
+        output_type: type[BaseModel] | None = None,
+        titles: Mapping[str, str | None] | None = None,
+        context: ContextPolicy | None = None,
+        max_turns: int = 10,
+        max_repairs: int = 2,
+        name: str = "",
+    ) -> None:
+        """What the agent is; making one connects to nothing.
+
+        Args:
+            model: a ``Model``, an object with MASFactory's ``invoke``, the name of an installed adapter, or ``{type: …, …}``.
+            instructions: the system prompt; a list is joined by newlines.
+            prompt_template: the message; a mapping makes a titled part of each entry.
+            formatters: one, or ``[in, out]``: objects or names. Usual: paragraph in, JSON out.
+            tools: functions, ``Tool``s, toolsets, names of installed tools.
+            memories, retrievers: context providers; a memory with ``insert`` is told of each step, a ``HistoryMemory`` remembers.
+            model_settings: handed to the model; those with well-known ranges are checked.
+            role_name: who the agent is; empty: its node's name.
+            output_type: the reply has to be this model's data, which is then the output.
+            titles: other titles for the parts ``message``, ``format``, ``fields``, ``context``; ``""``: no title, None: not that part.
+            max_turns: how often the model may ask for tools.
+            max_repairs: how often a reply that cannot be read is shown its fault and asked again.
+        """
+        self.name = name
+        self.role_name = role_name
+        self.style = Style(
+            instructions=joined(instructions),
+            template=prompt_template,
+            role_name=role_name,
+            hide_unused_fields=hide_unused_fields,
+            titles=titled(titles, name),
+        )
+        self.model_settings = checked(model_settings)
+        self.output_type, self.policy = output_type, context or ContextPolicy()
+        self.max_turns, self.max_repairs = max_turns, max_repairs
+        self._model = Chosen(model)
+        self._tools: list[Any] = list(tools or ())
+        self._memories: list[Any] = listed_or_one(memories)
+        self._retrievers: list[Any] = listed_or_one(retrievers)
+        by_name([tool_of(tool) for tool in self._tools if callable(tool) and not is_toolset(tool) and not isinstance(tool, type)])
+        self._formatters: Any = formatters
+        self._pair: tuple[Formatter, Formatter] | None = None
+        self._wiring = Wiring(node=name)
+        self._setting: Any = None
+        self.owned: list[Any] = []
+        """What was made for this agent from names, and is closed with it."""
+
+    # -- making
+
+    def add_memory(self, memory: Any) -> None:
+        """Add a memory; before the graph is built."""
+        self._memories.append(memory)
+
+    def add_retriever(self, retriever: Any) -> None:
+        """Add a retriever; before the graph is built."""
+        self._retrievers.append(retriever)
+
+    def bind(self, out_edges: Sequence[Any], setting: Any = None) -> None:
+        """Called when the plan is made: what the out-edges carry is what a reply has to have."""
+        self._setting = setting
+        self._wiring = Wiring(node=self.name, needed=Wiring.carried(out_edges))
+
+    def adapted(self, rules: Rules) -> Body:
+        """The body. Raises: as making the model and the formatters does; WiringError (AX668): the output type lacks a field."""
+        self._wiring = Wiring(
+            node=rules.node,
+            needed={} if rules.payload == "state" else self._wiring.needed,
+            pushed={name: description(text) for name, text in (rules.push or {}).items()},
+            pulled={name: description(text) for name, text in (rules.pull or {}).items()},
+        )
+        self.check(self._wiring)
+        _ = self.pair
+        return adapt(_Firing(self, self._wiring, rules).run, rules)
+
+    def check(self, wiring: Wiring) -> None:
+        """Make the model now rather than at the first turn. Raises: as ``adapted``."""
+        self._model.check(self._setting)
+        self._known_tools()
+        if self.output_type is not None:
+            missing = [name for name in wiring.needed if name not in self.output_type.model_fields]
+            if missing:
+                told = f"{self.output_type.__name__} has no {', '.join(missing)}, which an edge carries."
+                raise WiringError("AX668", told, "Add the field, or change the edge's keys.", f'node "{wiring.node}"')
+
+    @property
+    def pair(self) -> tuple[Formatter, Formatter]:
+        """The formatter of prompts, and that of replies."""
+        if self._pair is None:
+            self._pair = pair_of(self._formatters, f'node "{self.name}"', self._setting)
+        return self._pair
+
+    # -- observe
+
+    def observe(self, inputs: Mapping[str, Any] | None = None, attributes: Mapping[str, Any] | None = None) -> Observed:
+        """``(system_prompt, user_prompt, messages)`` for ``inputs``: no model and no graph is needed, and no history is known.
+
+        Raises: PromptError (AX650): a prompt asks for a field that is not there; RuntimeError: an event loop is running (``observed``).
+        """
+        return cast("Observed", run_sync(self.observed(inputs or {}, attributes)))
+
+    async def observed(
+        self,
+        inputs: Mapping[str, Any],
+        attributes: Mapping[str, Any] | None = None,
+        *,
+        history: Sequence[Message] = (),
+        ctx: Any = None,
+        wiring: Wiring | None = None,
+    ) -> Observed:
+        """``observe``, awaited; ``history`` comes before the message."""
+        wiring = wiring or self._wiring
+        where = f'node "{wiring.node}"' if wiring.node else ""
+        inputs, style = self._heard(inputs, wiring)
+        fields = style.fields(inputs, attributes or {}, wiring)
+        system = rendered(style.instructions, fields, where)
+        message = style.message(fields, where)
+        query = _query(inputs, attributes or {}, message, wiring.node, ctx)
+        found = await passive_context(self.providers, query, self.policy, ctx or Alone(), where)
+        asked = described_fields(wiring.asked, self.output_type)
+        user = user_prompt(style, fields, message, self.pair, asked, found)
+        return Observed(system=system, user=user, messages=conversation(system, history, user))
+
+    def _heard(self, inputs: Mapping[str, Any], wiring: Wiring) -> tuple[Mapping[str, Any], Style]:
+        """The inputs and the style of one firing."""
+        return inputs, self.style
+
+    # -- think and act
+
+    async def step(self, inputs: Mapping[str, Any], attributes: Mapping[str, Any], ctx: Any, wiring: Wiring) -> dict[str, Any]:
+        """One turn: the fields of the reply. What memories keep is put into ``ctx.local``."""
+        heard = self._heard(inputs, wiring)[0]
+        seen = await self.observed(inputs, attributes, history=self.recalled(ctx), ctx=ctx, wiring=wiring)
+        manner = await self.manner(wiring, _query(heard, attributes, seen.user, wiring.node, ctx, seen.messages))
+        answer = await converse(seen.messages, manner, ctx)
+        said: list[Message] = [{"role": "user", "content": seen.user}, {"role": "assistant", "content": answer.text}]
+        await self.tell(said, answer, heard, manner, ctx)
+        return answer.fields
+
+    @property
+    def providers(self) -> list[Any]:
+        """Memories and retrievers, in the order in which they are asked."""
+        return [*self._memories, *self._retrievers]
+
+    def system(self, fields: Mapping[str, Any], wiring: Wiring) -> str:
+        """The system's message."""
+        return rendered(self.style.instructions, fields, f'node "{wiring.node}"')
+
+    def recalled(self, ctx: Any) -> list[Message]:
+        """The history that is sent."""
+        return [m for memory in self._memories if is_chat_memory(memory) for m in memory.recall(_kept(memory, ctx))]
+
+    async def manner(self, wiring: Wiring, query: ContextQuery, formatter: Formatter | None = None) -> Manner:
+        """How the conversation of a turn goes. Raises: as making the tools does; ToolError (AX656): two have one name."""
+        tools = [*await self._all_tools(), *active_tools(self.providers, query)]
+        output = self.output_type
+        return Manner(
+            model=self._model.now(),
+            formatter=formatter or self.pair[1],
+            required=tuple(wiring.needed),
+            asked=tuple(wiring.asked if output is None else output.model_fields),
+            settings=self.model_settings,
+            output=output,
+            structure=None if output is None else Structure(name=output.__name__, schema=untitled(output.model_json_schema())),
+            tools=by_name(tools),
+            max_turns=self.max_turns,
+            max_repairs=self.max_repairs,
+            where=f'node "{wiring.node}"' if wiring.node else "",
+        )
+
+    async def _all_tools(self) -> list[Tool]:
+        tools: list[Tool] = []
+        for known in self._known_tools():
+            tools += [tool_of(each) for each in (await known.tools() if is_toolset(known) else [known])]
+        return tools
+
+    def _known_tools(self) -> list[Any]:
+        """The tools, those given by name made once. Raises: as ``resolve`` and ``make``."""
+        for number, given in enumerate(self._tools):
+            if isinstance(given, (str, Mapping)):
+                self._tools[number] = made = _installed(cast("Any", given), self._setting)
+                self.owned.append(made)
+        return self._tools
+
+    async def tell(self, said: list[Message], answer: Answer, inputs: Mapping[str, Any], manner: Manner, ctx: Any) -> None:
+        """Tell the memories of a turn: chat memories what was ``said``, others the inputs and the reply."""
+        ctx.local["turn"] = turn = int(ctx.local.get("turn") or 0) + 1
+        role = self.role_name or self.name
+        key = json.dumps({"input": plain(inputs), "role_name": role, "turn": turn}, ensure_ascii=False, default=str)
+        for number, memory in enumerate(self._memories):
+            if is_chat_memory(memory):
+                ask = partial(think, manner.model, ctx=ctx, name=f"memory:{number}")
+                _keep(memory, ctx, plain(await memory.remember(_kept(memory, ctx), said, ask)))
+            elif hasattr(memory, "insert"):
+                await ctx.step(f"insert:{number}", partial(_inserted, memory, key, answer.text))
+
+    async def close(self) -> None:
+        """Close what was given by name: the model, tools, providers."""
+        for each in self.owned:
+            close = getattr(each, "close", None)
+            if close is not None:
+                await called(close)
+        await self._model.close()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
+
+class _Firing:
+    """An agent at its place in a graph."""
+
+    def __init__(self, agent: Agent, wiring: Wiring, rules: Rules) -> None:
+        self.agent, self.wiring, self.rules = agent, wiring, rules
+
+    async def run(self, inputs: dict[str, Any], attributes: Attributes, ctx: Any, task: Task) -> Out:
+        try:
+            fields = await self.agent.step(inputs, attributes, ctx, self.wiring)
+        except PromptError as error:
+            raise _with_edges(error, task) from None
+        shared = ctx.local.pop(_SHARED, {})
+        if self.rules.payload == "state":
+            names = self.rules.push if self.rules.push is not None else fields
+            return Out({}, {**{name: fields[name] for name in names if name in fields}, **shared})
+        return Out(fields, {**pushed(self.rules, fields, task.state, attributes), **shared})
+
+
+def _with_edges(error: PromptError, task: Task) -> PromptError:
+    """The error, with the edges that the fields came on."""
+    edges = task.owner.plan.graph.edges if task.owner is not None else ()
+    names = [edges[token.edge].name for token in task.tokens if 0 <= token.edge < len(edges)]
+    came = f" What came, came on {', '.join(names)}." if names else ""
+    return PromptError(error.id, error.message + came, error.hint, error.problem.where)
+
+
+async def _inserted(memory: Any, key: str, value: str) -> None:
+    await called(memory.insert, key, value)
+
+
+_SHARED = "@shared"
+
+
+def _kept(memory: ChatMemory, ctx: Any) -> Sequence[Message]:
+    if memory.share:
+        shared = ctx.local.get(_SHARED, {})
+        return shared[memory.share] if memory.share in shared else list(ctx.state.get(memory.share) or ())
+    return ctx.local.get("history", {}).get(memory.label, ())
+
+
+def _keep(memory: ChatMemory, ctx: Any, messages: list[Message]) -> None:
+    slot = _SHARED if memory.share else "history"
+    ctx.local[slot] = {**ctx.local.get(slot, {}), memory.share or memory.label: messages}
+
+
+def _query(
+    inputs: Mapping[str, Any], attributes: Mapping[str, Any], message: str, node: str, ctx: Any, messages: Sequence[Message] = ()
+) -> ContextQuery:
+    path = ctx.activation.path if hasattr(ctx, "activation") else node
+    return ContextQuery(query_text(inputs, message), dict(inputs), dict(attributes), node, path, messages=list(messages))
+
+
+def _installed(given: Any, setting: Any) -> Any:
+    """A tool or a toolset by its name in ``axil.tools``."""
+    from axil import registry
+    from axil.config import make
+
+    use = {"type": given} if isinstance(given, str) else dict(cast("Mapping[str, Any]", given))
+    name = str(use.pop("type", ""))
+    known = getattr(setting, "registry", None) or registry.default()
+    return make(known.resolve("tools", name), use.pop("config", None) or use or None)
+
+
+class DynamicAgent(Agent):
+    """An agent whose instructions come with the message: in the field ``instruction_key``, which is then no input any more."""
+
+    def __init__(
+        self, *args: Any, instruction_key: str = "instructions", default_instructions: str | Sequence[str] = "", **settings: Any
+    ) -> None:
+        """``default_instructions``: where the field is not there, or None; without them that is an error."""
+        if "instructions" in settings and not default_instructions:
+            default_instructions = settings.pop("instructions")
+        super().__init__(*args, **settings)
+        self.instruction_key = instruction_key
+        self.default_instructions = joined(default_instructions)
+
+    def _heard(self, inputs: Mapping[str, Any], wiring: Wiring) -> tuple[Mapping[str, Any], Style]:
+        rest = dict(inputs)
+        given = rest.pop(self.instruction_key, None)
+        if given is None and not self.default_instructions:
+            told = f'the message has no field "{self.instruction_key}", which holds the instructions.'
+            hint = "Let an edge carry it, or give default_instructions."
+            raise PromptError("AX651", told, hint, f'node "{wiring.node}"' if wiring.node else "")
+        text = self.default_instructions if given is None else joined(given) if isinstance(given, (str, list, tuple)) else str(given)
+        return rest, replace(self.style, instructions=text)

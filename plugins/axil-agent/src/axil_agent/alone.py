@@ -1,0 +1,38 @@
+"""A stage for agents outside a graph: nothing is recorded, chunks go to whoever listens, usage is counted."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from axil.errors import RunPaused
+
+
+class Alone:
+    """What an agent asks of a firing's context, where there is none."""
+
+    def __init__(self, local: dict[str, Any] | None = None, emit: Callable[[Any], None] | None = None, state: dict[str, Any] | None = None):
+        self.local: dict[str, Any] = {} if local is None else local
+        self.state: dict[str, Any] = {} if state is None else state
+        self.tokens: dict[str, int] = {}
+        self.cost = 0.0
+        self._emit = emit
+
+    def emit(self, chunk: Any, /) -> None:
+        """Show ``chunk``."""
+        if self._emit is not None:
+            self._emit(chunk)
+
+    async def step(self, name: str, call: Callable[[], Awaitable[Any]], /) -> Any:
+        """``await call()``."""
+        return await call()
+
+    def spend(self, *, cost: float = 0.0, **tokens: int) -> None:
+        """Count usage."""
+        self.cost += cost
+        for kind, count in tokens.items():
+            self.tokens[kind] = self.tokens.get(kind, 0) + count
+
+    async def ask(self, question: Any, /) -> Any:
+        """Nobody can be asked here. Raises: RunPaused."""
+        raise RunPaused("a question was asked outside a run, where nobody can answer.", hint="Put the agent into a graph.")

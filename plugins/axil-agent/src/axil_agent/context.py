@@ -1,0 +1,227 @@
+"""Context: what memories and retrievers know, put into the prompt (passive) or asked for by the model (active)."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal, cast
+
+from axil.errors import did_you_mean, listed
+from axil_agent.converse import Stage
+from axil_agent.errors import ContextError
+from axil_agent.interfaces import ContextBlock, ContextQuery
+from axil_agent.threads import called
+from axil_agent.tools import Refused, Tool
+from axil_agent.values import plain, text_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextPolicy:
+    """How much context goes into a prompt."""
+
+    per_provider: int = 8
+    """What each provider is asked for."""
+    total: int = 8
+    """Blocks in all; of equals the first."""
+    budget_tokens: int | None = None
+    """The blocks' tokens in all, as ``tokens_of`` counts; a block that does not fit is left out. None: no limit."""
+    tokens_of: Callable[[str], int] = lambda text: -(-len(text) // 4)  # a default that is a function
+    failures: Literal["raise", "report"] = "raise"
+    """``report``: a provider that fails is shown to whoever watches the run, and the agent goes on without it."""
+
+
+def label_of(provider: Any) -> str:
+    """What a provider is called."""
+    return str(getattr(provider, "context_label", None) or type(provider).__name__)
+
+
+def is_passive(provider: Any) -> bool:
+    """Whether its blocks go into the prompt."""
+    return bool(getattr(provider, "passive", True)) and bool(getattr(provider, "supports_passive", True))
+
+
+def is_active(provider: Any) -> bool:
+    """Whether the model may ask it."""
+    return bool(getattr(provider, "active", False)) and bool(getattr(provider, "supports_active", True))
+
+
+_TELLING = ("input", "task", "task_description", "question", "query", "message", "content", "text")
+
+
+def query_text(inputs: Mapping[str, Any], rendered: str) -> str:
+    """What context is looked for: the field that usually holds the task, else the message, else all there is.
+
+    >>> query_text({"n": 1, "question": "why?"}, "Say: why?"), query_text({"n": 1}, ""), query_text({"n": 1}, "Say 1.")
+    ('why?', '1', 'Say 1.')
+    """
+    for name in _TELLING:
+        value = inputs.get(name)
+        if value is not None and (text := text_of(value).strip()):
+            return text
+    if rendered.strip():
+        return rendered
+    values = list(inputs.values())
+    return text_of(values[0]) if len(values) == 1 else text_of(dict(inputs)) if values else ""
+
+
+async def blocks_of(provider: Any, query: ContextQuery, top_k: int, where: str = "") -> list[ContextBlock]:
+    """A provider's blocks, best first. Raises: ContextError (AX658): it failed, or gave something else."""
+    try:
+        if len(inspect.signature(provider.get_blocks).parameters) > 1:
+            given = await called(provider.get_blocks, query, top_k=top_k)
+        else:
+            given = await called(provider.get_blocks, query)
+        blocks = [block_of(each) for each in given or ()]
+    except Exception as error:  # a provider is anybody's code: its failure is told with its name
+        cause = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        raise ContextError("AX658", f'the context provider "{label_of(provider)}" failed ({cause}).', where=where) from error
+    return sorted(blocks, key=lambda b: (b.score is None, -(b.score or 0.0)))[:top_k]
+
+
+def block_of(given: Any) -> ContextBlock:
+    """A block from a block, a mapping, a text, or anything with a ``text``."""
+    if isinstance(given, ContextBlock):
+        return given
+    if isinstance(given, str):
+        return ContextBlock(given)
+    names = ("text", "uri", "chunk_id", "score", "title", "metadata", "dedupe_key")
+    has = cast("Mapping[str, Any]", given) if isinstance(given, Mapping) else {n: getattr(given, n) for n in names if hasattr(given, n)}
+    if "text" not in has:
+        raise TypeError(f"{given!r:.60} is not a context block: it has no text")
+    return ContextBlock(**{name: has[name] for name in names if has.get(name) is not None})
+
+
+def identity(block: ContextBlock) -> str:
+    """What makes two blocks the same."""
+    if block.dedupe_key:
+        return f"key:{block.dedupe_key}"
+    if block.uri:
+        return f"uri:{block.uri}#{block.chunk_id}" if block.chunk_id else f"uri:{block.uri}"
+    return "text:" + hashlib.sha1(block.text.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
+
+
+Labelled = tuple[str, ContextBlock]
+
+
+def composed(found: Sequence[tuple[str, Sequence[ContextBlock]]], policy: ContextPolicy) -> list[Labelled]:
+    """The blocks that are shown: provider by provider, each block once, within the policy's limits."""
+    seen: set[str] = set()
+    chosen: list[Labelled] = []
+    left = policy.budget_tokens
+    for label, blocks in found:
+        for block in blocks:
+            key = identity(block)
+            if len(chosen) >= policy.total or key in seen or not block.text.strip():
+                continue
+            seen.add(key)
+            if left is not None:
+                cost = policy.tokens_of(block.text)
+                if cost > left:
+                    continue
+                left -= cost
+            chosen.append((label, block))
+    return chosen
+
+
+def rendered(blocks: Sequence[Labelled]) -> str:
+    """The blocks as text; empty: there is none.
+
+    >>> rendered([("DOCS", ContextBlock("axils are angles"))])
+    '[Context]\\n(DOCS) axils are angles'
+    """
+    return "\n".join(["[Context]", *(f"({label}) {block.text}" for label, block in blocks)]) if blocks else ""
+
+
+async def passive_context(providers: Sequence[Any], query: ContextQuery, policy: ContextPolicy, ctx: Stage, where: str = "") -> str:
+    """What passive providers know of the query, as text. Recorded, so that a repeated body sees the same."""
+    some = [(label, provider) for label, provider in named(providers) if is_passive(provider) and hasattr(provider, "get_blocks")]
+    if not some:
+        return ""
+
+    async def look() -> str:
+        found: list[tuple[str, list[ContextBlock]]] = []
+        for label, provider in some:
+            try:
+                found.append((label_of(provider), await blocks_of(provider, query, policy.per_provider, where)))
+            except ContextError as error:
+                if policy.failures == "raise":
+                    raise
+                ctx.emit({"kind": "context_failed", "provider": label, "error": str(error)})
+        return rendered(composed(found, policy))
+
+    return str(await ctx.step("context", look))
+
+
+def named(providers: Sequence[Any]) -> list[tuple[str, Any]]:
+    """The providers with names that differ: those that share a label are numbered, ``DOCS#1``."""
+    labels = [label_of(provider) for provider in providers]
+    seen: dict[str, int] = {}
+    result: list[tuple[str, Any]] = []
+    for label, provider in zip(labels, providers, strict=True):
+        seen[label] = seen.get(label, 0) + 1
+        result.append((f"{label}#{seen[label]}" if labels.count(label) > 1 else label, provider))
+    return result
+
+
+def active_tools(providers: Sequence[Any], base: ContextQuery) -> list[Tool]:
+    """The two tools with which a model asks active providers; none, if there is no such provider."""
+    sources = dict(named([provider for provider in providers if is_active(provider)]))
+    if not sources:
+        return []
+
+    async def list_context_sources() -> dict[str, Any]:
+        return {"sources": [{"name": n, "label": label_of(p), "type": type(p).__name__} for n, p in sources.items()]}
+
+    async def retrieve_context(source: str, query: str = "", top_k: int = 8) -> dict[str, Any]:
+        provider = sources.get(source)
+        if provider is None:
+            same = [name for name in sources if name.startswith(f"{source}#")]
+            if same:
+                raise Refused(f'"{source}" is ambiguous: {listed(same)}.')
+            raise Refused(f'there is no context source "{source}". {did_you_mean(source, sources)} Available: {listed(list(sources), 20)}.')
+        text = query.strip() or base.query_text
+        blocks = await blocks_of(provider, replace(base, query_text=text), top_k)
+        shown = rendered([(label_of(provider), block) for block in blocks])
+        return {"provider": source, "query": text, "blocks": [plain(asdict(block)) for block in blocks], "rendered": shown}
+
+    return [
+        Tool(
+            name="list_context_sources",
+            description="List the sources of context that can be searched.",
+            parameters={"type": "object", "properties": {}},
+            call=list_context_sources,
+            validate=lambda arguments: ((), {}),
+        ),
+        Tool(
+            name="retrieve_context",
+            description="Search one source of context.",
+            parameters={
+                "type": "object",
+                "properties": {
+                    "source": {"type": "string", "description": "The name of the source.", "enum": list(sources)},
+                    "query": {"type": "string", "description": "What to look for; empty: the task."},
+                    "top_k": {"type": "integer", "minimum": 1, "maximum": 50, "default": 8, "description": "How many blocks."},
+                },
+                "required": ["source", "query"],
+            },
+            call=retrieve_context,
+            validate=_asked,
+        ),
+    ]
+
+
+def _asked(arguments: Mapping[str, Any]) -> tuple[Sequence[Any], Mapping[str, Any]]:
+    """``query`` was ``query_text`` in MASFactory, and models trained on its prompts write it so."""
+    given = dict(arguments)
+    query = given.pop("query", given.pop("query_text", ""))
+    given.pop("query_text", None)
+    source, top_k = given.pop("source", None), given.pop("top_k", 8)
+    if not isinstance(source, str) or not isinstance(query, str):
+        raise Refused("source and query are texts.")
+    if isinstance(top_k, bool) or not isinstance(top_k, int) or not 1 <= top_k <= 50:
+        raise Refused("top_k is a whole number from 1 to 50.")
+    if given:
+        raise Refused(f"unknown: {listed(sorted(given))}.")
+    return (), {"source": source, "query": query, "top_k": top_k}

@@ -1,0 +1,178 @@
+"""Think, act, think again: one turn of an agent with its model, from the prompt to fields.
+
+Each model call, each tool call is a step under the journal: a body that is run again reads what was recorded. The calls of one
+reply run side by side (those that take ``ctx`` one after another, behind them), and their results are told in the order of
+the calls. What a tool raises is told to the model. A reply that cannot be read is shown its fault and asked again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from pydantic import BaseModel, ValidationError
+
+from axil.errors import LimitReached, RunError, did_you_mean, listed
+from axil_agent.errors import ModelContract, ReplyError, TurnLimit
+from axil_agent.interfaces import Formatter, Message, Model, Reply, Request, Structure, ToolCall
+from axil_agent.tools import Refused, Tool, misfits
+
+
+class Stage(Protocol):
+    """What a conversation needs of a firing's context; ``axil.Context`` is one."""
+
+    def emit(self, chunk: Any, /) -> None: ...
+    async def step(self, name: str, call: Any, /) -> Any: ...
+    def spend(self, *, cost: float = 0.0, **tokens: int) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manner:
+    """How a conversation goes."""
+
+    model: Model
+    formatter: Formatter
+    required: Sequence[str] = ()
+    """Fields that a reply has to have."""
+    asked: Sequence[str] = ()
+    """Fields that a reply is asked for: those, and some it may leave out."""
+    settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    output: type[BaseModel] | None = None
+    structure: Structure | None = None
+    tools: Mapping[str, Tool] = field(default_factory=dict[str, Tool])
+    max_turns: int = 10
+    max_repairs: int = 2
+    where: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came of a conversation."""
+
+    fields: dict[str, Any]
+    text: str
+    """The reply that was read."""
+
+
+async def think(model: Model, request: Request, ctx: Stage, name: str) -> Reply:
+    """One model call: recorded as the step ``name``, its usage counted. Raises: ModelContract (AX654): it gave no reply."""
+
+    async def call() -> dict[str, Any]:
+        reply: Any = await model.reply(request, ctx.emit)
+        if not isinstance(reply, Reply):
+            raise ModelContract("AX654", f"the model gave a {type(reply).__name__}, not a Reply.")
+        return reply.plain()
+
+    reply = Reply.read(await ctx.step(name, call))
+    used = reply.usage
+    if used.input_tokens or used.output_tokens or used.cost:
+        ctx.spend(cost=used.cost, input_tokens=used.input_tokens, output_tokens=used.output_tokens)
+    return reply
+
+
+async def converse(messages: Sequence[Message], manner: Manner, ctx: Stage) -> Answer:
+    """Ask until there is an answer that can be used.
+
+    Raises: ReplyError (AX652): no reply could be used; TurnLimit (AX653): too many turns with tools; and what the model raises.
+    """
+    said = list(messages)
+    settings = dict(manner.settings)
+    turns = repairs = calls = 0
+    specs = [tool.spec for tool in manner.tools.values()]
+    while True:
+        calls += 1
+        request = Request(messages=list(said), tools=specs, settings=dict(settings), output=manner.structure)
+        reply = await think(manner.model, request, ctx, f"model:{calls}")
+        if reply.tool_calls:
+            turns += 1
+            if turns > manner.max_turns:
+                hint = "Raise max_turns, or find out why the model does not come to an end."
+                raise TurnLimit("AX653", f"the model asked for tools more than {manner.max_turns} times.", hint, manner.where)
+            said += [reply.message(), *await act(reply.tool_calls, manner.tools, ctx, turns)]
+            if settings.get("tool_choice") == "required":  # or it could never answer
+                settings["tool_choice"] = "auto"
+            continue
+        try:
+            if reply.finish == "length" and manner.formatter.introduction:  # what seems whole may have been repaired
+                raise ValueError("it is not complete: make it shorter.")
+            return Answer(read(reply.text, manner), reply.text)
+        except ValueError as error:
+            fault = _fault(error, reply)
+            if repairs >= manner.max_repairs:
+                told = f"no reply of {repairs + 1} could be used. The last fault: {fault}"
+                raise ReplyError("AX652", told, "Make the task easier, or choose another formatter.", manner.where) from error
+            repairs += 1
+            said += [reply.message(), {"role": "user", "content": f"Your reply could not be used: {fault}\nPlease answer again, in full."}]
+
+
+def read(text: str, manner: Manner) -> dict[str, Any]:
+    """The fields of a reply. Raises: ValueError: what is wrong, for the model."""
+    fields = manner.formatter.parse(text, tuple(manner.asked))
+    if manner.output is not None:
+        fields = {**manner.output.model_validate(fields).model_dump(mode="json")}
+    missing = [name for name in manner.required if name not in fields]
+    if missing:
+        raise ValueError(f"the field{'s' if len(missing) > 1 else ''} {listed(missing)} {'are' if len(missing) > 1 else 'is'} missing.")
+    return fields
+
+
+def _fault(error: ValueError, reply: Reply) -> str:
+    if isinstance(error, ValidationError):
+        text = misfits(error)
+    else:
+        text = " ".join(part for part in (getattr(error, "message", "") or str(error), getattr(error, "hint", "")) if part)
+    return f"it broke off at the limit of its length. {text}" if reply.finish == "length" else text
+
+
+async def act(calls: Sequence[ToolCall], tools: Mapping[str, Tool], ctx: Stage, turn: int) -> list[Message]:
+    """The messages with the results of ``calls``, in their order."""
+    results: list[str] = [""] * len(calls)
+
+    async def do(at: int) -> None:
+        results[at] = await _result(calls[at], tools, ctx, f"tool:{turn}:{at}:{calls[at].name}")
+
+    last = [at for at, call in enumerate(calls) if call.name in tools and tools[call.name].wants_ctx]
+    free = [at for at in range(len(calls)) if at not in last]
+    if len(free) == 1:
+        await do(free[0])
+    elif free:
+        try:
+            async with asyncio.TaskGroup() as group:
+                for at in free:
+                    group.create_task(do(at))
+        except BaseExceptionGroup as errors:
+            raise errors.exceptions[0] from None
+    for at in last:
+        await do(at)
+    return [
+        {"role": "tool", "name": call.name, "content": result, "tool_call_id": call.id} for call, result in zip(calls, results, strict=True)
+    ]
+
+
+async def _result(call: ToolCall, tools: Mapping[str, Tool], ctx: Stage, step: str) -> str:
+    async def run() -> dict[str, Any]:
+        tool = tools.get(call.name)
+        if tool is None:
+            there_is = f"There are {listed(list(tools), 20)}." if tools else "There are no tools."
+            return _failed(f'there is no tool "{call.name}". {did_you_mean(call.name, tools) or there_is}')
+        if call.fault:
+            return _failed(call.fault)
+        try:
+            return {"content": await tool(call.arguments, ctx), "failed": False}
+        except Refused as error:
+            return _failed(f"wrong arguments: {error}")
+        except (RunError, LimitReached):  # the run's own business, not the model's
+            raise
+        except Exception as error:  # noqa: BLE001  # whatever a tool raises is told to the model
+            return _failed(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
+
+    ctx.emit({"kind": "tool_call", "id": call.id, "name": call.name, "arguments": dict(call.arguments)})
+    result = await ctx.step(step, run)
+    ctx.emit({"kind": "tool_result", "id": call.id, "name": call.name, **result})
+    return str(result["content"])
+
+
+def _failed(text: str) -> dict[str, Any]:
+    return {"content": f"Error: {text}", "failed": True}

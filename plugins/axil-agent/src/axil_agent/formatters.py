@@ -1,0 +1,60 @@
+"""From what a user gives as formatters to two of them: one that writes prompts, one that reads replies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from axil_agent.errors import WiringError
+from axil_agent.interfaces import Formatter
+
+DEFAULT = ("paragraph", "json")
+
+
+def pair_of(given: Any, where: str = "", setting: Any = None) -> tuple[Formatter, Formatter]:
+    """``None``: the usual two; one: for both; ``[in, out]``. Raises: WiringError (AX664); and as ``resolve``."""
+    if given is None:
+        given = list(DEFAULT)
+    several = list(cast("Sequence[Any]", given)) if isinstance(given, (list, tuple)) else [given]
+    if len(several) not in (1, 2):
+        raise WiringError("AX664", f"formatters has {len(several)} entries; expected one, or [in, out].", where=where)
+    return formatter_of(several[0], where, setting), formatter_of(several[-1], where, setting)
+
+
+def formatter_of(given: Any, where: str = "", setting: Any = None) -> Formatter:
+    """A formatter: an object, a name, ``{type: …}``, or one of MASFactory's kind (``format``, ``agent_introducer``)."""
+    if isinstance(given, (str, Mapping)):
+        from axil import registry
+        from axil.config import make
+
+        use = {"type": given} if isinstance(given, str) else dict(cast("Mapping[str, Any]", given))
+        name = str(use.pop("type", ""))
+        known = getattr(setting, "registry", None) or registry.default()
+        return formatter_of(make(known.resolve("formatters", name, where), use.pop("config", None) or use, where), where)
+    if isinstance(given, type):
+        given = given()
+    if hasattr(given, "dump") and hasattr(given, "parse"):
+        return given
+    if hasattr(given, "dump") or hasattr(given, "format"):
+        return _Foreign(given)
+    hint = "A formatter has introduction, dump(fields) and parse(text, fields)."
+    raise WiringError("AX664", f"a {type(given).__name__} is not a formatter.", hint, where)
+
+
+class _Foreign:
+    """A formatter with ``dump(dict) -> str``, ``format(str) -> dict``, ``agent_introducer`` and perhaps ``set_field_keys``."""
+
+    def __init__(self, formatter: Any) -> None:
+        self.formatter = formatter
+
+    @property
+    def introduction(self) -> str:
+        return str(getattr(self.formatter, "agent_introducer", "") or "")
+
+    def dump(self, fields: Mapping[str, Any], /) -> str:
+        return str(self.formatter.dump(dict(fields)))
+
+    def parse(self, text: str, fields: Sequence[str] = (), /) -> dict[str, Any]:
+        if hasattr(self.formatter, "set_field_keys") and fields:
+            self.formatter.set_field_keys(list(fields))
+        return dict(self.formatter.format(text))

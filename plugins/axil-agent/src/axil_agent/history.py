@@ -1,0 +1,83 @@
+"""``history``: an agent remembers its conversation.
+
+What it keeps is state, not something in this object: fields of the node, carried and journaled like all state. So rounds of a loop
+remember, concurrent runs never mix, and a resumed run has lost nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from axil.errors import ConfigError, Problem
+from axil_agent.interfaces import Ask, Message, Request
+
+_ASKED = (
+    "Summarise the conversation below for the one who will go on with it: facts, decisions, open questions. "
+    "Be brief, and write only the summary."
+)
+
+
+class HistoryMemory:
+    """Chat messages of earlier turns, sent between the system's message and the new one. Nothing is dropped because it was said twice."""
+
+    passive = False
+    active = False
+
+    def __init__(
+        self,
+        top_k: int = 10,
+        memory_size: int = 1000,
+        context_label: str = "history",
+        *,
+        share: str = "",
+        messages: Sequence[Message] = (),
+        summarise: bool = False,
+    ) -> None:
+        """What is remembered, and how much of it is sent.
+
+        Args:
+            top_k: messages that are sent, the newest; 0: all, negative: none. It is rounded to whole turns.
+            memory_size: messages that are kept.
+            share: the attribute that holds the messages, for agents that share one conversation, and for runs that go on with
+                what an earlier run gave back; empty: the node keeps them for itself.
+            messages: what it begins with.
+            summarise: what would fall out is summarised by the agent's model into one message; else it is forgotten.
+        Raises: ConfigError (AX655): memory_size is not positive.
+        """
+        if memory_size < 1:
+            raise ConfigError(Problem("AX655", "memory_size", f"expected a whole number of at least 1, found {memory_size}."))
+        self.top_k, self.memory_size = top_k, memory_size
+        self.label = self.context_label = context_label
+        self.share, self.first, self.summarise = share, tuple(messages), summarise
+
+    def recall(self, kept: Sequence[Message]) -> list[Message]:
+        """The messages that are sent."""
+        known = [dict(m) for m in kept or self.first]
+        if self.top_k < 0:
+            return []
+        sent = known if self.top_k == 0 else known[-self.top_k :]
+        while sent and sent[0].get("role") == "assistant":  # half a turn would be a conversation that the model began
+            sent = sent[1:]
+        return sent
+
+    async def remember(self, kept: Sequence[Message], turn: Sequence[Message], ask: Ask) -> list[Message]:
+        """What is kept after ``turn``."""
+        known = [*(dict(m) for m in kept or self.first), *(dict(m) for m in turn)]
+        if len(known) <= self.memory_size:
+            return known
+        if not self.summarise:
+            return known[-self.memory_size :]
+        most = max(self.memory_size // 2, 1)
+        old, new = known[:-most], known[-most:]
+        text = "\n\n".join(f"{m.get('role')}: {m.get('content')}" for m in old)
+        reply = await ask(Request(messages=[{"role": "system", "content": _ASKED}, {"role": "user", "content": text}]))
+        return [{"role": "user", "content": f"[Summary of what was said before]\n{reply.text.strip()}"}, *new]
+
+    def __repr__(self) -> str:
+        return f"HistoryMemory(top_k={self.top_k}, memory_size={self.memory_size}, share={self.share!r})"
+
+
+def is_chat_memory(memory: Any) -> bool:
+    """Whether it remembers the conversation itself."""
+    return hasattr(memory, "recall") and hasattr(memory, "remember")

@@ -1,0 +1,249 @@
+"""What agents, models, formatters, tools and context providers are to each other. Plain data and protocols; nothing to inherit.
+
+A message is a dict as everywhere in axil: ``role`` and ``content``. An assistant's message may have ``tool_calls``, each with
+``id``, ``name`` and ``arguments`` (a dict); a tool's has ``name`` and ``tool_call_id``. Adapters translate to their wire.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, Protocol, TypeVar, cast, runtime_checkable
+
+from axil.inputs import Message
+
+__all__ = [
+    "Ask",
+    "ChatMemory",
+    "ContextBlock",
+    "ContextProvider",
+    "ContextQuery",
+    "Emit",
+    "Formatter",
+    "Memory",
+    "Message",
+    "Model",
+    "Reply",
+    "Request",
+    "Structure",
+    "ToolCall",
+    "ToolSpec",
+    "Usage",
+]
+
+Emit = Callable[[Any], None]
+"""How a model shows what it has so far: ``emit({"kind": "text", "text": "…"})``."""
+
+
+# ---------------------------------------------------------------------------------------------------------------- models
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolSpec:
+    """A tool as a model sees it."""
+
+    name: str
+    description: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=lambda: {"type": "object", "properties": {}})
+    """A JSON Schema of the arguments."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Structure:
+    """The form that a reply has to have, for models that can be held to one."""
+
+    name: str
+    schema: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What a model is asked."""
+
+    messages: Sequence[Message]
+    tools: Sequence[ToolSpec] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """``temperature``, ``max_tokens`` and whatever else the adapter understands."""
+    output: Structure | None = None
+    """None: free text."""
+
+    def plain(self) -> dict[str, Any]:
+        """The request as plain data: for recordings."""
+        return {
+            "messages": [dict(m) for m in self.messages],
+            "tools": [asdict(tool) for tool in self.tools],
+            "settings": dict(self.settings),
+            "output": None if self.output is None else asdict(self.output),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCall:
+    """A tool that a model wants called."""
+
+    id: str
+    name: str
+    arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    fault: str = ""
+    """Why the arguments could not be read; the model is told instead of the tool being called."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What one call used."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    """Of the input tokens, those that were read from a cache; not counted again by limits."""
+    cost: float = 0.0
+
+
+Finish = Literal["stop", "tools", "length", "filter", "refusal", ""]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """What a model answers: text, or tools to be called, or both."""
+
+    text: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    usage: Usage = Usage()
+    finish: str = ""
+    """``stop``, ``tools``, ``length``, ``filter``, ``refusal``; empty: not said."""
+    model: str = ""
+    """Which model it was, as the provider names it."""
+    extra: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Plain data that goes back to the model with this reply: put into its message under ``extra``."""
+
+    def message(self) -> Message:
+        """The reply as a message of the conversation."""
+        message: Message = {"role": "assistant", "content": self.text}
+        if self.tool_calls:
+            message["tool_calls"] = [{"id": c.id, "name": c.name, "arguments": dict(c.arguments)} for c in self.tool_calls]
+        if self.extra:
+            message["extra"] = dict(self.extra)
+        return message
+
+    def plain(self) -> dict[str, Any]:
+        """The reply as plain data: for journals and recordings."""
+        data = asdict(self)
+        return {**data, "tool_calls": list(data["tool_calls"])}
+
+    @staticmethod
+    def read(data: Mapping[str, Any]) -> Reply:
+        """The reply that ``plain`` made data of."""
+        calls = tuple(ToolCall(**call) for call in data.get("tool_calls", ()))
+        given: dict[str, Any] = {**data, "tool_calls": calls, "usage": Usage(**data.get("usage", {}))}
+        return Reply(**given)
+
+
+@runtime_checkable
+class Model(Protocol):
+    """Answers requests. Making one has no effects; connections are opened by the first call, per event loop, and closed by ``close``."""
+
+    async def reply(self, request: Request, emit: Emit, /) -> Reply:
+        """The answer; ``emit`` shows parts of it as they come. Raises: ModelError."""
+        ...
+
+
+# ------------------------------------------------------------------------------------------------------------ formatters
+
+
+class Formatter(Protocol):
+    """Fields to text, and text to fields. ``axil.formatters``."""
+
+    @property
+    def introduction(self) -> str:
+        """Tells a model how to answer; empty: nothing has to be said."""
+        ...
+
+    def dump(self, fields: Mapping[str, Any], /) -> str:
+        """Fields as text, in the order given."""
+        ...
+
+    def parse(self, text: str, fields: Sequence[str] = (), /) -> dict[str, Any]:
+        """Text as fields; ``fields`` are the names asked for. Raises: ValueError: in words for whoever wrote the text."""
+        ...
+
+
+# --------------------------------------------------------------------------------------------------------------- context
+
+
+@dataclass(frozen=True, slots=True)
+class ContextBlock:
+    """A piece of context: what a memory remembers, what a retriever found."""
+
+    text: str
+    uri: str | None = None
+    chunk_id: str | None = None
+    score: float | None = None
+    """Higher is better; None: not scored."""
+    title: str | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    dedupe_key: str | None = None
+    """Blocks with the same key are the same; None: by ``uri`` and ``chunk_id``, else by the text."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContextQuery:
+    """What context is asked for."""
+
+    query_text: str
+    inputs: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    attributes: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    node_name: str = ""
+    node_path: str = ""
+    run_id: str | None = None
+    session_id: str | None = None
+    messages: Sequence[Message] = ()
+
+
+class ContextProvider(Protocol):
+    """Gives context. ``axil.context``. All but ``get_blocks`` may be missing; it may be async.
+
+    ``context_label``: what it is called, else its class's name. ``passive`` (true): its blocks are put into the prompt.
+    ``active`` (false): the model may ask it.
+    """
+
+    def get_blocks(self, query: ContextQuery, top_k: int = 8) -> Sequence[ContextBlock] | Awaitable[Sequence[ContextBlock]]:
+        """The best blocks, best first."""
+        ...
+
+
+class Memory(ContextProvider, Protocol):
+    """A provider that is told about each step."""
+
+    def insert(self, key: str, value: str) -> Any:
+        """``key``: JSON with ``input``, ``role_name`` and ``turn``; ``value``: the reply's text. May be async."""
+        ...
+
+
+Ask = Callable[[Request], Awaitable[Reply]]
+"""A model call that is recorded and counted."""
+
+
+class ChatMemory(Protocol):
+    """A memory of the conversation itself. What it keeps is state of the node (or of the graph), handed in and given back."""
+
+    label: str
+    share: str
+    """The attribute that holds it; empty: the node keeps it for itself."""
+
+    def recall(self, kept: Sequence[Message], /) -> list[Message]:
+        """The messages that are sent before the new one."""
+        ...
+
+    async def remember(self, kept: Sequence[Message], turn: Sequence[Message], ask: Ask, /) -> list[Message]:
+        """What is kept after a turn. ``ask``: for those that summarise."""
+        ...
+
+
+T = TypeVar("T")
+
+
+def listed_or_one(given: T | Sequence[T] | None) -> list[T]:
+    """One thing, several or none, as a list."""
+    if given is None:
+        return []
+    return list(cast("Sequence[T]", given)) if isinstance(given, (list, tuple)) else [cast("T", given)]

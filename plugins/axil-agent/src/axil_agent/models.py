@@ -1,0 +1,155 @@
+"""From what a user gives as a model to a model: an object, a name, ``{type: …, …}``, or an object with MASFactory's ``invoke``."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextvars import ContextVar
+from typing import Any, cast
+
+from axil.bodies import is_async
+from axil_agent.errors import ModelContract
+from axil_agent.interfaces import Emit, Model, Reply, Request, ToolCall, Usage
+from axil_agent.threads import away
+
+Through = Callable[[Callable[[], Model], Any], Model]
+"""From a way to make the model that was meant, and what was written for it, to the model that is asked."""
+
+_through: ContextVar[Through | None] = ContextVar("axil_agent_models", default=None)
+
+
+@contextlib.contextmanager
+def models_through(change: Through) -> Generator[None]:
+    """Within the ``with``, every agent asks the model that ``change`` gives instead of its own.
+
+    For work without a key (``lambda meant, written: Scripted(…)``) and for recordings (``lambda meant, written: Recorder(meant(), …)``).
+    It holds for graphs that are built and run inside.
+    """
+    token = _through.set(change)
+    try:
+        yield
+    finally:
+        _through.reset(token)
+
+
+class Chosen:
+    """The model of a node: found when it is first needed, or when the plan is made."""
+
+    def __init__(self, given: Any, where: str = "model") -> None:
+        self.given, self.where = given, where
+        self._made: Model | None = None
+        self._changed: tuple[Through, Model] | None = None
+
+    def check(self, setting: Any = None) -> None:
+        """Make the model now, where nothing stands in for it. Raises: as ``model_of``; ModelContract (AX666): there is none."""
+        if _through.get() is None:
+            self._meant(setting)
+
+    def _meant(self, setting: Any = None) -> Model:
+        if self._made is None:
+            self._made = model_of(self.given, self.where, setting)
+        return self._made
+
+    def now(self) -> Model:
+        """The model to ask."""
+        change = _through.get()
+        if change is None:
+            return self._meant()
+        if self._changed is None or self._changed[0] is not change:
+            self._changed = (change, change(self._meant, self.given))
+        return self._changed[1]
+
+    async def close(self) -> None:
+        """Close the model, if this made it from a name."""
+        close = getattr(self._made, "close", None)
+        if close is not None and isinstance(self.given, (str, Mapping)):
+            await close()
+
+
+def model_of(given: Any, where: str = "model", setting: Any = None) -> Model:
+    """What was given, as a model. Raises: ModelContract (AX654): it is none; (AX666) nothing was given; as ``resolve`` and ``make``."""
+    if given is None:
+        raise ModelContract("AX666", "there is no model to ask.", "Give model=…, or use models_through.", where)
+    if isinstance(given, (str, Mapping)):
+        from axil import registry
+        from axil.config import make
+
+        use = {"type": given} if isinstance(given, str) else dict(cast("Mapping[str, Any]", given))
+        name = str(use.pop("type", ""))
+        config = use.pop("config", None) or use
+        known = getattr(setting, "registry", None) or registry.default()
+        return model_of(make(known.resolve("models", name, where), config, where), where)
+    if is_async(getattr(given, "reply", None)):
+        return given
+    if callable(getattr(given, "invoke", None)):
+        return Invoked(given)
+    hint = "A model has `async reply(request, emit) -> Reply`, or `invoke(messages, tools, settings) -> dict`."
+    raise ModelContract("AX654", f"a {type(given).__name__} is not a model.", hint, where)
+
+
+class Invoked:
+    """A model with MASFactory's contract: ``invoke(messages, tools, settings) -> {"type": "content" | "tool_call", "content": …}``."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    async def reply(self, request: Request, emit: Emit, /) -> Reply:
+        """What ``invoke`` gives, awaited or called in a thread."""
+        messages = [dict(m) for m in request.messages]
+        tools = [{"name": t.name, "description": t.description, "parameters": dict(t.parameters)} for t in request.tools] or None
+        settings = dict(request.settings) or None
+        if is_async(self.model.invoke):
+            answer = await self.model.invoke(messages, tools, settings=settings)
+        else:
+            answer = await away(lambda: self.model.invoke(messages, tools, settings=settings), "axil-model")
+        return read_answer(answer)
+
+
+def read_answer(answer: Any) -> Reply:
+    """A reply from what such a model gave. Raises: ModelContract (AX654): it is none."""
+    if isinstance(answer, Reply):
+        return answer
+    if isinstance(answer, str):
+        return Reply(text=answer)
+    kind: Any = cast("Mapping[str, Any]", answer).get("type") if isinstance(answer, Mapping) else None
+    kind = str(getattr(kind, "value", kind)).lower()
+    if kind not in ("content", "tool_call"):
+        hint = 'Give {"type": "content", "content": text} or {"type": "tool_call", "content": [{"id", "name", "arguments"}]}.'
+        raise ModelContract("AX654", f"the model gave {answer!r:.80}, which is no reply.", hint)
+    data = cast("Mapping[str, Any]", answer)
+    usage = _usage(data.get("usage"))
+    if kind == "content":
+        return Reply(text=str(data.get("content") or ""), usage=usage, finish="stop")
+    calls = cast("Sequence[Mapping[str, Any]]", data.get("content") or ())
+    return Reply(tool_calls=tuple(_call(call, i) for i, call in enumerate(calls)), usage=usage, finish="tools")
+
+
+def _call(call: Mapping[str, Any], number: int) -> ToolCall:
+    arguments, fault = read_arguments(call.get("arguments"))
+    return ToolCall(id=str(call.get("id") or f"call_{number}"), name=str(call.get("name") or ""), arguments=arguments, fault=fault)
+
+
+def read_arguments(given: Any) -> tuple[dict[str, Any], str]:
+    """A tool call's arguments, which models send as an object or as its JSON, and what is wrong with them.
+
+    >>> read_arguments('{"a": 1}'), read_arguments(""), read_arguments('{"a"')[1][:18]
+    (({'a': 1}, ''), ({}, ''), 'the arguments are ')
+    """
+    if given is None or given == "":
+        return {}, ""
+    if isinstance(given, str):
+        try:
+            given = json.loads(given, strict=False)
+        except (ValueError, RecursionError) as error:
+            return {}, f"the arguments are not valid JSON: {error}"
+    if not isinstance(given, Mapping):
+        return {}, f"the arguments are not a JSON object: {given!r:.80}"
+    return dict(cast("Mapping[str, Any]", given)), ""
+
+
+def _usage(given: Any) -> Usage:
+    if not isinstance(given, Mapping):
+        return Usage()
+    data = cast("Mapping[str, Any]", given)
+    return Usage(input_tokens=int(data.get("input_tokens") or 0), output_tokens=int(data.get("output_tokens") or 0))

@@ -1,0 +1,263 @@
+"""Agents in workflow files: ``agent``, ``dynamic_agent``, ``agent_switch`` and ``human_form``, made from strict settings.
+
+An ``agent`` of a file speaks in messages: its instructions are the system's message, what comes in are the messages, and the reply
+is an assistant's message. As soon as it has a ``prompt_template`` or ``output`` fields it is an ``Agent``: it works on fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from axil.bodies import Rules, adapt
+from axil.config import Secret, make
+from axil.inputs import Message, message, text_of
+from axil.plan import Body
+from axil.tokens import Out
+from axil_agent.agent import Agent, DynamicAgent
+from axil_agent.context import passive_context
+from axil_agent.converse import converse
+from axil_agent.history import HistoryMemory
+from axil_agent.human import HumanNode
+from axil_agent.interfaces import ContextQuery
+from axil_agent.prompt import Wiring
+from axil_agent.settings import checked
+from axil_agent.switch import AgentSwitch
+from axil_agent.template import Verbatim
+
+Use = str | dict[str, Any]
+
+
+class _Settings(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class _Modelled(_Settings):
+    model: Use | None = Field(None, description="The model: the name of an adapter, or {type: …} with its settings.")
+    provider: str | None = Field(None, description="The same as DevAll files write it: the adapter's name …")
+    name: str | None = Field(None, description="… the model's name …")
+    base_url: str | None = Field(None, description="… where it is …")
+    api_key: Secret | None = Field(None, description="… and its key: {env: NAME} or ${NAME}.")
+
+    def chosen(self) -> Any:
+        """The model, as ``model_of`` takes it; None: none was named."""
+        if self.model is not None:
+            return self.model
+        if self.provider is None and self.name is None:
+            return None
+        given = {"name": self.name, "base_url": self.base_url or None, "api_key": self.api_key}
+        return {"type": self.provider or "openai", "config": {key: value for key, value in given.items() if value is not None}}
+
+
+class AgentConfig(_Modelled):
+    """What an agent of a file is."""
+
+    instructions: str | list[str] = Field("", description="The system prompt.")
+    role: str | None = Field(None, description="The same, as DevAll files write it: braces in it are text.")
+    prompt_template: str | list[str] | dict[str, str] | None = Field(None, description="The message, with places for fields: {topic}.")
+    output: dict[str, str] = Field(default_factory=dict[str, str], description="Fields that a reply has to have, with descriptions.")
+    formatters: Use | list[Use] | None = Field(None, description="One, or [in, out]; usual: paragraph in, json out.")
+    tools: list[Use] = Field(default_factory=list[Use], description="Names of installed tools, or {type: …} with their settings.")
+    memories: list[Use] = Field(default_factory=list[Use], description="Context providers that are told of each step: history, …")
+    retrievers: list[Use] = Field(default_factory=list[Use], description="Context providers.")
+    model_settings: dict[str, Any] = Field(
+        default_factory=dict[str, Any], description="Handed to the model: temperature, max_tokens, …; those with known ranges are checked."
+    )
+    params: dict[str, Any] = Field(default_factory=dict[str, Any], description="The same, as DevAll files write it.")
+    role_name: str = Field("", description="Who the agent is; without it its node's name.")
+    hide_unused_fields: bool = Field(False, description="Leave fields without a place in the template out of the prompt.")
+    titles: dict[str, str | None] = Field(
+        default_factory=dict[str, "str | None"],
+        description="Other titles for message, format, fields, context; empty: no title, null: not that part.",
+    )
+    max_turns: int = Field(10, ge=1, description="How often the model may ask for tools.")
+    max_repairs: int = Field(2, ge=0, description="How often a reply that cannot be read is asked for again.")
+    input_mode: Literal["messages", "prompt"] = Field("messages", description="prompt: all that comes in as one user message, in blocks.")
+
+    @field_validator("model_settings", "params")
+    @classmethod
+    def _in_range(cls, settings: dict[str, Any]) -> dict[str, Any]:
+        return checked(settings)
+
+    def settings(self, setting: Any) -> dict[str, Any]:
+        """The arguments of an ``Agent``."""
+        return {
+            "model": self.chosen(),
+            "instructions": self.instructions or Verbatim(self.role or ""),
+            "prompt_template": self.prompt_template,
+            "formatters": self.formatters,
+            "tools": self.tools,
+            "memories": [_provider(use, setting) for use in self.memories],
+            "retrievers": [_provider(use, setting) for use in self.retrievers],
+            "model_settings": {**self.params, **self.model_settings},
+            "role_name": self.role_name,
+            "hide_unused_fields": self.hide_unused_fields,
+            "titles": self.titles,
+            "max_turns": self.max_turns,
+            "max_repairs": self.max_repairs,
+        }
+
+    @property
+    def speaks_in_fields(self) -> bool:
+        """Whether it works on fields rather than on messages."""
+        return bool(self.output or self.formatters) or self.prompt_template is not None
+
+
+class AgentNode:
+    """``agent``: a model with instructions, tools and context."""
+
+    Config = AgentConfig
+
+    def __init__(self, config: AgentConfig) -> None:
+        self.config: Any = config
+        self._edges: Sequence[Any] = ()
+        self._setting: Any = None
+        self.agent: Agent | None = None
+
+    def bind(self, out_edges: Sequence[Any], setting: Any = None) -> None:
+        """Called when the plan is made."""
+        self._edges, self._setting = out_edges, setting
+
+    def adapted(self, rules: Rules) -> Body:
+        """The body. Raises: as making an ``Agent``, its model, formatters and providers does."""
+        agent = self.agent = self._made()
+        agent.owned += agent.providers
+        agent.name = rules.node
+        agent.bind([*self._edges, _Asked(self.config.output)], self._setting)
+        if self.config.speaks_in_fields or rules.payload != "messages":
+            return agent.adapted(replace(rules, pull=rules.pull or {}, push=rules.push or {}))
+        agent.check(Wiring(node=rules.node))
+        return adapt(_Chat(agent, rules.node, self.config.input_mode).run, rules)
+
+    def _made(self) -> Agent:
+        return Agent(**self.config.settings(self._setting))
+
+    async def close(self) -> None:
+        """Close what was opened for the model."""
+        if self.agent is not None:
+            await self.agent.close()
+
+
+class DynamicAgentConfig(AgentConfig):
+    """What an agent is whose instructions come with the message."""
+
+    instruction_key: str = Field("instructions", description="The field that holds the instructions.")
+
+    @property
+    def speaks_in_fields(self) -> bool:
+        return True
+
+
+class DynamicAgentNode(AgentNode):
+    """``dynamic_agent``: an agent whose instructions come with the message; ``instructions`` where none come."""
+
+    Config = DynamicAgentConfig
+
+    def _made(self) -> Agent:
+        settings = self.config.settings(self._setting)
+        default = settings.pop("instructions")
+        return DynamicAgent(instruction_key=self.config.instruction_key, default_instructions=default, **settings)
+
+
+class _Asked:
+    """An edge that only says which fields are asked for."""
+
+    def __init__(self, keys: Mapping[str, str]) -> None:
+        self.sender, self.receiver, self.keys = "", "", keys
+
+
+class _Chat:
+    """An agent that speaks in messages."""
+
+    def __init__(self, agent: Agent, node: str, mode: str) -> None:
+        self.agent, self.node, self.mode = agent, node, mode
+
+    async def run(self, messages: list[Message], ctx: Any) -> Out:
+        agent, wiring = self.agent, Wiring(node=self.node)
+        heard = [_told(m) for m in messages] if self.mode == "messages" else [message(_blocks(messages))]
+        history, told = agent.recalled(ctx), list(heard)
+        text = "\n".join(text_of(m) for m in heard if m.get("role") == "user")
+        query = ContextQuery(text, {"message": text}, {}, self.node, ctx.activation.path, messages=heard)
+        found = await passive_context(agent.providers, query, agent.policy, ctx, f'node "{self.node}"')
+        if found:
+            told.insert(max(len(told) - 1, 0), message(found))
+        fields = {"role_name": agent.role_name or self.node}
+        system = agent.system(fields, wiring)
+        first: list[Message] = [{"role": "system", "content": system}] if system else []
+        manner = await agent.manner(wiring, query, formatter=_Text())
+        answer = await converse([*first, *history, *told], manner, ctx)
+        await agent.tell([*heard, {"role": "assistant", "content": answer.text}], answer, {"message": text}, manner, ctx)
+        return Out([{"role": "assistant", "content": answer.text}])
+
+
+def _told(given: Message) -> Message:
+    """A message without axil's own marks."""
+    return {name: given[name] for name in ("role", "content", "name", "tool_call_id", "tool_calls", "extra") if name in given}
+
+
+def _blocks(messages: Sequence[Message]) -> str:
+    return "\n\n".join(f"=== INPUT FROM {m.get('source') or 'TASK'} ({m.get('role', 'user')}) ===\n\n{text_of(m)}" for m in messages)
+
+
+class _Text:
+    """The reply is what it says."""
+
+    introduction = ""
+
+    def dump(self, fields: Mapping[str, Any], /) -> str:
+        return "\n".join(text_of(value) for value in fields.values())
+
+    def parse(self, text: str, fields: Sequence[str] = (), /) -> dict[str, Any]:
+        return {"message": text}
+
+
+def _provider(use: Use, setting: Any) -> Any:
+    """A context provider by its name."""
+    from axil import registry
+
+    given = {"type": use} if isinstance(use, str) else dict(use)
+    name = str(given.pop("type", ""))
+    if name == "history":
+        return make(HistoryMemory, given.pop("config", None) or given, "memories")
+    known = getattr(setting, "registry", None) or registry.default()
+    return make(known.resolve("context", name, "memories"), given.pop("config", None) or given or None, "memories")
+
+
+class AgentSwitchConfig(_Modelled):
+    """What a switch asks a model."""
+
+    routes: dict[str, str] = Field(min_length=1, description="A condition in words for each target.")
+    in_one_call: bool = Field(False, description="Judge all conditions in one call.")
+
+
+class AgentSwitchNode(AgentSwitch):
+    """``agent_switch``: sends what came to each target whose condition, in words, holds."""
+
+    Config = AgentSwitchConfig
+
+    def __init__(self, config: AgentSwitchConfig) -> None:
+        super().__init__(config.chosen(), config.routes, in_one_call=config.in_one_call)
+        self.config = config
+
+
+class HumanFormConfig(_Settings):
+    """What a person is asked for."""
+
+    prompt: str | list[str] = Field("", description="What the person is told, with places for fields; empty: all that came.")
+    fields: dict[str, str] = Field(
+        default_factory=dict[str, str], description="What to ask for, with descriptions; without it, what the edges carry."
+    )
+    as_form: bool = Field(True, description="One question for all fields; false: one question a field.")
+
+
+class HumanFormNode(HumanNode):
+    """``human_form``: asks a person for fields."""
+
+    Config = HumanFormConfig
+
+    def __init__(self, config: HumanFormConfig) -> None:
+        super().__init__(config.prompt, fields=config.fields, as_form=config.as_form)
+        self.config = config

@@ -1,0 +1,149 @@
+"""Observe: from what came in to what a model is told. The same inputs give the same bytes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, cast
+
+from axil_agent.errors import WiringError
+from axil_agent.interfaces import Formatter, Message
+from axil_agent.template import joined, places, rendered
+from axil_agent.tools import untitled
+from axil_agent.values import text_of
+
+TITLES: Mapping[str, str | None] = {
+    "message": "MESSAGE TO YOU",
+    "format": "RESPONSE FORMAT REQUIREMENTS",
+    "fields": "REQUIRED OUTPUT FIELDS AND THEIR DESCRIPTIONS",
+    "context": "CONTEXT",
+}
+"""The parts of a user prompt and their titles. A title that is ``""`` is not written; a part whose title is None is left out."""
+
+
+class Observed(NamedTuple):
+    """What a model is told: ``system_prompt, user_prompt, messages = agent.observe(inputs)``."""
+
+    system: str
+    user: str
+    messages: list[Message]
+
+
+def description(given: Any) -> str:
+    """What is said of a key: a text, or a mapping with one."""
+    return str(cast("Mapping[str, Any]", given).get("description", "")) if isinstance(given, Mapping) else str(given or "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wiring:
+    """What an agent's place in a graph says of it."""
+
+    node: str = ""
+    needed: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Fields that its out-edges carry, with descriptions: a reply has to have them."""
+    pushed: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Attributes that it writes: a reply is asked for them."""
+    pulled: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Attributes that it reads; where one is not there yet, its description stands for it in the prompt."""
+
+    @staticmethod
+    def carried(out_edges: Sequence[Any]) -> dict[str, str]:
+        """The fields that edges carry, with descriptions; of several for one field the first."""
+        needed: dict[str, str] = {}
+        for edge in out_edges:
+            keys = cast("Mapping[str, Any]", getattr(edge, "keys", None) or {})
+            for name, text in keys.items():
+                needed[name] = needed.get(name) or description(text)
+        return needed
+
+    @property
+    def asked(self) -> dict[str, str]:
+        """All fields that a reply is asked for."""
+        return {**self.needed, **{name: text for name, text in self.pushed.items() if name not in self.needed}}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Style:
+    """What an agent's prompts are made of."""
+
+    instructions: str = ""
+    template: Any = None
+    """Text, or a mapping of titles to texts."""
+    role_name: str = ""
+    hide_unused_fields: bool = False
+    titles: Mapping[str, str | None] = field(default_factory=lambda: TITLES)
+
+    def fields(self, inputs: Mapping[str, Any], attributes: Mapping[str, Any], wiring: Wiring) -> dict[str, Any]:
+        """What prompts may use; a later one of the same name wins: descriptions, attributes, inputs, the role."""
+        return {**wiring.pulled, **attributes, **inputs, "role_name": self.role_name or wiring.node}
+
+    def message(self, fields: Mapping[str, Any], where: str) -> str:
+        """The rendered template. Raises: PromptError (AX650)."""
+        given: Any = self.template
+        if isinstance(given, Mapping):
+            parts = cast("Mapping[str, Any]", given)
+            return "\n".join(f"{title}: {rendered(joined(text), fields, where)}" for title, text in parts.items())
+        return rendered(joined(given), fields, where)
+
+    def unused(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """Fields that the template has no place for, by name, the role last."""
+        if self.hide_unused_fields:
+            return {}
+        given: Any = self.template
+        texts = list(cast("Mapping[str, Any]", given).values()) if isinstance(given, Mapping) else [given]
+        used = set[str]().union(*(places(joined(text)) for text in texts))
+        rest = {name: fields[name] for name in sorted(fields) if name not in used and name != "role_name"}
+        return rest if "role_name" in used else {**rest, "role_name": fields["role_name"]}
+
+
+def titled(titles: Mapping[str, str | None] | None, where: str = "") -> Mapping[str, str | None]:
+    """The titles of all parts. Raises: WiringError (AX664): a part is unknown."""
+    strangers = sorted(set(titles or ()) - set(TITLES))
+    if strangers:
+        raise WiringError("AX664", f"titles has {', '.join(strangers)}; the parts are {', '.join(TITLES)}.", where=where)
+    return {**TITLES, **(titles or {})}
+
+
+def described_fields(asked: Mapping[str, Any], output: Any) -> str:
+    """The fields a reply is asked for, as indented JSON; of a structured output its properties' schemas.
+
+    >>> described_fields({"answer": "the answer"}, None)
+    '{\\n  "answer": "the answer"\\n}'
+    """
+    if output is None:
+        return json.dumps(
+            {name: text if isinstance(text, str) else text_of(text) for name, text in asked.items()}, ensure_ascii=False, indent=2
+        )
+    schema = untitled(output.model_json_schema())
+    shown = {key: schema[key] for key in ("properties", "required", "$defs") if key in schema}
+    return json.dumps(shown, ensure_ascii=False, indent=2)
+
+
+def user_prompt(
+    style: Style, fields: Mapping[str, Any], message: str, formatters: tuple[Formatter, Formatter], asked: str, context: str
+) -> str:
+    """The user's message: the rendered template, unused fields, how to answer, with what, and context."""
+    payload: dict[str, Any] = {}
+    titles = style.titles
+    incoming, outgoing = formatters
+
+    def put(title: str | None, text: Any) -> None:
+        if title is not None:
+            payload[title] = text if title not in payload else f"{text_of(payload[title])}\n{text_of(text)}"
+
+    put(titles["message"], message)
+    for name, value in style.unused(fields).items():
+        put(name, value)
+    if outgoing.introduction:
+        put(titles["format"], outgoing.introduction)
+    put(titles["fields"], asked)
+    if context:
+        put(titles["context"], context)
+    return incoming.dump(payload)
+
+
+def conversation(system: str, history: Sequence[Message], user: str) -> list[Message]:
+    """The messages: the system's, if it says anything, history, the user's."""
+    first: list[Message] = [{"role": "system", "content": system}] if system else []
+    return [*first, *history, {"role": "user", "content": user}]

@@ -1,0 +1,216 @@
+"""``scripted``: a model that answers from a script. For tests, examples, and work without a key.
+
+    {"rules": [{"match": {"system_contains": "editor"}, "replies": ["First draft.", "Second draft."]},
+               {"match": {"user_contains": "sum"}, "replies": [{"tool_calls": [{"name": "add", "arguments": {"a": 1}}]}, "It is 3."]}],
+     "default": "OK"}
+
+The first rule that matches answers: its replies in order, the last one again and again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from axil.config import decode
+from axil.inputs import text_of
+from axil_agent.errors import ModelError
+from axil_agent.interfaces import Emit, Reply, Request, ToolCall, Usage
+from axil_agent.models import models_through
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Match(_Strict):
+    """When a rule answers: all that is said has to hold; nothing said: always."""
+
+    system_contains: str | None = Field(default=None, description="Text in a system message.")
+    user_contains: str | None = Field(default=None, description="Text in a user message.")
+    model: str | None = Field(default=None, description="The name of the model that was meant.")
+
+
+class Call(_Strict):
+    """A tool call."""
+
+    name: str
+    arguments: dict[str, Any] = Field(default_factory=dict[str, Any])
+    id: str | None = None
+
+
+class Line(_Strict):
+    """A reply that is more than a text."""
+
+    text: str = Field("", description="What is said.")
+    json_: Any = Field(None, alias="json", description="Said as JSON instead of text.")
+    tool_calls: tuple[Call, ...] = Field((), description="Tools that are asked for.")
+    echo_user: bool = Field(False, description="Say the user's messages: `(one+two)`.")
+    status: int | None = Field(None, description="Fail with this HTTP status instead.")
+    retry_after: float | None = Field(None, description="Seconds that the failure says to wait.")
+    delay: float = Field(0, ge=0, description="Seconds to wait first.")
+    finish: str = Field("", description="Why the reply ends: length, filter, …")
+    usage: dict[str, float] | None = Field(None, description="What is reported; without it, lengths are estimated.")
+
+
+class Rule(_Strict):
+    """Replies for requests that match."""
+
+    match: Match = Field(Match(), description="When it answers.")
+    replies: tuple[str | Line, ...] = Field(min_length=1, description="Texts or more; the last one repeats.")
+
+
+class Script(_Strict):
+    """What ``scripted`` is told."""
+
+    rules: tuple[Rule, ...] = Field((), description="Tried in order; the first that matches answers.")
+    default: str | Line = Field("OK", description="The reply where no rule matches.")
+
+
+class Scripted:
+    """``scripted``: answers from a script.
+
+    >>> Scripted(["one", "two"])
+    Scripted(1 rules)
+    """
+
+    Config = Script
+
+    def __init__(
+        self,
+        script: Script | Mapping[str, Any] | Sequence[Any] = (),
+        *,
+        default: Any = None,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        """``script``: rules and a default as above, or the replies of a single rule. ``sleep``: how a ``delay`` is waited for.
+
+        Raises: ConfigError: the script is not one; with all that is wrong.
+        """
+        if not isinstance(script, (Script, Mapping)):
+            script = {"rules": [{"replies": list(script)}] if script else []}
+        if default is not None and isinstance(script, Mapping):
+            script = {**script, "default": default}
+        self.script: Script = decode(Script, script, "script")
+        self.requests: list[Request] = []
+        """Every request, in order."""
+        self._sleep = sleep
+        self._next: dict[int, int] = {}
+
+    @staticmethod
+    def from_file(path: str | Path) -> Scripted:
+        """The script in a JSON file, or in any format that a plugin loads, as YAML. Raises: SpecError, ConfigError: with file and line."""
+        file = Path(path)
+        kind = file.suffix.lstrip(".").lower() or "json"
+        if kind == "json":
+            from axil.documents import parse_json as load
+        else:
+            from axil import registry
+
+            load = registry.default().resolve("loaders", kind, str(file))
+        document = load(file.read_text("utf-8"), str(file))
+        return Scripted(decode(Script, document.data, document.place()))
+
+    def everywhere(self) -> contextlib.AbstractContextManager[None]:
+        """Within the ``with``, every agent asks this model, whichever it was given."""
+        views: dict[str, _Named] = {}
+
+        def stand_in(meant: Any, written: Any) -> Any:
+            name = name_of(written)
+            return views.setdefault(name, _Named(self, name))
+
+        return models_through(stand_in)
+
+    async def reply(self, request: Request, emit: Emit, /, *, model: str = "") -> Reply:
+        """The next line of the rule that matches. Raises: ModelError: the script says so."""
+        self.requests.append(request)
+        line = self._line(request, model or str(request.settings.get("model") or ""))
+        if line.delay:
+            await self._sleep(line.delay)
+        if line.status is not None:
+            told = f"Error code: {line.status} - scripted failure"
+            raise ModelError(told, status=line.status, retry_after_seconds=line.retry_after)
+        text = _echo(request) if line.echo_user else line.text if line.json_ is None else json.dumps(line.json_, ensure_ascii=False)
+        for part in _parts(text):
+            emit({"kind": "text", "text": part})
+        number = sum(len(cast("Sequence[Any]", m.get("tool_calls") or ())) for m in request.messages)
+        calls = tuple(
+            ToolCall(id=call.id or f"c{number + i}", name=call.name, arguments=call.arguments) for i, call in enumerate(line.tool_calls)
+        )
+        finish = line.finish or ("tools" if calls else "stop")
+        return Reply(text=text, tool_calls=calls, usage=_usage(line, request, text), finish=finish, model=model or "scripted")
+
+    def _line(self, request: Request, model: str) -> Line:
+        system, user = _said(request, "system"), _said(request, "user")
+        for number, rule in enumerate(self.script.rules):
+            match = rule.match
+            fits = (
+                (match.system_contains is None or match.system_contains in "\n".join(system))
+                and (match.user_contains is None or match.user_contains in "\n".join(user))
+                and (match.model is None or match.model == model)
+            )
+            if fits:
+                at = self._next.get(number, 0)
+                self._next[number] = at + 1
+                return _as_line(rule.replies[min(at, len(rule.replies) - 1)])
+        return _as_line(self.script.default)
+
+    def __repr__(self) -> str:
+        return f"Scripted({len(self.script.rules)} rules)"
+
+
+class _Named:
+    """The script, in the place of a model with a name."""
+
+    def __init__(self, script: Scripted, name: str) -> None:
+        self.script, self.name = script, name
+
+    async def reply(self, request: Request, emit: Emit, /) -> Reply:
+        return await self.script.reply(request, emit, model=self.name)
+
+
+def name_of(written: Any) -> str:
+    """The name of a model, from what was written for it.
+
+    >>> name_of({"type": "openai", "name": "small"}), name_of("openai"), name_of(None)
+    ('small', 'openai', '')
+    """
+    if isinstance(written, Mapping):
+        given = cast("Mapping[str, Any]", written)
+        config = given.get("config")
+        inner = cast("Mapping[str, Any]", config) if isinstance(config, Mapping) else given
+        return str(inner.get("name") or inner.get("model") or given.get("type") or "")
+    return written if isinstance(written, str) else str(getattr(written, "name", "") or "")
+
+
+def _as_line(reply: str | Line) -> Line:
+    return Line.model_validate({"text": reply}) if isinstance(reply, str) else reply
+
+
+def _said(request: Request, role: str) -> list[str]:
+    return [text_of(m.get("content")) for m in request.messages if m.get("role") == role]
+
+
+def _echo(request: Request) -> str:
+    return f"({'+'.join(_said(request, 'user'))})"
+
+
+def _parts(text: str) -> list[str]:
+    """A text as it would be streamed: a few pieces, at blanks."""
+    words = text.split(" ")
+    size = max(1, -(-len(words) // 8))
+    return [" ".join(words[at : at + size]) + (" " if at + size < len(words) else "") for at in range(0, len(words), size)] if text else []
+
+
+def _usage(line: Line, request: Request, text: str) -> Usage:
+    if line.usage is not None:
+        given = line.usage
+        counts = {name: int(given.get(name, 0)) for name in ("input_tokens", "output_tokens", "cached_tokens")}
+        return Usage(**counts, cost=float(given.get("cost", 0.0)))
+    return Usage(input_tokens=sum(len(text_of(m.get("content"))) for m in request.messages) // 4, output_tokens=-(-len(text) // 4))

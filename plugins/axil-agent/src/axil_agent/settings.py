@@ -1,0 +1,51 @@
+"""Settings of models: those whose range everybody agrees on are checked, all others are the adapter's business."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from axil.errors import ConfigError, Problem
+
+_RANGES: Mapping[str, tuple[type, float, float]] = {
+    "temperature": (float, 0, 2),
+    "top_p": (float, 0, 1),
+    "frequency_penalty": (float, -2, 2),
+    "presence_penalty": (float, -2, 2),
+    "max_tokens": (int, 1, float("inf")),
+    "top_k": (int, 1, float("inf")),
+    "timeout_seconds": (float, 0, float("inf")),
+}
+
+
+def checked(settings: Mapping[str, Any] | None, where: str = "model_settings") -> dict[str, Any]:
+    """The settings, without those that are None.
+
+    >>> checked({"temperature": 0.2, "seed": None, "reasoning_effort": "low"})
+    {'temperature': 0.2, 'reasoning_effort': 'low'}
+
+    Raises: ConfigError (AX655): with all that is out of range.
+    """
+    given = {name: value for name, value in (settings or {}).items() if value is not None}
+    problems = [problem for name, value in given.items() if (problem := _misfit(name, value, where)) is not None]
+    if problems:
+        raise ConfigError(problems)
+    return given
+
+
+def _misfit(name: str, value: Any, where: str) -> Problem | None:
+    if name == "stop":
+        fits = isinstance(value, str) or (isinstance(value, (list, tuple)) and all(isinstance(s, str) for s in cast("list[Any]", value)))
+        return None if fits else Problem("AX655", f"{where}.stop", f"expected text or a list of texts, found {value!r:.60}.")
+    if name == "tool_choice":
+        fits = isinstance(value, (str, Mapping))
+        return None if fits else Problem("AX655", f"{where}.tool_choice", f"expected auto, none, required or a tool, found {value!r:.60}.")
+    if name not in _RANGES:
+        return None
+    kind, least, most = _RANGES[name]
+    number = isinstance(value, (int, float) if kind is float else int) and not isinstance(value, bool)
+    if number and least <= value <= most:
+        return None
+    word = "a number" if kind is float else "a whole number"
+    bounds = f"from {least:g} to {most:g}" if most != float("inf") else f"of at least {least:g}"
+    return Problem("AX655", f"{where}.{name}", f"expected {word} {bounds}, found {value!r:.60}.")

@@ -1,0 +1,135 @@
+"""``AgentSwitch``: a model decides which out-edges are taken."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from axil.bodies import Rules, adapt
+from axil.errors import did_you_mean, listed
+from axil.plan import Body
+from axil.tokens import EXIT, Out
+from axil.views import plain
+from axil_agent.converse import think
+from axil_agent.errors import ReplyError, WiringError
+from axil_agent.interfaces import Request
+from axil_agent.models import Chosen, read_arguments
+from axil_agent.verdict import decided
+
+_SYSTEM = (
+    "You judge whether a condition holds for what the user gives. "
+    "Answer with one word: YES if the condition holds, NO if it does not. Explain nothing."
+)
+_ALL_AT_ONCE = (
+    "You judge which conditions hold for what the user gives; several may, or none. "
+    'Answer with a JSON object and nothing else: {"holds": [the numbers of the conditions that hold]}.'
+)
+_WORDS = {"yes": True, "no": False}
+
+
+class AgentSwitch:
+    """A switch whose conditions are sentences. All are judged, side by side or in one call; several may hold.
+
+    As soon as one edge is bound, those that are not bound are never taken; a switch without any binding sends to all.
+    What it sends is what it received.
+    """
+
+    def __init__(self, model: Any = None, routes: Mapping[str, str] | None = None, *, in_one_call: bool = False, name: str = "") -> None:
+        """``routes``: a condition for every receiver, by its name, instead of ``condition_binding``."""
+        self.name = name
+        self.in_one_call = in_one_call
+        self._model = Chosen(model)
+        self._routes, self._bound = dict(routes or {}), dict[str, str]()
+        self._conditions: dict[str, str] = {}
+        self._setting: Any = None
+
+    def condition_binding(self, prompt: str, out_edge: Any) -> None:
+        """Take ``out_edge`` where the model says that ``prompt`` holds. Raises: WiringError (AX665): it is not free."""
+        spec = getattr(out_edge, "spec", None)
+        target = str(spec.target if spec is not None else out_edge.receiver)
+        if out_edge.sender is not self and out_edge.sender != self.name:
+            raise WiringError(
+                "AX665", f"the edge to {target} does not start at this switch.", "Bind edges made with create_edge(switch, …)."
+            )
+        if target in self._bound or self._routes:
+            raise WiringError("AX665", f"the edge to {target} is bound already, or by routes.", "Say all of it in one condition.")
+        self._bound[target] = prompt
+
+    def bind(self, out_edges: Sequence[Any], setting: Any = None) -> None:
+        """Called when the plan is made. Raises: WiringError (AX665): a condition has no edge, or routes miss one."""
+        self._setting = setting
+        receivers = list(dict.fromkeys(str(edge.receiver) for edge in out_edges))
+        found = {_spoken(target, receivers): prompt for target, prompt in (self._routes or self._bound).items()}
+        strangers = [target for target in found if target not in receivers]
+        missing = [target for target in receivers if target not in found]
+        if strangers:
+            hint = did_you_mean(strangers[0], receivers) or f"Its out-edges lead to {listed(receivers) or 'nothing'}."
+            raise WiringError("AX665", f"a condition names {listed(strangers)}, where no edge leads.", hint, f'node "{self.name}"')
+        if self._routes and missing:
+            raise WiringError(
+                "AX665", f"routes say nothing of {listed(missing)}.", "Add them, or bind edge by edge.", f'node "{self.name}"'
+            )
+        self._conditions = found
+
+    def adapted(self, rules: Rules) -> Body:
+        """The body. Raises: as making the model does."""
+        if self._conditions:
+            self._model.check(self._setting)
+        conditions, where = dict(self._conditions), f'node "{rules.node}"'
+
+        async def run(inputs: dict[str, Any], payloads: list[Any], ctx: Any) -> Out:
+            output = payloads[0] if rules.payload == "messages" and len(payloads) == 1 else plain(inputs)
+            if not conditions:
+                return Out(output)
+            holds = await (self._at_once if self.in_one_call else self._side_by_side)(plain(inputs), conditions, ctx, where)
+            return Out(output, to=frozenset(target for target, yes in zip(conditions, holds, strict=True) if yes))
+
+        return adapt(run, rules)
+
+    async def _side_by_side(self, inputs: dict[str, Any], conditions: Mapping[str, str], ctx: Any, where: str) -> list[bool]:
+        model = self._model.now()
+
+        async def ask(condition: str, number: int) -> bool:
+            user = f"USER INPUT:\nANSWER:\n{inputs}\nCONDITION:\n{condition}\n"
+            messages = [{"role": "system", "content": _SYSTEM}, {"role": "user", "content": user}]
+            return await decided(model, messages, _WORDS, ctx, f"condition:{number}", where)
+
+        try:
+            async with asyncio.TaskGroup() as group:
+                asked = [group.create_task(ask(condition, number)) for number, condition in enumerate(conditions.values())]
+        except BaseExceptionGroup as errors:
+            raise errors.exceptions[0] from None
+        return [task.result() for task in asked]
+
+    async def _at_once(self, inputs: dict[str, Any], conditions: Mapping[str, str], ctx: Any, where: str) -> list[bool]:
+        model, shown = self._model.now(), "\n".join(f"{n}. {condition}" for n, condition in enumerate(conditions.values(), 1))
+        said = [
+            {"role": "system", "content": _ALL_AT_ONCE},
+            {"role": "user", "content": f"USER INPUT:\nANSWER:\n{inputs}\nCONDITIONS:\n{shown}\n"},
+        ]
+        text = ""
+        for attempt in range(3):
+            reply = await think(model, Request(messages=list(said)), ctx, f"conditions:{attempt}")
+            text = reply.text
+            found, _ = read_arguments(text[text.find("{") : text.rfind("}") + 1])
+            numbers: Any = found.get("holds")
+            if isinstance(numbers, list) and all(type(n) is int and 1 <= n <= len(conditions) for n in cast("list[Any]", numbers)):
+                return [n in cast("list[Any]", numbers) for n in range(1, len(conditions) + 1)]
+            said += [
+                reply.message(),
+                {"role": "user", "content": f'Please answer with {{"holds": […]}}, numbers from 1 to {len(conditions)}.'},
+            ]
+        raise ReplyError(
+            "AX659", f'the model was asked which conditions hold and answered "{text:.80}".', "Judge them side by side.", where
+        )
+
+    async def close(self) -> None:
+        """Close the model, if it was given by name."""
+        await self._model.close()
+
+
+def _spoken(name: str, receivers: Sequence[str]) -> str:
+    if name not in receivers and name in ("exit", "end", "terminate") and EXIT in receivers:
+        return EXIT
+    return "controller" if name not in receivers and name.endswith("_controller") and "controller" in receivers else name

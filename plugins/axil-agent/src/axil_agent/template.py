@@ -1,0 +1,70 @@
+"""Prompts with places for fields: ``"Write about {topic}."``
+
+``{name}`` is the place of a field, ``{{name}}`` is the text ``{name}``. All other braces are text: ``{"a": 1}``, ``x^{2}``,
+``\\frac{a+b}{c d}``. What is put in is never read as a template.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+from axil.errors import did_you_mean, listed
+from axil_agent.errors import PromptError
+from axil_agent.values import text_of
+
+_PLACE = re.compile(r"\{\{(\w+)\}\}|\{([^\W\d]\w*|\d+)\}")
+
+
+class Verbatim(str):
+    """A text without places: what looks like one is text."""
+
+    __slots__ = ()
+
+
+def joined(template: Any) -> str:
+    """A template's text: itself, or its lines."""
+    if template is None:
+        return ""
+    return template if isinstance(template, str) else "\n".join(str(line) for line in cast("Sequence[Any]", template))
+
+
+def places(template: str) -> set[str]:
+    """The fields that a template has places for."""
+    return {match[2] for match in _PLACE.finditer(template) if match[2]}
+
+
+def rendered(template: str, fields: Mapping[str, Any], where: str = "") -> str:
+    """The template with the fields put in; what is not text is put in as JSON, indented as its place is.
+
+    >>> rendered('{a} and {{a}}, {"b": 1}, x^{2}', {"a": 1})
+    '1 and {a}, {"b": 1}, x^{2}'
+
+    Raises: PromptError (AX650): a field is not there.
+    """
+    if isinstance(template, Verbatim):
+        return str(template)
+    missing = [
+        name for name in dict.fromkeys(m[2] for m in _PLACE.finditer(template)) if name and not name.isdigit() and name not in fields
+    ]
+    if missing:
+        has = listed(sorted(fields)) or "no fields"
+        hint = did_you_mean(missing[0], fields) or f"Bring the field on an edge or pull it; for the text itself write {{{{{missing[0]}}}}}."
+        raise PromptError("AX650", f"the prompt asks for {listed(missing)}; there is {has}.", hint, where)
+    return _PLACE.sub(_filling(fields), template)
+
+
+def _filling(fields: Mapping[str, Any]) -> Callable[[re.Match[str]], str]:
+    def fill(match: re.Match[str]) -> str:
+        if match[1] is not None:
+            return f"{{{match[1]}}}"
+        if match[2] not in fields:  # digits: an exponent, not a place
+            return match[0]
+        value = fields[match[2]]
+        if isinstance(value, str):
+            return value
+        column = match.start() - (match.string.rfind("\n", 0, match.start()) + 1)
+        return text_of(value).replace("\n", "\n" + " " * max(2, column))
+
+    return fill

@@ -1,0 +1,57 @@
+"""Plain functions that may block, awaited: each in a thread of its own, so that none waits for another."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from axil.bodies import is_async
+
+
+async def away(call: Callable[[], Any], name: str = "axil-call") -> Any:
+    """What ``call`` gives, run in a thread. If the waiting is cancelled, the thread finishes unseen."""
+    loop = asyncio.get_running_loop()
+    answer: asyncio.Future[Any] = loop.create_future()
+    context = contextvars.copy_context()
+
+    def tell(value: Any, error: BaseException | None) -> None:
+        if answer.done():
+            return
+        if error is None:
+            answer.set_result(value)
+        else:
+            answer.set_exception(error)
+
+    def work() -> None:
+        value: Any = None
+        fault: BaseException | None = None
+        try:
+            value = context.run(call)
+        except BaseException as error:  # noqa: BLE001  # it is raised again where it is waited for
+            fault = error if isinstance(error, Exception) and not isinstance(error, StopIteration) else _told(error)
+        try:
+            loop.call_soon_threadsafe(tell, value, fault)
+        except RuntimeError:  # the loop is closed: nobody waits any more
+            return
+
+    threading.Thread(target=work, name=name, daemon=True).start()
+    return await answer
+
+
+def _told(error: BaseException) -> RuntimeError:
+    """An error in place of one that means something else to an event loop: a ``sys.exit()`` ends no run."""
+    told = RuntimeError(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
+    told.__cause__ = error
+    return told
+
+
+async def called(function: Callable[..., Any], /, *args: Any, **named: Any) -> Any:
+    """What ``function`` gives, awaited if it is async, else in a thread."""
+    if is_async(function):
+        return await function(*args, **named)
+    value = await away(lambda: function(*args, **named), getattr(function, "__name__", "axil-call"))
+    return await value if inspect.isawaitable(value) else value

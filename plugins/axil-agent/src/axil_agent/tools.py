@@ -1,0 +1,278 @@
+"""Tools: functions that a model may ask for. What it is told of them is read from the signature and the docstring.
+
+Everything that pydantic can validate can be a parameter: literals, enums, nested models, typed dicts, unions, annotations
+written as strings, ``Annotated[int, "how many"]``. A parameter called ``ctx`` is given the context of the firing and is not
+shown to the model. Arguments are validated before the call, so a tool is never called with what it cannot take.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import json
+import re
+import sys
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, cast
+
+import typing_extensions
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+from pydantic.errors import PydanticUserError
+from pydantic.fields import FieldInfo
+from pydantic.json_schema import GenerateJsonSchema
+
+from axil.bodies import is_async
+from axil_agent.docstrings import described
+from axil_agent.errors import ToolError
+from axil_agent.interfaces import ToolSpec
+from axil_agent.threads import called
+from axil_agent.values import plain
+
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_CONTEXT = "ctx"
+
+
+class Refused(ValueError):
+    """The arguments are not what the tool takes; the message is for the model."""
+
+
+class Toolset(Protocol):
+    """Several tools from one place, found out when they are needed. ``axil.tools``."""
+
+    async def tools(self) -> Sequence[Any]:
+        """The tools."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """A tool: what the model is told, and what is done.
+
+    >>> def add(a: int, b: int = 2) -> int:
+    ...     '''Add numbers.'''
+    ...     return a + b
+    >>> tool_of(add).spec.parameters["required"]
+    ['a']
+    """
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+    call: Callable[..., Any]
+    validate: Callable[[Mapping[str, Any]], tuple[Sequence[Any], Mapping[str, Any]]] | None = None
+    """Arguments as the model gave them → by position and by name; None: by name, as they are. Raises: Refused."""
+    wants_ctx: bool = False
+
+    @property
+    def spec(self) -> ToolSpec:
+        """What the model sees."""
+        return ToolSpec(name=self.name, description=self.description, parameters=self.parameters)
+
+    async def __call__(self, arguments: Mapping[str, Any], ctx: Any = None) -> str:
+        """The result as text. Raises: Refused; and what the function raises."""
+        given, named = ((), dict(arguments)) if self.validate is None else self.validate(arguments)
+        if self.wants_ctx:
+            named = {**named, _CONTEXT: ctx}
+        return result_text(await called(self.call, *given, **named))
+
+
+def result_text(value: Any) -> str:
+    """A tool's result as the model reads it: text as it is, all else as JSON."""
+    return value if isinstance(value, str) else json.dumps(plain(value), ensure_ascii=False, default=str)
+
+
+def tool_of(given: Any) -> Tool:
+    """A function, a method, a partial or a callable object as a tool; a tool as it is.
+
+    Raises: ToolError (AX657): it cannot be one, and why.
+    """
+    if isinstance(given, Tool):
+        return given
+    if not callable(given):
+        raise ToolError("AX657", f"a {type(given).__name__} cannot be a tool.", "Give a function, a Tool, or a toolset.")
+    target, bound = _unwrapped(given)
+    name = _named(given)
+    if not _NAME.fullmatch(name):
+        raise ToolError("AX657", f'"{name}" cannot be the name of a tool.', "Name the function: letters, digits, _ and -, at most 64.")
+    parameters = _shown(target, bound, name)
+    said = described(_docstring(given, target))
+    hints = _hints(target, name)
+    fields: dict[str, Any] = {}
+    for number, parameter in enumerate(parameters.values()):
+        if parameter.name != _CONTEXT:
+            fields[f"p{number}"] = _field(parameter, hints.get(parameter.name, Any), said.parameters.get(parameter.name, ""))
+    try:
+        model = create_model(name, __config__=ConfigDict(extra="forbid", arbitrary_types_allowed=False), **fields)
+        schema = untitled(model.model_json_schema(by_alias=True, schema_generator=_Quiet))
+    except PydanticUserError as error:
+        raise ToolError(
+            "AX657", f'the tool "{name}" cannot be described: {error.message.splitlines()[0]}', "Annotate with plain types."
+        ) from error
+    schema.pop("additionalProperties", None)
+    schema.pop("description", None)
+    return Tool(
+        name=name,
+        description=said.text,
+        parameters={"type": "object", "properties": {}, **schema},
+        call=given,
+        validate=_Validator(model, parameters),
+        wants_ctx=_CONTEXT in parameters,
+    )
+
+
+class _Quiet(GenerateJsonSchema):
+    """Defaults that JSON cannot say are left out without a word."""
+
+    ignored_warning_kinds = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012  # pydantic's own attribute
+
+
+def _unwrapped(given: Any) -> tuple[Any, tuple[int, set[str]]]:
+    """The function behind partials and callable objects, with how many positions and which names are filled."""
+    count, names = 0, set[str]()
+    while isinstance(given, functools.partial):
+        partial = cast("functools.partial[Any]", given)
+        count, names = count + len(partial.args), names | set(partial.keywords)
+        given = partial.func
+    if not (inspect.isroutine(given) or inspect.isclass(given)):
+        given = given.__call__
+    return given, (count, names)
+
+
+def _named(given: Any) -> str:
+    while isinstance(given, functools.partial):
+        given = cast("functools.partial[Any]", given).func
+    return str(getattr(given, "__name__", type(given).__name__))
+
+
+def _shown(target: Any, bound: tuple[int, set[str]], name: str) -> dict[str, inspect.Parameter]:
+    try:
+        signature = inspect.signature(target)
+    except (TypeError, ValueError) as error:
+        raise ToolError(
+            "AX657", f'the signature of the tool "{name}" cannot be read.', "Wrap it in a function with annotations."
+        ) from error
+    kinds = inspect.Parameter
+    free = list(signature.parameters.values())[bound[0] :]
+    return {p.name: p for p in free if p.kind not in (kinds.VAR_POSITIONAL, kinds.VAR_KEYWORD) and p.name not in bound[1]}
+
+
+def _docstring(given: Any, target: Any) -> str | None:
+    own: Any = target if isinstance(given, functools.partial) else given
+    return own.__doc__ if inspect.isroutine(own) or inspect.isclass(own) else cast("Any", type(own)).__doc__
+
+
+def _hints(target: Any, name: str) -> dict[str, Any]:
+    """The annotations, those written as strings read where the function was written, its closure included."""
+    function = getattr(target, "__func__", target)
+    function = function.__init__ if inspect.isclass(function) else inspect.unwrap(function)
+    closure: Mapping[str, Any] = inspect.getclosurevars(function).nonlocals if inspect.isfunction(function) else {}
+    try:
+        hints = typing.get_type_hints(function, localns=dict(closure), include_extras=True)
+    except (NameError, TypeError, AttributeError) as error:
+        raise ToolError(
+            "AX657", f'the annotations of the tool "{name}" cannot be read: {error}.', "Import the types, or define them first."
+        ) from error
+    return {name: _readable(hint) for name, hint in hints.items()}
+
+
+def _readable(hint: Any, seen: tuple[Any, ...] = ()) -> Any:
+    """``hint`` with typed dicts as pydantic reads them: before Python 3.12 not those of ``typing``."""
+    if typing.is_typeddict(hint):
+        if sys.version_info >= (3, 12) or hint in seen or type(hint).__module__ != "typing":
+            return hint
+        hints = typing.get_type_hints(hint, include_extras=True)
+        needed = cast("frozenset[str]", hint.__required_keys__)
+        inner = {key: _readable(each, (*seen, hint)) for key, each in hints.items()}
+        fields = {key: each if key in needed else typing_extensions.NotRequired[each] for key, each in inner.items()}
+        return typing_extensions.TypedDict(hint.__name__, fields)  # type: ignore[operator]  # made at run time
+    parts = typing.get_args(hint)
+    if not parts or typing.get_origin(hint) in (typing.Literal, Callable):
+        return hint
+    if typing.get_origin(hint) is typing.Annotated:
+        return typing.Annotated[(_readable(parts[0], seen), *parts[1:])]  # pyright: ignore[reportInvalidTypeForm]  # built at run time
+    new = tuple(_readable(part, seen) for part in parts)
+    if new == parts:
+        return hint
+    if isinstance(hint, types.UnionType):
+        return functools.reduce(lambda one, other: one | other, new)
+    return hint.copy_with(new) if hasattr(hint, "copy_with") else typing.get_origin(hint)[new]
+
+
+def _field(parameter: inspect.Parameter, hint: Any, description: str) -> tuple[Any, Any]:
+    """A model's field for a parameter; ``Annotated[int, "text"]`` describes, and so does the docstring."""
+    inner = typing.get_args(hint) if typing.get_origin(hint) is typing.Annotated else ()
+    texts = [each for each in inner[1:] if isinstance(each, str)]
+    described_already = any(isinstance(each, FieldInfo) and each.description for each in inner[1:])
+    if inner and texts:
+        rest = tuple(each for each in inner[1:] if not isinstance(each, str))
+        hint = typing.Annotated[(inner[0], *rest)] if rest else inner[0]  # pyright: ignore[reportInvalidTypeForm]  # built at run time
+    settings: dict[str, Any] = {"alias": parameter.name}
+    if texts or (description and not described_already):
+        settings["description"] = texts[0] if texts else description
+    default: Any = ... if parameter.default is parameter.empty else parameter.default
+    if isinstance(default, FieldInfo):
+        return hint, default
+    from pydantic import Field
+
+    return hint, Field(default, **settings)
+
+
+class _Validator:
+    """Arguments as a model gave them → as the function takes them."""
+
+    def __init__(self, model: type[BaseModel], parameters: Mapping[str, inspect.Parameter]) -> None:
+        self._model = model
+        self._parameters = [(f"p{number}", p) for number, p in enumerate(parameters.values()) if p.name != _CONTEXT]
+
+    def __call__(self, arguments: Mapping[str, Any]) -> tuple[Sequence[Any], Mapping[str, Any]]:
+        try:
+            made = self._model.model_validate(dict(arguments), by_alias=True)
+        except ValidationError as error:
+            raise Refused(misfits(error)) from error
+        positions: list[Any] = []
+        named: dict[str, Any] = {}
+        for name, parameter in self._parameters:
+            if parameter.kind is parameter.POSITIONAL_ONLY:
+                positions.append(getattr(made, name))
+            elif name in made.model_fields_set:
+                named[parameter.name] = getattr(made, name)
+        return positions, named
+
+
+def misfits(error: ValidationError) -> str:
+    """A validation error in words for a model: ``a: Input should be a valid integer; b: Field required``."""
+    parts: list[str] = []
+    for each in error.errors(include_url=False, include_context=False, include_input=False):
+        where = ".".join(str(key) for key in each["loc"])
+        parts.append(f"{where}: {each['msg']}" if where else str(each["msg"]))
+    return "; ".join(parts)
+
+
+def untitled(schema: Any, *, names: bool = False) -> Any:
+    """A JSON Schema without the titles that pydantic makes up. ``names``: the keys here are names of properties."""
+    if isinstance(schema, Mapping):
+        items = cast("Mapping[str, Any]", schema).items()
+        return {
+            key: untitled(value, names=not names and key in ("properties", "$defs"))
+            for key, value in items
+            if names or key != "title" or not isinstance(value, str)
+        }
+    return [untitled(each) for each in cast("list[Any]", schema)] if isinstance(schema, list) else schema
+
+
+def by_name(tools: Sequence[Tool]) -> dict[str, Tool]:
+    """The tools by their names. Raises: ToolError (AX656): a name comes twice."""
+    known: dict[str, Tool] = {}
+    for tool in tools:
+        if tool.name in known:
+            raise ToolError("AX656", f'two tools are called "{tool.name}".', "Rename one: the model could not tell them apart.")
+        known[tool.name] = tool
+    return known
+
+
+def is_toolset(given: Any) -> bool:
+    """Whether it has tools rather than being one."""
+    return not isinstance(given, (Tool, type)) and is_async(getattr(given, "tools", None))

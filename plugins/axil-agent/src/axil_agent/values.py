@@ -1,0 +1,43 @@
+"""Values as text and as plain data, always the same way: equal values give equal bytes."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import json
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AnySet
+from typing import Any, cast
+
+from axil.values import thaw
+
+
+def plain(value: Any) -> Any:
+    """A value as plain data: models and dataclasses become mappings, sets sorted lists, tuples lists.
+
+    >>> plain({"b": {2, 1}, "a": (1,)})
+    {'b': [1, 2], 'a': [1]}
+    """
+    value = thaw(value)
+    if isinstance(value, enum.Enum):
+        return plain(value.value)
+    if hasattr(value, "model_dump"):
+        return plain(value.model_dump(mode="json"))
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(name): plain(each) for name, each in cast("Mapping[Any, Any]", value).items()}
+    if isinstance(value, AnySet):
+        return sorted((plain(each) for each in cast("AnySet[Any]", value)), key=repr)
+    if isinstance(value, Sequence) and not isinstance(value, (str, bytes, bytearray)):
+        return [plain(each) for each in cast("Sequence[Any]", value)]
+    return value
+
+
+def text_of(value: Any) -> str:
+    """Text as it is, all else as indented JSON with sorted keys.
+
+    >>> text_of("a"), text_of({"b": 1, "a": None})
+    ('a', '{\\n  "a": null,\\n  "b": 1\\n}')
+    """
+    return value if isinstance(value, str) else json.dumps(plain(value), ensure_ascii=False, indent=2, sort_keys=True, default=str)

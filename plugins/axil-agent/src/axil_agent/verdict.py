@@ -1,0 +1,48 @@
+"""A yes or a no from a model, read as words and not as letters: "eyes" is no yes, and "I would not stop" is no stop."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from axil_agent.converse import Stage, think
+from axil_agent.errors import ReplyError
+from axil_agent.interfaces import Message, Model, Request
+
+_WORD = re.compile(r"[^\W\d_]+")
+_TURNED = frozenset({"not", "never", "cannot", "t", "nor", "without", "if", "unless"})
+"""Words that turn what is said into something else; the ``t`` is that of "don't"."""
+_THOUGHT = re.compile(r"<(think|thinking)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
+
+
+def verdict(text: str, words: Mapping[str, bool]) -> bool | None:
+    """What the text says: its first or its last word, else the only verdict in it; None: that is not to be known.
+
+    >>> words = {"yes": True, "no": False}
+    >>> [verdict(text, words) for text in ("YES.", "Answer: **no**", "eyes", "yes and no", "<think>no</think>yes")]
+    [True, False, None, None, True]
+    """
+    said = [word.casefold() for word in _WORD.findall(_THOUGHT.sub("", text))]
+    found = [words[word] for word in said if word in words]
+    if not found:
+        return None
+    ends = [words[word] for word in (said[0], said[-1]) if word in words]
+    if said[0] in words or (ends and not _TURNED.intersection(said)):
+        return ends[0] if len(set(ends)) == 1 else None
+    plain = len(set(found)) == 1 and len(said) <= 12 and not _TURNED.intersection(said)
+    return found[0] if plain else None
+
+
+async def decided(model: Model, messages: Sequence[Message], words: Mapping[str, bool], ctx: Stage, name: str, where: str = "") -> bool:
+    """Ask until the answer is one of ``words``; three times at most. Raises: ReplyError (AX659)."""
+    said = list(messages)
+    asked = " or ".join(word.upper() for word in list(words)[:2])
+    text = ""
+    for attempt in range(3):
+        reply = await think(model, Request(messages=list(said)), ctx, f"{name}:{attempt}")
+        text = reply.text
+        answer = verdict(text, words)
+        if answer is not None:
+            return answer
+        said += [reply.message(), {"role": "user", "content": f"Please answer with one word: {asked}."}]
+    raise ReplyError("AX659", f'the model was asked for {asked} and answered "{text:.80}".', "Ask more clearly, or another model.", where)

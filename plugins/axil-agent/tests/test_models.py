@@ -1,0 +1,182 @@
+"""Laws of the models that need no key: scripts, recordings, and what stands in for what."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from axil import RootGraph, SpecError
+from axil.errors import ConfigError
+from axil_agent import Agent, Recorder, Replay, Request, Scripted, SingleAgent, models_through
+from axil_agent.errors import ModelError, ReplayMiss
+from axil_agent.models import Chosen, read_answer, read_arguments
+
+law = settings(deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
+"""A failure prints how to repeat it; no law is about seconds."""
+
+
+def ask(model: Any, *messages: tuple[str, str], **more: Any) -> Any:
+    said = [{"role": role, "content": text} for role, text in messages]
+    return asyncio.run(model.reply(Request(messages=said, **more), lambda chunk: None))
+
+
+def test_the_first_rule_that_matches_answers_in_order_and_the_last_reply_repeats():
+    model = Scripted(
+        {
+            "rules": [
+                {"match": {"system_contains": "editor", "user_contains": "now"}, "replies": ["a", "b"]},
+                {"match": {"user_contains": "now"}, "replies": ["c"]},
+            ],
+            "default": "none",
+        }
+    )
+    editor = ("system", "You are an editor.")
+    assert [ask(model, editor, ("user", "now")).text for _ in range(3)] == ["a", "b", "b"]
+    assert ask(model, ("user", "now")).text == "c"
+    assert ask(model, editor, ("user", "later")).text == "none"
+    assert ask(Scripted()).text == "OK"
+
+
+def test_the_users_messages_can_be_echoed():
+    model = Scripted([{"echo_user": True}])
+    assert ask(model, ("system", "s"), ("user", "one"), ("assistant", "x"), ("user", "two")).text == "(one+two)"
+
+
+def test_tool_calls_have_ids_that_never_repeat_in_a_conversation():
+    model = Scripted([{"tool_calls": [{"name": "f"}, {"name": "g", "arguments": {"a": 1}}]}])
+    first = ask(model)
+    assert [(c.id, c.name, c.arguments) for c in first.tool_calls] == [("c0", "f", {}), ("c1", "g", {"a": 1})]
+    again = asyncio.run(model.reply(Request(messages=[first.message()]), lambda chunk: None))
+    assert [c.id for c in again.tool_calls] == ["c2", "c3"]
+
+
+def test_a_status_is_an_error_that_says_whether_asking_again_may_help():
+    with pytest.raises(ModelError, match="Error code: 429") as busy:
+        ask(Scripted([{"status": 429, "retry_after": 2}]))
+    assert (busy.value.status, busy.value.retry_after_seconds, busy.value.transient) == (429, 2, True)
+    with pytest.raises(ModelError) as wrong:
+        ask(Scripted([{"status": 400}]))
+    assert not wrong.value.transient
+
+
+def test_a_delay_is_waited_for():
+    waited: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waited.append(seconds)
+
+    assert ask(Scripted([{"delay": 3, "text": "late"}], sleep=sleep)).text == "late"
+    assert waited == [3]
+
+
+@law
+@given(st.text(max_size=200))
+def test_what_is_streamed_is_what_is_said(text):
+    parts: list[str] = []
+    model = Scripted([{"text": text}])
+    reply = asyncio.run(model.reply(Request(messages=[]), lambda chunk: parts.append(chunk["text"])))
+    assert "".join(parts) == reply.text == text
+
+
+@pytest.mark.parametrize(
+    ("script", "told"),
+    [({"rules": [{"replies": []}]}, "replies"), ({"rule": []}, "rules"), ([{"txt": "x"}], "txt"), ({"rules": [{"match": {"x": 1}}]}, "x")],
+)
+def test_a_script_is_read_strictly(script, told):
+    with pytest.raises(ConfigError, match=told):
+        Scripted(script)
+
+
+def test_a_script_can_be_a_file(tmp_path):
+    file = tmp_path / "script.json"
+    file.write_text(json.dumps({"rules": [{"replies": [{"json": {"o": 1}}]}], "default": "x"}), "utf-8")
+    assert ask(Scripted.from_file(file)).text == '{"o": 1}'
+    file.write_text('{"rules": [\n{"replies": [1]}]}', "utf-8")
+    with pytest.raises((ConfigError, SpecError), match=r"script\.json:2"):
+        Scripted.from_file(file)
+
+
+def test_a_script_stands_in_for_every_model():
+    g = RootGraph("g")
+    w = g.create_node(Agent, name="w", model={"type": "openai", "name": "large"}, formatters="twins")
+    v = g.create_node(Agent, name="v", formatters="twins")
+    g.edge_from_entry(w)
+    g.create_edge(w, v)
+    g.edge_to_exit(v)
+    script = Scripted({"rules": [{"match": {"model": "large"}, "replies": ["from large"]}], "default": "from v"})
+    with script.everywhere():
+        assert g.build().invoke({"message": "x"})[0] == {"message": "from v"}
+    assert len(script.requests) == 2
+    assert "from large" in script.requests[1].messages[-1]["content"]
+
+
+def agent(model: Any, **settings: Any) -> SingleAgent:
+    return SingleAgent(model, output_keys=["o"], prompt_template="About {topic}", **settings)
+
+
+def test_a_recording_is_replayed_and_a_miss_shows_the_difference(tmp_path):
+    file = tmp_path / "run.jsonl"
+    real = Scripted(['{"o": "one"}', '{"o": "two"}', '{"o": "three"}'])
+    with models_through(lambda meant, written: Recorder(meant(), file)):
+        recorded = [agent(real).invoke({"topic": topic})["o"] for topic in ("axils", "axils", "stems")]
+    replayed = agent(Replay(file))
+    assert [replayed.invoke({"topic": topic})["o"] for topic in ("stems", "axils", "axils", "axils")] == ["three", "one", "two", "one"]
+    assert recorded == ["one", "two", "three"]
+    with pytest.raises(ReplayMiss, match=r"AX662") as miss:
+        replayed.invoke({"topic": "stem"})
+    assert "-MESSAGE" not in str(miss.value)
+    assert "-About stems" in str(miss.value)
+    assert "+About stem" in str(miss.value)
+
+
+def test_no_secret_is_recorded(tmp_path):
+    file = tmp_path / "run.jsonl"
+    settings = {"api_key": "sk-123", "extra_headers": {"x": "sk-123"}, "temperature": 1, "max_tokens": 5}
+    agent(Recorder(Scripted(['{"o": 1}']), file), model_settings=settings).invoke({"topic": 1})
+    text = file.read_text("utf-8")
+    assert "sk-123" not in text
+    assert '"max_tokens": 5' in text
+
+
+def test_a_recording_that_is_none_is_said_so(tmp_path):
+    with pytest.raises(ConfigError, match=r"AX663.*cannot be read"):
+        ask(Replay(tmp_path / "none"))
+    (tmp_path / "bad").write_text("{}\n", "utf-8")
+    with pytest.raises(ConfigError, match=r"AX663.*bad:1"):
+        ask(Replay(str(tmp_path / "bad")))
+
+
+def test_a_model_named_in_settings_is_made_once_and_closed():
+    closed: list[int] = []
+
+    class Named:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        async def reply(self, request, emit): ...
+
+        async def close(self) -> None:
+            closed.append(1)
+
+    from axil import registry
+
+    registry.default().register("models", "mine", Named)
+    chosen = Chosen({"type": "mine", "name": "n"})
+    assert chosen.now() is chosen.now()
+    asyncio.run(chosen.close())
+    own = Chosen(Named("n"))
+    own.now()
+    asyncio.run(own.close())
+    assert closed == [1]
+
+
+def test_arguments_that_cannot_be_read_are_the_models_to_hear():
+    reply = read_answer({"type": "tool_call", "content": [{"name": "f", "arguments": '{"a": '}]})
+    assert reply.tool_calls[0].fault.startswith("the arguments are not valid JSON")
+    assert read_arguments("[1]")[1].startswith("the arguments are not a JSON object")
+    assert read_answer("text").text == "text"
