@@ -1,4 +1,4 @@
-# demo · test · check · bench · docs · clean          Needs Python 3.11+ and make; everything else goes into .venv.
+# help · demo · test · check · bench · docs · clean          Needs Python 3.11+ and make; everything else goes into .venv.
 
 PYTHON    ?= python3
 VENV      := .venv
@@ -15,8 +15,16 @@ STAMP     := $(VENV)/installed
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: demo test check style types arrows alone bench docs clean
-.DEFAULT_GOAL := test
+.PHONY: help demo test check style types arrows alone bench docs clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make demo    run an example workflow"
+	@echo "make test    all tests, doctests included"
+	@echo "make check   style, types, import arrows, and each member alone from its built wheel"
+	@echo "make bench   measure; never part of the tests"
+	@echo "make docs    check links, ids and examples of the pages"
+	@echo "make clean   remove .venv and whatever was built"
 
 # Every member editable, then the tools. Done again only when a pyproject.toml changes or a member appears.
 # The build backend is installed once, so that no member needs a build environment of its own.

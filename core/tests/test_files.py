@@ -424,7 +424,7 @@ def test_unknown_variables_and_circles_are_named():
     data = graph("AB", names="AB", description="${ZZ} ${A} ${NOTE}")
     problems = told(data, vars={"A": "${B}", "B": "x${A}", "NOTES": 1})
     assert problems == [
-        "AX146 flow.json description: nothing is known for ${ZZ}. Add it to vars, or set the environment variable ZZ.",
+        "AX146 flow.json description: nothing is known for ${ZZ}. Add it to vars, give it with --set ZZ=…, or set the environment variable ZZ.",
         "AX147 flow.json vars.B: the variable A needs itself: A → B → A. Give one of them a plain value.",
         'AX146 flow.json description: nothing is known for ${NOTE}. Did you mean "NOTES"?',
     ]
@@ -813,3 +813,55 @@ def _references(value: Any) -> list[str]:
         own = [value["$ref"]] if isinstance(value.get("$ref"), str) else []
         return own + [found for item in value.values() for found in _references(item)]
     return [found for item in value for found in _references(item)] if isinstance(value, list) else []
+
+
+# ------------------------------------------------------------------------------------------------- everything at once
+
+
+def told_of(text):
+    with pytest.raises(SpecError) as caught:
+        spec_from(parse_json(text, "flow.json"), Reading(environment={}, registry=_registry_of_settings()))
+    return [str(problem) for problem in caught.value.problems]
+
+
+def _registry_of_settings():
+    class Counts:
+        def __init__(self, n):
+            self.n = n
+
+        def run(self):
+            return {}
+
+    known = Registry(Policy(), entry_points=[])
+    known.register("nodes", "counts", Counts)
+    return known
+
+
+def test_a_problem_of_the_graph_does_not_hide_those_of_settings():
+    nodes = '{"id": "a", "type": "counts", "config": {"m": 1}}, {"id": "b", "type": "counts", "config": {"n": "${NO}"}}'
+    problems = told_of(
+        '{"graph": {"nodes": [' + nodes + '], "edges": [{"from": "a", "to": "b"}], "start": "a", "cycle_limits": {"q": {}}}}'
+    )
+    assert [problem[:5] for problem in problems] == ["AX146", "AX105", "AX130", "AX132"]
+
+
+def test_a_condition_that_is_a_statement_is_told_how_to_say_it():
+    nodes = '{"id": "a", "type": "counts", "config": {"n": 1}}'
+    problems = told_of('{"graph": {"nodes": [' + nodes + '], "edges": [{"from": "a", "to": "a", "condition": "text == 1"}], "start": "a"}}')
+    assert any('Write {type: expression, config: {expression: "text == 1"}}.' in problem for problem in problems)
+
+
+def test_what_a_file_requires_and_lacks_is_a_warning():
+    text = (
+        '{"requires": {"axil-nobody": "", "axil": ">=99.1", "pytest": ">=1"}, "graph": {"nodes": [{"id": "a", "type": "x"}], "start": "a"}}'
+    )
+    warnings = spec_from(parse_json(text, "flow.json"), Reading(environment={})).extras["warnings"]
+    assert [(w.id, w.message.split(", ")[0]) for w in warnings] == [
+        ("AX119", "the file requires axil-nobody"),
+        ("AX119", "the file requires axil >=99.1"),
+    ]
+
+
+def test_text_that_is_not_json_names_the_column():
+    with pytest.raises(SpecError, match="It is in column 10"):
+        parse_json('{"a": 1,\n "b": [1 2]}', "x.json")

@@ -746,3 +746,16 @@ def test_adding_an_edge_costs_the_same_however_many_there_are():
         return count
 
     assert lines(200) < 5 * lines(50)
+
+
+def test_a_graph_says_what_it_is():
+    graph = RootGraph("brief")
+    a = graph.create_node(lambda inputs: {}, name="a")
+    graph.edge_from_entry(a, {})
+    assert repr(graph) == '<RootGraph "brief": 1 node, 1 edge>'
+    assert repr(graph.create_node(Loop, name="turn")) == '<Loop "turn": 0 nodes, 0 edges>'
+
+
+def test_a_setting_that_a_node_class_does_not_take_is_told():
+    with pytest.raises(SpecError, match='Did you mean "max_iterations"'):
+        RootGraph("g").create_node(Loop, name="turn", max_iteration=3)

@@ -767,15 +767,6 @@ def test_a_resumed_run_uses_the_inputs_it_began_with():
     assert run(flow, {"x": 2}, run_id="r", journal=journal, resuming=True).output == {"x": 1}
 
 
-def test_a_run_is_not_begun_again_under_the_id_of_another():
-    flow = workflow(["a"], ["in a", "a out"])
-    journal = MemoryJournal()
-    run(flow, {"x": 1}, run_id="r", journal=journal)
-    with pytest.raises(JournalError) as error:
-        run(flow, {"x": 2}, run_id="r", journal=journal)
-    assert error.value.id == "AX505"
-
-
 def test_a_round_that_ended_the_cycle_is_not_turned_again():
     ran: list[str] = []
 

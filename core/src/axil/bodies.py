@@ -89,7 +89,7 @@ def adapt(call: Callable[..., Any], rules: Rules, *, inline: bool | None = None)
         if name in known:
             supplies[name] = known[name]
         elif required:
-            hint = did_you_mean(name, known) or f"A body may ask for {listed(sorted(known), 20)}."
+            hint = did_you_mean(name, known) or f'A body may ask for {listed(sorted(known), 20)}; fields are in inputs["{name}"].'
             problems.append(Problem("AX161", f'node "{rules.node}"', f'the body asks for "{name}", which nothing supplies.', hint))
     if problems:
         raise SpecError(problems)

@@ -363,7 +363,10 @@ class _Resolver:
             self.used.add(name)
             value = FromEnvironment(self._environment[name], "${" + name + "}")
         else:
-            hint = did_you_mean(name, self._variables) or f"Add it to vars, give it with --set {name}=…, or set the environment variable {name}."
+            hint = (
+                did_you_mean(name, self._variables)
+                or f"Add it to vars, give it with --set {name}=…, or set the environment variable {name}."
+            )
             self.problem("AX146", keys, f"nothing is known for {found}.", hint)
             return found
         self._known[name] = value

@@ -16,19 +16,23 @@ nothing is imported here but the loader. How what a file says becomes what the k
 
 from __future__ import annotations
 
+import difflib
 import os
+import re
 import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, cast
 
-from axil.documents import LARGEST, Document, Loader, measure, parse_json, parse_toml, refused, resolve
-from axil.errors import PluginContract, PluginError, Problem, SpecError, did_you_mean
+from axil.config import make
+from axil.documents import LARGEST, PLACEHOLDER, Document, Loader, measure, parse_json, parse_toml, refused, resolve
+from axil.errors import ConfigError, PluginContract, PluginError, Problem, SpecError
 from axil.format import ROOT, Shapes, json_schema
 from axil.reader import Reader
 from axil.registry import Registry, default
-from axil.spec import GraphSpec, Place
+from axil.spec import GraphSpec, Place, Use, is_version_0
 from axil.writer import dump
 
 __all__ = ["Document", "Loader", "Reading", "dump", "include", "inline", "json_schema", "load", "parse_json", "parse_toml", "spec_from"]
@@ -126,15 +130,55 @@ def inline(data: Any, outer: Mapping[str, Any], *, place: Place | None = None, r
     return spec_from(Document(data={"graph": data}, lines=cast("Any", lines), name=name), inner)
 
 
-def _unknown(spec: GraphSpec | None, registry: Registry | None) -> Iterator[Problem]:
-    """Node types that nobody provides, of a file that cannot be used anyway: so that it is all said at once. Imports nothing."""
+def _unfit(spec: GraphSpec, registry: Registry | None) -> Iterator[Problem]:
+    """What is wrong with the components of a file that cannot be used anyway: so that it is all said at once.
+
+    Settings with a variable that nothing is known for are left alone.
+    """
     found = registry or default()
-    for node in spec.nodes if spec is not None else ():
+    lenient = is_version_0(spec.extras.get("version"))
+    uses = [("nodes", node.use, node.place) for node in spec.nodes]
+    uses += [("wrappers", use, node.place) for node in spec.nodes for use in node.wrappers]
+    uses += [("conditions", edge.condition, edge.place) for edge in spec.edges]
+    uses += [("processors", edge.process, edge.place) for edge in spec.edges]
+    for kind, use, place in uses:
+        if not isinstance(use, Use) or ":" in use.type:
+            continue
+        where = str(place or "")
         try:
-            if node.use is not None:
-                found.find("nodes", node.use.type, str(node.place or ""), requires=spec.requires if spec is not None else ())
+            component = found.resolve(kind, use.type, where, requires=spec.requires)
+            if not PLACEHOLDER.search(repr(use.config)):
+                make(component, use.config, place.at("config") if place and kind == "nodes" else where, lenient=lenient)
         except PluginError as error:
-            yield error.problem
+            yield replace(error.problem, where=error.where or where)
+        except (ConfigError, SpecError) as error:
+            yield from (replace(problem, where=problem.where or where) for problem in error.problems)
+        except Exception:  # noqa: BLE001  # a plugin's fault; it is told when the rest of the file is mended
+            continue
+
+
+def _requirements(spec: GraphSpec, place: Place) -> Iterator[Problem]:
+    """Distributions that the file requires and that are missing or too old, as warnings."""
+    for name, wanted in spec.requires.items():
+        where = str(place.at("requires"))
+        try:
+            there = version(name)
+        except (PackageNotFoundError, ValueError):
+            yield Problem("AX119", where, f"the file requires {name}, which is not installed.", f"pip install {name}", "warning")
+            continue
+        least = re.search(r">=\s*(\d+(?:\.\d+)*)", wanted)
+        if least and _numbers(there) < _numbers(least[1]):
+            told = f"the file requires {name} {wanted}, and {there} is installed."
+            yield Problem("AX119", where, told, f"pip install --upgrade {name}", "warning")
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """``1.2.0rc1`` → ``(1, 2)``: what tells which version is older."""
+    found = re.match(r"\d+(?:\.\d+)*", version)
+    numbers = [int(part) for part in found[0].split(".")] if found else []
+    while numbers and not numbers[-1]:
+        numbers.pop()
+    return tuple(numbers)
 
 
 def _included(name: str, folder: str, root: str, where: str) -> str:
@@ -148,7 +192,8 @@ def _included(name: str, folder: str, root: str, where: str) -> str:
             raise SpecError(Problem("AX117", where, told, "Put it into the folder of the first file, or below."))
         if os.path.exists(real):
             return real
-    raise SpecError(Problem("AX100", where, f"no file {name}.", _near(os.path.join(root, name))))
+    told = _near(os.path.join(folder, name)) or "Paths begin at the folder of the file that mentions them."
+    raise SpecError(Problem("AX100", where, f"no file {name}.", told))
 
 
 def parse(name: str, real: str, registry: Registry | None = None) -> Document:
@@ -190,7 +235,9 @@ def _text(name: str, real: str) -> str:
 
 def _near(path: str) -> str:
     try:
-        return did_you_mean(os.path.basename(path), sorted(os.listdir(os.path.dirname(path) or ".")))
+        stems = {Path(name).stem: name for name in sorted(os.listdir(os.path.dirname(path) or "."))}
+        near = difflib.get_close_matches(Path(path).stem, stems, n=1)
+        return f'Did you mean "{stems[near[0]]}"?' if near else ""
     except OSError:
         return ""
 
@@ -211,7 +258,8 @@ def spec_from(document: Document, reading: Reading | None = None) -> GraphSpec:
     spec = Reader(resolved.document, shapes, allow_code=using.allow_code, registry=using.registry).file()
     errors = [problem for problem in problems if problem.severity == "error"]
     if errors or spec is None:
-        raise SpecError([*errors, *_unknown(spec, using.registry)])
+        raise SpecError(dict.fromkeys([*errors, *(_unfit(spec, using.registry) if spec is not None else ())]))
+    problems.extend(_requirements(spec, document.place()))
     around = {
         "folder": using.folder,
         "root": using.root,

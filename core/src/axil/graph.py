@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from axil.bodies import is_async
+from axil.bodies import is_async, parameters
 from axil.composite import Nested
 from axil.errors import NotBuilt, Problem, SpecError, did_you_mean, listed
 from axil.nodes import FunctionNode
@@ -78,6 +78,10 @@ class Graph:
         self._frozen = False
         self._in_loop = False
         self._declare(nodes or (), edges or ())
+
+    def __repr__(self) -> str:
+        nodes, edges = (f"{n} {word}{'' if n == 1 else 's'}" for n, word in ((len(self._specs), "node"), (len(self._edges), "edge")))
+        return f'<{type(self).__name__} "{self.name}": {nodes}, {edges}>'
 
     # -- making
 
@@ -150,7 +154,16 @@ class Graph:
                 from axil.config import make
 
                 return make(kind, settings, f"{kind.__name__}"), None
-            return kind(*args, **settings), None
+            try:
+                return kind(*args, **settings), None
+            except TypeError as error:
+                found = re.search(r"unexpected keyword argument '(\w+)'", str(error))
+                if found is None or found[1] not in settings:
+                    raise
+                told = f'a {kind.__name__} takes no "{found[1]}".'
+                known = {name for base in kind.__mro__ for name in parameters(base.__init__)} - {"self"}
+                hint = did_you_mean(found[1], known) or f"It takes {listed(sorted(known), 20)}."
+                raise SpecError(Problem("AX130", self._where, told, hint)) from error
         if callable(kind) and not hasattr(kind, "run") and not isinstance(kind, Graph):
             return FunctionNode(kind), None
         return kind, None

@@ -71,11 +71,11 @@ class Setting:
             introduce(self.hooks, found)
         return found
 
-    def resolve(self, kind: str, name: str, where: str) -> Any:
+    def resolve(self, kind: str, name: str, where: str, *, requires: Iterable[str] = ()) -> Any:
         """The component; see ``Registry.resolve``. An import path, ``module:Name``, only where code is allowed."""
         if ":" in name:
             return self._imported(name, where)
-        return self.components().resolve(kind, name, where)
+        return self.components().resolve(kind, name, where, requires=requires)
 
     def _imported(self, path: str, where: str) -> Any:
         if not self.allow_code:
@@ -203,7 +203,13 @@ class _Draft:
             bind(edges, self.setting) if len(parameters(bind)) > 1 else bind(edges)
         scope = getattr(component, "scope", None)
         if scope is not None:
-            self.nested[node.id] = self._ruled(node, scope(node.id, self.setting))
+            try:
+                nested = scope(node.id, self.setting)
+            except SpecError as error:  # what is said of the node is said of its place in the file
+                raise SpecError(
+                    replace(p, where=_where(node.place, p.where)) if p.where == f'node "{node.id}"' else p for p in error.problems
+                ) from error
+            self.nested[node.id] = self._ruled(node, nested)
         else:
             self.bodies[node.id] = self._body(node, component)
 
@@ -215,7 +221,7 @@ class _Draft:
 
     def _component(self, kind: str, use: Use, where: str, place: Place | None = None) -> Any:
         """A component, made. ``place``: where its config is written."""
-        found = self.planner.setting.resolve(kind, use.type, where)
+        found = self.planner.setting.resolve(kind, use.type, where, requires=self.spec.requires)
         made = make(found, use.config, place or where, lenient=is_version_0(self.spec.extras.get("version")))
         if hasattr(made, "provision") or hasattr(made, "close"):
             self.planner.components.append(made)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -234,6 +235,10 @@ class Reader:
             return None
         if value is False or value == "false":
             return Use(type=NEVER)
+        if isinstance(value, str) and _STATEMENT.search(value):
+            hint = f"Write {{type: expression, config: {{expression: {json.dumps(value, ensure_ascii=False)}}}}}."
+            self._problem("AX103", keys, f"expected the name of a condition, found {shown(value)}.", hint)
+            return None
         return self._use(value, keys, "type")
 
     def _processor(self, value: Any, keys: Keys) -> Use | None:
@@ -412,6 +417,8 @@ class Reader:
         return replace(declared, default=lambda: isolate(first))
 
 
+_STATEMENT: Final = re.compile(r"[\s'\"=<>()]")
+"""What no name of a condition has, and an expression has."""
 _LIMITS: Final = frozenset(Limits.__dataclass_fields__)
 
 

@@ -191,7 +191,7 @@ graph:
       type: literal
       config: {content: x}
     - id: reviewer
-      type: literal
+      type: passthrough
   edges:
     - from: writer
       to: reveiwer
@@ -206,3 +206,20 @@ graph:
 def test_the_loader_is_registered_for_both_suffixes():
     found = {entry.name: entry.value for entry in entry_points(group="axil.loaders") if entry.value.startswith("axil_yaml")}
     assert found == {"yaml": "axil_yaml:parse_yaml", "yml": "axil_yaml:parse_yaml"}
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("graph:\n\tnodes: []\n", "Indent with spaces; tabs are no indentation. It is in column 1."),
+        ("graph:\n  description: a: b\n", 'A text with ": " in it goes into quotes'),
+        ("graph:\n  description: @x\n", "Put the text into quotes. It is in column 16."),
+        ("graph: {nodes: [{id: a}\n", "Put a comma between two parts, or close what was opened."),
+        ('graph:\n  description: "abc\n', "Close the quotes. It began in line 2."),
+        ("graph:\n  a: 1\n b: 2\n", "Check the indentation"),
+    ],
+)
+def test_text_that_is_not_yaml_gets_advice_in_plain_words(text, told):
+    with pytest.raises(SpecError) as caught:
+        parse_yaml(text, "flow.yaml")
+    assert told in str(caught.value)

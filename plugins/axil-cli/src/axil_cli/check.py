@@ -131,7 +131,8 @@ def _tell(each: Finding, session: Session) -> None:
     warnings = len(each.problems) - errors
     counts = ", ".join(_counted(n, word) for n, word in ((errors, "error"), (warnings, "warning")) if n)
     if each.plan is None:
-        session.say(f"{each.file}: {counts}")
+        hidden = any(problem.id != "AX100" for problem in each.problems)
+        session.say(f"{each.file}: {counts}" + ("; more may follow once these are mended" if hidden else ""))
         return
     spec, cycles = each.plan.graph.spec, each.cycles
     size = [_counted(len(spec.nodes), "node"), _counted(len(spec.edges), "edge"), *([_counted(len(cycles), "cycle")] if cycles else [])]
