@@ -20,6 +20,7 @@ from axil.files import Reading, dump, include, inline, json_schema, load, spec_f
 from axil.registry import Policy, Registry
 from axil.spec import SURROUNDINGS, CycleLimit, EdgeSpec, FromEnvironment, GraphSpec, Limits, NodeSpec, RouterSpec, Use
 from axil.tokens import ENTRY, EXIT
+from axil.workflow import Workflow
 
 
 def registry() -> Registry:
@@ -424,7 +425,8 @@ def test_unknown_variables_and_circles_are_named():
     data = graph("AB", names="AB", description="${ZZ} ${A} ${NOTE}")
     problems = told(data, vars={"A": "${B}", "B": "x${A}", "NOTES": 1})
     assert problems == [
-        "AX146 flow.json description: nothing is known for ${ZZ}. Add it to vars, give it with --set ZZ=…, or set the environment variable ZZ.",
+        "AX146 flow.json description: nothing is known for ${ZZ}. "
+        "Add it to vars, give it with --set ZZ=…, or set the environment variable ZZ.",
         "AX147 flow.json vars.B: the variable A needs itself: A → B → A. Give one of them a plain value.",
         'AX146 flow.json description: nothing is known for ${NOTE}. Did you mean "NOTES"?',
     ]
@@ -865,3 +867,16 @@ def test_what_a_file_requires_and_lacks_is_a_warning():
 def test_text_that_is_not_json_names_the_column():
     with pytest.raises(SpecError, match="It is in column 10"):
         parse_json('{"a": 1,\n "b": [1 2]}', "x.json")
+
+
+def test_what_a_node_includes_and_is_not_there_is_told_at_the_nodes_line(tmp_path):
+    class Part:
+        def scope(self, node, setting):
+            return include("parts.json", setting.extras, where=f'node "{node}"')
+
+    (tmp_path / "partz.json").write_text("{}")
+    (tmp_path / "flow.json").write_text('{"graph": {"start": "a",\n "nodes": [\n{"id": "a", "type": "part"}]}}')
+    known = Registry(Policy())
+    known.register("nodes", "part", Part)
+    with pytest.raises(SpecError, match=r'flow.json:3 nodes\[0\]: no file parts.json. Did you mean "partz.json"'):
+        _ = Workflow.from_file(tmp_path / "flow.json", registry=known).plan

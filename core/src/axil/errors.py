@@ -216,11 +216,18 @@ class NodeFailed(RunError):
     def __init__(self, path: str, cause: BaseException) -> None:
         self.path = path
         self.others: tuple[NodeFailed, ...] = ()
-        text = str(cause) or type(cause).__name__
+        text = _said(cause) or type(cause).__name__
         name = "" if isinstance(cause, AxilError) else f"{type(cause).__name__}: "
         notes = "".join(f" ({note})" for note in getattr(cause, "__notes__", ()) if note not in text)
         super().__init__(f"{name}{text}{notes}", where=f'node "{path}"')
         self.__cause__ = cause
+
+
+def _said(cause: BaseException) -> str:
+    try:
+        return str(cause)
+    except Exception as error:  # noqa: BLE001  # an error that cannot even be told is told by its type
+        return f"(its text cannot be told: {type(error).__name__})"
 
 
 class CycleError(RunError, ValueError):

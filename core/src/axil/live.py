@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from axil.composite import Visit
@@ -40,6 +40,12 @@ class Live:
         """Recorded firings of a shared state that wait for their turn to be applied."""
         self.turn = 0
         self.depth: int = parent.depth + 1 if parent else 0
+
+    def turns(self, order: Sequence[Activation]) -> Iterator[tuple[Task, Entry]]:
+        """Recorded firings of a shared state whose turn has come."""
+        while self.turn < len(order) and order[self.turn] in self.in_turn:
+            self.turn += 1
+            yield self.in_turn.pop(order[self.turn - 1])
 
     @property
     def is_dropped(self) -> bool:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from axil.composite import output_of
 from axil.context import Channel, Clock, Question
-from axil.errors import AxilError, LimitReached
+from axil.errors import AxilError, KernelBug, LimitReached, NodeFailed, RunPaused
 from axil.inputs import Message
 from axil.journal import Journal
 from axil.machine import Ended
@@ -149,6 +149,22 @@ class Ending:
     status: Status
     error: AxilError | None = None
     questions: tuple[Question, ...] = ()
+
+
+def ending_of(failures: Sequence[NodeFailed], stop: AxilError | None, has_ended: bool, questions: tuple[Question, ...]) -> Ending:
+    """How a run ended: the first failure in plan order, why it was stopped, or what it waits for. Raises: KernelBug."""
+    if failures:
+        failures[0].others = tuple(failures[1:])
+        return Ending(status="failed", error=failures[0])
+    if isinstance(stop, LimitReached):
+        return Ending(status="limited", error=stop)
+    if stop is not None:
+        return Ending(status="cancelled", error=stop)
+    if has_ended:
+        return Ending(status="done")
+    if not questions:
+        raise KernelBug("the run has nothing to do, has not ended, and waits for nobody.")
+    return Ending(status="paused", error=RunPaused(f"{len(questions)} open question(s): {questions[0].text}"), questions=questions)
 
 
 def made(run_id: str, graph: Graph, ended: Ended, ending: Ending, usage: Usage, cycles: Mapping[str, CycleTally]) -> Result:

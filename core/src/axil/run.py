@@ -22,7 +22,7 @@ from axil.composite import CycleVisit, GraphVisit, Left, Subgraph, Visit, entry_
 from axil.context import Clock, Context, Returned
 from axil.crew import Crew, Executor, LocalExecutor, Work
 from axil.desk import Desk, Pause, RealClock, paused_by
-from axil.errors import AxilError, BodyError, KernelBug, LimitReached, NodeFailed, RunCancelled, RunError, RunPaused
+from axil.errors import AxilError, BodyError, KernelBug, LimitReached, NodeFailed, RunCancelled, RunError
 from axil.fold import Cycle
 from axil.hooks import Observers
 from axil.journal import Entry, Replay, encode
@@ -30,7 +30,7 @@ from axil.live import Live, broken_off
 from axil.machine import Ended, Machine, Step
 from axil.plan import Node, Plan
 from axil.record import header, leaving, reopened, retold, told
-from axil.result import CycleTally, Ending, Meter, Options, Result, made
+from axil.result import CycleTally, Meter, Options, Result, ending_of, made
 from axil.spec import Limits
 from axil.state import State
 from axil.sync import run_sync
@@ -88,10 +88,10 @@ class Run:
 
     async def result(self) -> Result:
         """Run to the end and give the result, whatever its status. Raises: CancelledError, if the awaiting task was cancelled."""
-        if self._result is not None:
+        if self._result is not None or self._begun:
+            if self._result is None:
+                raise KernelBug("a run was awaited twice at once.")
             return self._result
-        if self._begun:
-            raise KernelBug("a run was awaited twice at once.")
         self._begun = True
         self._wake = asyncio.Event()
         self._desk.started, self._desk.loop, self._desk.home = self._desk.clock.now(), asyncio.get_running_loop(), threading.get_ident()
@@ -207,10 +207,7 @@ class Run:
 
     def _take_turns(self, live: Live) -> None:
         """Shared state: what was recorded is applied in the order in which it was recorded."""
-        order = self._replay.order.get(live.machine.frame, [])
-        while live.turn < len(order) and order[live.turn] in live.in_turn:
-            task, entry = live.in_turn.pop(order[live.turn])
-            live.turn += 1
+        for task, entry in live.turns(self._replay.order.get(live.machine.frame, [])):
             self._commit(live, task, retold(live.machine, task, entry))
 
     def _inline(self, live: Live, task: Task, node: Node) -> Awaitable[None] | None:
@@ -249,7 +246,7 @@ class Run:
                 continue
             if job.cancelled():
                 if self._stop is None:
-                    self._fail(live, task.node, task.ordinal, node.name, RunCancelled("the body was cancelled from outside the run"))
+                    self._fail(live, task.node, task.ordinal, node.name, RunCancelled("the body was cancelled from outside"))
                 continue
             error = job.exception()
             if error is None:
@@ -438,7 +435,7 @@ class Run:
     # ------------------------------------------------------------------ ends
 
     async def _deadline(self, seconds: float) -> None:
-        await self._desk.clock.sleep(seconds)
+        await self._desk.clock.sleep(max(0.0, seconds - self._replay.elapsed))
         self._halt(LimitReached(f"the run took more than {seconds} seconds, which is its limit.", id="AX415"))
 
     def _pause(self, live: Live, pause: Pause) -> None:
@@ -456,10 +453,7 @@ class Run:
 
     def _fail(self, live: Live, node: int, ordinal: tuple[int, ...], name: str, error: BaseException) -> None:
         activation = Activation(live.machine.frame, name, ordinal)
-        if isinstance(error, NodeFailed):
-            failed = error
-        else:
-            failed = NodeFailed(activation.path, error)
+        failed = error if isinstance(error, NodeFailed) else NodeFailed(activation.path, error)
         self._failures.append(((*live.order(), (node, ordinal, -1)), failed))
         if self._observers.firing_failed is not None:
             kind = kind_of(live.machine.plan.nodes[node]) if node >= 0 else "node"
@@ -491,30 +485,14 @@ class Run:
             self._stop = stopping
 
     def _conclude(self) -> Result:
-        ending = self._ending()
+        failures = [failed for _, failed in sorted(self._failures, key=lambda failure: failure[0])]
+        ending = ending_of(failures, self._stop, self._ended is not None, tuple(self._root.questions))
         self.meter.usage.seconds = self._desk.elapsed
         ended = self._ended or broken_off(self._root, self._open.values())
         result = made(self.id, self.plan.graph, ended, ending, self.meter.usage, self.cycles)
         if isinstance(ending.error, RunError):
             ending.error.result = result
         return result
-
-    def _ending(self) -> Ending:
-        if self._failures:
-            self._failures.sort(key=lambda failure: failure[0])
-            first, *others = [failed for _, failed in self._failures]
-            first.others = tuple(others)
-            return Ending(status="failed", error=first)
-        if isinstance(self._stop, LimitReached):
-            return Ending(status="limited", error=self._stop)
-        if self._stop is not None:
-            return Ending(status="cancelled", error=self._stop)
-        if self._ended is not None:
-            return Ending(status="done")
-        questions = tuple(self._root.questions)
-        if not questions:
-            raise KernelBug("the run has nothing to do, has not ended, and waits for nobody.")
-        return Ending(status="paused", error=RunPaused(f"{len(questions)} open question(s): {questions[0].text}"), questions=questions)
 
 
 __all__ = ["Pause", "RealClock", "Run", "run_sync"]

@@ -86,3 +86,12 @@ def test_a_cycle_that_is_surely_entered_twice_is_a_warning(axil, flow):
     done = axil("check", flow(nodes, edges))
     assert "warning" not in done.out
     assert "fails with AX402 if several are taken at once" in done.out
+
+
+def test_what_may_be_hidden_is_said(axil, flow, tmp_path):
+    assert axil("check", flow(["a ecko"])).out.endswith(": 1 error; more may follow once these are mended\n")
+    assert axil("check", tmp_path / "none.json").out.endswith(": 1 error\n")
+
+
+def test_a_number_where_text_is_meant_is_told_how_to_be_text(axil, flow):
+    assert 'expected text, found 3. Write "3".' in axil("check", flow([{"id": "a", "type": "say", "config": {"text": 3}}])).out

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any, Final, TextIO
 
@@ -91,7 +91,7 @@ class Progress:
         self._held: list[str] = []
 
     @contextmanager
-    def quiet(self) -> Iterator[None]:
+    def quiet(self) -> Generator[None]:
         """While a question is open nothing is written over it; what happened meanwhile is told behind the answer."""
         if not self._questions and self._speaker is not None:
             self._write("\n")
