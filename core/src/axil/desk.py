@@ -14,7 +14,7 @@ from axil.context import Channel, Clock, Question, Returned
 from axil.hooks import Observers
 from axil.journal import Entry, Replay, encode
 from axil.plan import Plan
-from axil.result import Meter, Options
+from axil.result import CycleTally, Meter, Options
 from axil.state import State
 from axil.tokens import Activation, Task
 from axil.values import MISSING
@@ -56,6 +56,8 @@ class Owner(Protocol):
 
     @property
     def meter(self) -> Meter: ...
+    @property
+    def cycles(self) -> Mapping[str, CycleTally]: ...
     async def enter(self, task: Task, plan: Plan, inputs: Any, name: tuple[str | int, ...], state: State | None) -> Returned: ...
     def spend(self, tokens: Mapping[str, int], cost: float) -> None: ...
 
@@ -107,7 +109,8 @@ class Desk:
     def dated(self, entry: Entry) -> Entry:
         """``entry`` with what a resumed run has to count on from: the time that has passed, and what was used."""
         usage = self.owner.meter.usage
-        used = {"firings": usage.firings, "tokens": dict(usage.tokens), "cost": usage.cost}
+        cycles = {path: [tally.entries, tally.rounds, dict(tally.ends)] for path, tally in self.owner.cycles.items()}
+        used = {"firings": usage.firings, "tokens": dict(usage.tokens), "cost": usage.cost, "cycles": cycles}
         return replace(entry, data={**entry.data, "at": self.elapsed, "used": used})
 
     def allows(self, what: str) -> bool:

@@ -102,7 +102,9 @@ def include(
     Raises: SpecError: AX117 a circle, more than 16 levels, or outside the folder; and what ``load`` raises.
     """
     base = reading or Reading()
-    folder = str(outer.get("folder") or ".")
+    if not outer.get("folder"):
+        raise SpecError(Problem("AX117", where, f"nothing says where {name} is to be looked up.", "Load the workflow from a file."))
+    folder = str(outer["folder"])
     root = os.path.realpath(str(outer.get("root") or folder))
     trail = tuple(cast("tuple[str, ...]", outer.get("trail", ())))
     real = _included(name, folder, root, where)

@@ -118,6 +118,9 @@ class Graph:
             raise SpecError(Problem("AX122", self._where, f'the name "{name}" is reserved.', f"Reserved: {listed(self._reserved)}."))
         if name in self._specs:
             raise SpecError(Problem("AX101", self._where, f'a node "{name}" exists already.', "Choose another name."))
+        if component is not None and id(component) in self._names:
+            told = f'the same object is the node "{self._names[id(component)]}" already.'
+            raise SpecError(Problem("AX167", self._where, told, "Make one object per node."))
         if isinstance(component, Graph):
             component.name, component._in_loop = name, self._counts_rounds
             component.pull_keys = component.pull_keys if pull_keys is _UNSET else pull_keys

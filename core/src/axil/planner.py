@@ -202,6 +202,10 @@ class _Draft:
             edges = [_OutEdge(e.source, e.target, e.keys) for e in self.spec.edges if e.source == node.id]
             bind(edges, self.setting) if len(parameters(bind)) > 1 else bind(edges)
         scope = getattr(component, "scope", None)
+        if scope is not None and node.lane is not None:
+            where = _where(node.place, f'node "{node.id}"')
+            told = "a graph cannot be in a lane; its nodes can."
+            self.planner.problems.append(Problem("AX165", where, told, "Put the lane on the nodes inside."))
         if scope is not None:
             try:
                 nested = scope(node.id, self.setting)

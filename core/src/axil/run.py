@@ -62,7 +62,9 @@ class Run:
         checked = plan.graph.schema.check(values or {}, whole=True)
         if self._replay.header is not None:
             inputs, checked = reopened(self._replay.header, plan, inputs, checked, resuming=self.options.resuming)
-            self.meter.restore(self._replay.used or {"firings": 0, "tokens": {}, "cost": 0.0})
+            if self._replay.used is not None:
+                self.meter.restore(self._replay.used)
+                self.cycles.update((path, CycleTally(*tally)) for path, tally in self._replay.used["cycles"].items())
         self._first = (inputs, checked)
         root = plan.graph.schema.start(unshared({**plan.graph.start, **checked}))
         self._root = Live(Machine(plan, (), root))
@@ -190,8 +192,6 @@ class Run:
             if live.machine.head is not None:
                 live.in_turn[entry.activation] = (task, entry)
                 return self._take_turns(live)
-            if (rounds := self._replay.rounds.get(entry.activation)) is not None:
-                self._tally(task.frame, node.name, rounds[-1].data["end"], len(rounds))
             self._commit(live, task, retold(live.machine, task, entry))
             return None
         if node.mode == "scope":

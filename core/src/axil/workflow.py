@@ -89,7 +89,10 @@ class Workflow:
             told = f"expected fields or a text, found {type(input).__name__}."
             raise SpecError(Problem("AX120", "input", told, 'Give {"name": value, …}.'))
         fields = {"message": input} if isinstance(input, str) else dict(cast("Mapping[str, Any]", input or {}))
-        return isolate(fields), attributes or {}
+        try:
+            return isolate(fields), attributes or {}
+        except RecursionError:
+            raise SpecError(Problem("AX120", "input", "the input contains itself, or is nested too deeply.", "Make it flatter.")) from None
 
     def _options(self, given: Mapping[str, Any]) -> Options:
         unknown = [name for name in given if name not in Options.__dataclass_fields__]
@@ -175,10 +178,14 @@ class Workflow:
             import asyncio
 
             house = self._houses.setdefault(id(asyncio.get_running_loop()), _House(asyncio.Lock()))
-            async with house.lock:  # nobody comes in while somebody provisions or closes
-                if not house.guests:
-                    await _provision(components)
-                house.guests += 1
+            house.coming += 1
+            try:
+                async with house.lock:  # nobody comes in while somebody provisions or closes
+                    if not house.guests:
+                        await _provision(components)
+                    house.guests += 1
+            finally:
+                house.coming -= 1
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -192,7 +199,7 @@ class Workflow:
                 house.guests -= 1
                 if not house.guests:
                     await _close(components)
-            if not house.guests and not house.lock.locked():
+            if not house.guests and not house.coming:
                 self._houses.pop(here, None)
 
 
@@ -202,6 +209,8 @@ class _House:
 
     lock: asyncio.Lock
     guests: int = 0
+    coming: int = 0
+    """Who waits at the door."""
 
 
 def load(path: str | os.PathLike[str], **options: Any) -> Workflow:
