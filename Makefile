@@ -15,13 +15,13 @@ STAMP     := $(VENV)/installed
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: help demo test check style types arrows alone bench docs clean
+.PHONY: help demo test check style types arrows alone thorough bench docs clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo    run an example workflow"
 	@echo "make test    all tests, doctests included"
-	@echo "make check   style, types, import arrows, and each member alone from its built wheel"
+	@echo "make check   style, types, import arrows, each member alone from its built wheel, and the laws at length"
 	@echo "make bench   measure; never part of the tests"
 	@echo "make docs    check links, ids and examples of the pages"
 	@echo "make clean   remove .venv and whatever was built"
@@ -43,7 +43,7 @@ demo: $(STAMP)
 test: $(STAMP)
 	$(BIN)/python -m pytest
 
-check: style types arrows alone
+check: style types arrows alone thorough
 
 style: $(STAMP)
 	$(BIN)/ruff check
@@ -54,6 +54,10 @@ types: $(STAMP)
 
 arrows: $(STAMP)
 	$(BIN)/lint-imports
+
+# The laws with ten times the examples, and the large ends of the scales: a million rounds, 2,000 cycles one in another.
+thorough: $(STAMP)
+	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest core/tests/property tests/faults
 
 # Wheels of all members in dist/, then each member's tests against its wheel in an environment that holds nothing else.
 alone: $(STAMP)
