@@ -22,6 +22,8 @@ from axil.spec import SURROUNDINGS, CycleLimit, EdgeSpec, FromEnvironment, Graph
 from axil.tokens import ENTRY, EXIT
 from axil.workflow import Workflow
 
+pytestmark = pytest.mark.usefixtures("every_component")
+
 
 def registry() -> Registry:
     made = Registry(Policy(), [])

@@ -182,6 +182,7 @@ def test_what_is_not_data_is_refused_at_its_line(text, problem):
     assert refusal(text).startswith(problem)
 
 
+@pytest.mark.usefixtures("every_component")
 def test_problems_of_a_workflow_name_its_lines():
     text = """\
 graph:
