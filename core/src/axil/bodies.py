@@ -93,8 +93,12 @@ def adapt(call: Callable[..., Any], rules: Rules, *, inline: bool | None = None)
             problems.append(Problem("AX161", f'node "{rules.node}"', f'the body asks for "{name}", which nothing supplies.', hint))
     if problems:
         raise SpecError(problems)
-    mode: Mode = "async" if is_async(call) else "inline" if inline else "thread"
-    return Plain(call, supplies, reader(rules), mode)
+    return Plain(call, supplies, reader(rules), mode_of(call, bool(inline)))
+
+
+def mode_of(call: Callable[..., Any], inline: bool) -> Mode:
+    """How a callable is run: awaited, called directly because it is marked inline, or called in a thread."""
+    return "async" if is_async(call) else "inline" if inline else "thread"
 
 
 def parameters(call: Callable[..., Any]) -> dict[str, bool]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
-from axil.bodies import Attributes, Plain, Rules, adapt, inputs_of, is_async, parameters, pushed, supplied
+from axil.bodies import Attributes, Plain, Rules, adapt, inputs_of, is_async, mode_of, parameters, pushed, reader, supplied, with_local
 from axil.context import Context
 from axil.errors import Problem, SpecError, listed
 from axil.plan import Body, Mode
@@ -77,7 +77,7 @@ class CustomNode:
         return adapt(_Positional(self.forward, len(names)).called(), rules, inline=inline)
 
 
-def _pass_on(payloads: list[Any], inputs: dict[str, Any]) -> Any:
+def _pass_on(inputs: dict[str, Any]) -> Any:
     return inputs
 
 
@@ -121,18 +121,8 @@ class FunctionNode:
             original = rules
             rules = replace(rules, given={})
             view = supplied(original)["state"]
-            return Plain(self.function, {only: view}, _reader(rules), _mode(self.function, self.inline))
+            return Plain(self.function, {only: view}, reader(rules), mode_of(self.function, self.inline))
         return adapt(self.function, rules, inline=self.inline)
-
-
-def _reader(rules: Rules) -> Callable[[Any, Task, Any, Any], Out]:
-    from axil.bodies import reader
-
-    return reader(rules)
-
-
-def _mode(function: Callable[..., Any], inline: bool) -> Mode:
-    return "async" if is_async(function) else "inline" if inline else "thread"
 
 
 def node(function: Callable[..., Any] | None = None, *, inline: bool = False) -> Any:
@@ -235,8 +225,6 @@ class _ControllerBody:
         return self._out(fields, attributes, count, met, task, ctx)
 
     def _out(self, fields: dict[str, Any], attributes: Attributes, count: int, met: bool, task: Task, ctx: Context) -> Out:
-        from axil.bodies import with_local
-
         controller = self.controller
         spent = controller.most is not None and controller.most > 0 and count > controller.most
         if spent and not met and controller.most is not None:

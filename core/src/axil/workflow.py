@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
-from axil.errors import AxilError, JournalError, Problem, SpecError
+from axil.errors import JournalError, Problem, SpecError
 from axil.planner import Setting, compile
 from axil.result import Event, Options, Result
 from axil.values import isolate
@@ -296,4 +296,4 @@ class _Watch:
         self._add("run_finished", None, result)
 
 
-__all__ = ["AxilError", "Workflow", "load"]
+__all__ = ["Workflow", "load"]
