@@ -350,7 +350,7 @@ def test_cancelling_ends_bodies_innermost_first_and_leaves_no_trace():
     assert result.status == "cancelled"
     assert isinstance(result.error, RunCancelled)
     assert "enough" in str(result.error)
-    assert [entry.kind for entry in tape.kept] == ["run"]
+    assert [entry.kind for entry in tape.lines] == ["run", "ended"]
 
 
 def test_cancelling_the_task_that_runs_it_cancels_the_run():
@@ -438,11 +438,11 @@ def test_the_loop_gets_a_turn_during_much_inline_work():
 
 
 def test_a_journal_that_fails_ends_the_run_with_its_own_error():
-    class Full(MemoryJournal):
-        def append(self, run_id: str, entry: Entry) -> None:
+    class Full(Tape):
+        def append(self, entry: Entry) -> None:
             if entry.kind == "done":
                 raise OSError("disk full")
-            super().append(run_id, entry)
+            super().append(entry)
 
     with pytest.raises(OSError, match="disk full"):
         run(workflow(["a"], ["in a", "a out"]), journal=Full())
@@ -462,23 +462,42 @@ def test_without_a_journal_any_value_may_travel():
 
 
 def test_a_journal_that_takes_its_time_is_waited_for_before_effects():
-    kept: list[str] = []
+    safe: list[str] = []
 
     class Slow(Tape):
-        def append(self, run_id: str, entry: Entry) -> Any:
-            return self._append(entry)
-
-        async def _append(self, entry: Entry) -> None:
+        async def _kept(self) -> None:
             await asyncio.sleep(0)
-            kept.append(entry.node)
-            self.kept.append(entry)
+            safe.extend(entry.node for entry in self.lines[len(safe) :])
 
-    def b(task, ctx):
-        assert "a" in kept
+        def kept(self) -> Any:
+            return self._kept() if len(safe) < len(self.lines) else None
+
+    async def b(task, ctx):
+        assert safe == ["", "a"]
         return Out({})
 
-    assert run(workflow(["a", node("b", b)], ["in a", "a b"]), journal=Slow()).status == "done"
-    assert kept == ["", "a", "b"]
+    assert run(workflow(["a", node("b", b, mode="async")], ["in a", "a b"]), journal=Slow()).status == "done"
+    assert safe == ["", "a", "b", ""]
+
+
+def test_bodies_that_are_at_work_together_wait_for_the_journal_together():
+    waits: list[int] = []
+
+    class Slow(Tape):
+        async def _kept(self) -> None:
+            waits.append(len(self.lines))
+            await asyncio.sleep(0)
+
+        def kept(self) -> Any:
+            return self._kept() if not waits or waits[-1] < len(self.lines) else None
+
+    async def body(task, ctx):
+        await asyncio.sleep(0)
+        return Out({})
+
+    nodes = [node(f"n{i}", body, mode="async") for i in range(50)]
+    assert run(workflow(nodes, [f"in n{i}" for i in range(50)]), journal=Slow()).status == "done"
+    assert len(waits) < 6
 
 
 # ------------------------------------------------------------------------------------------------ what bodies may ask
@@ -534,7 +553,7 @@ def test_time_can_be_read_and_recorded_from_a_thread():
 
     tape = Tape()
     assert run(body_of(body), journal=tape).output == {"thread": True}
-    assert [entry.kind for entry in tape.kept] == ["run", "clock", "done"]
+    assert [entry.kind for entry in tape.lines] == ["run", "clock", "done", "ended"]
 
 
 def test_a_resumed_body_reads_the_same_time_sleeps_the_rest_and_repeats_no_step():
@@ -564,7 +583,7 @@ def test_a_resumed_body_reads_the_same_time_sleeps_the_rest_and_repeats_no_step(
     result = run(flow, run_id="r", journal=tape, clock=again)
     assert result.output == {"read": 0.0, "page": {"page": 1}}
     assert calls == 1
-    assert again.time == 100  # nothing later than the clock read was recorded: all of it is left
+    assert again.time == 0  # it had slept enough when the power was cut
 
 
 def test_a_sub_run_has_a_frame_of_its_own_and_gives_back_output_and_changes():
@@ -777,9 +796,9 @@ def test_a_round_that_ended_the_cycle_is_not_turned_again():
     flow = workflow([node("a", call), node("b", call)], ["in a", "a b", edge("b", "a", condition=never), "b out"])
     tape = Tape()
     assert run(flow, run_id="r", journal=tape).status == "done"
-    last = max(i for i, entry in enumerate(tape.kept) if entry.kind == "round")
+    last = max(i for i, entry in enumerate(tape.lines) if entry.kind == "round")
     ran.clear()
-    assert run(flow, run_id="r", journal=Tape(tape.kept[: last + 1])).status == "done"
+    assert run(flow, run_id="r", journal=Tape(tape.lines[: last + 1])).status == "done"
     assert ran == []
 
 
@@ -805,7 +824,7 @@ def test_a_shared_state_is_resumed_in_the_order_in_which_it_was_written():
     run(flow, run_id="r", journal=tape)
     fail = False
     assert run(flow, run_id="r", journal=tape).attributes["log"] == ["b", "a"]
-    turned = Tape([tape.kept[0], tape.kept[2], tape.kept[1]])
+    turned = Tape([tape.lines[0], tape.lines[2], tape.lines[1]])
     assert run(flow, run_id="r", journal=turned).attributes["log"] == ["a", "b"]
 
 

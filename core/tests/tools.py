@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from axil.journal import Entry
+from axil.journal import Entry, MemoryJournal
 from axil.machine import Machine
 from axil.planner import compile
 from axil.spec import EdgeSpec, GraphSpec, NodeSpec
@@ -114,16 +114,43 @@ class Hand:
 
 
 class Tape:
-    """A journal that keeps every entry, in order."""
+    """A journal of one run, and its book, that keeps every entry in order."""
 
     def __init__(self, entries: Sequence[Entry] = ()) -> None:
-        self.kept: list[Entry] = list(entries)
+        self.lines: list[Entry] = list(entries)
 
-    def append(self, run_id: str, entry: Entry) -> None:
-        self.kept.append(entry)
+    def open(self, run_id: str) -> Tape:
+        return self
 
-    def entries(self, run_id: str) -> list[Entry]:
-        return list(self.kept)
+    @property
+    def entries(self) -> Any:
+        return list(self.lines)
+
+    def thread(self, name: str) -> Sequence[str]:
+        return ()
+
+    def append(self, entry: Entry) -> None:
+        self.lines.append(entry)
+
+    def kept(self) -> Any:
+        return None
+
+    def close(self) -> None:
+        pass
+
+
+def written(entries: Sequence[Entry], run_id: str = "r") -> MemoryJournal:
+    """A journal in memory that holds ``entries`` of a run that is at work nowhere."""
+    journal = MemoryJournal()
+    write(journal, entries, run_id)
+    return journal
+
+
+def write(journal: MemoryJournal, entries: Sequence[Entry], run_id: str = "r") -> None:
+    book = journal.open(run_id)
+    for entry in entries:
+        book.append(entry)
+    book.close()
 
 
 class Jumping:

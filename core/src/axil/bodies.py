@@ -207,17 +207,18 @@ def reader(rules: Rules) -> Callable[[Any, Task, Any, Any], Out]:
 
     def result(value: Any, task: Task, ctx: Any, attributes: Any) -> Out:
         out = value if type(value) is Out else read(rules, value, task, attributes)
-        kept: Mapping[str, Any] | None = ctx.touched if ctx is not None else None
-        return out if kept is None else with_local(out, rules.node, kept)
+        touched: Mapping[str, Mapping[str, Any]] | None = ctx.touched if ctx is not None else None
+        return out if touched is None else with_own(out, touched)
 
     return result
 
 
-def with_local(out: Out, node: str, local: Mapping[str, Any]) -> Out:
-    """``out``, and what the node keeps for itself beside what it wrote."""
-    name = local_field(node)
-    before: Mapping[str, Any] = out.delta.get(name) or {}
-    delta = {**out.delta, name: {**local, **before}}
+def with_own(out: Out, touched: Mapping[str, Mapping[str, Any]]) -> Out:
+    """``out``, and what the node keeps for itself, field by field, beside what it wrote."""
+    delta = dict(out.delta)
+    for name, own in touched.items():
+        before: Mapping[str, Any] = delta.get(name) or {}
+        delta[name] = {**own, **before}
     return Out(out.output, Changes(delta) if type(out.delta) is Changes else delta, out.to)
 
 

@@ -89,7 +89,9 @@ class CycleVisit:
         self.rounds = 0
         self.state = task.state.rooted()
         self.total = History(self.state.schema, keeps=True)
+        self._entered = self.state
         self._data_exits: list[Exit] = []
+        self._untotalled = self._total_weight = 0
         self._tokens = [Token(t.edge, t.payload, None, t.ordinal) for t in task.tokens]
         self._ended: tuple[str, tuple[Exit, ...]] | None = None
         self._last: tuple[Mapping[str, Any], Ended, str] | None = None
@@ -208,13 +210,18 @@ class CycleVisit:
                 for e in exits
             ]
 
-        data = {
+        data: dict[str, Any] = {
             "round": self.rounds - 1,
             "changes": encode_delta(changes, self.state.schema),
             "exits": told(ended.exits),
             "returns": told(ended.returns if not end else ()),
             "end": end,
         }
+        self._untotalled += _weight(data)
+        if self._untotalled > max(self._total_weight, _TOTAL):
+            data["total"] = encode_delta(self.total.changes, self.state.schema)
+            data["kept"] = told(self._data_exits)
+            self._untotalled, self._total_weight = 0, _weight(data["total"])
         return Entry("round", self.parent, self.name, self.ordinal, data)
 
     def _retell(self, entry: Entry) -> None:
@@ -228,7 +235,32 @@ class CycleVisit:
             ]
 
         self.rounds = data["round"] + 1
-        self._take(decode_delta(data["changes"], schema), exits(data["exits"]), exits(data["returns"]), data["end"])
+        changes, left = data["changes"], exits(data["exits"])
+        if "total" in data:  # of all rounds so far, this one among them
+            self.total, self.state, self._data_exits = History(schema, keeps=True), self._entered, []
+            changes, left = data["total"], [*exits(data["kept"]), *(exit for exit in left if exit.trigger)]
+        self._take(decode_delta(changes, schema), left, exits(data["returns"]), data["end"])
+
+
+_TOTAL = 16_384  # bytes of rounds, at least, before they are told again as one
+
+
+def _weight(data: Any) -> int:
+    """About how long JSON data is as a text: enough to tell when writing a total costs less than what it replaces."""
+    weight, stack = 64, [data]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, str):
+            weight += len(item) + 3
+        elif isinstance(item, dict):
+            table = cast("dict[str, Any]", item)
+            weight += sum(map(len, table)) + 4 * len(table) + 2
+            stack.extend(table.values())
+        elif isinstance(item, list):
+            stack.extend(cast("list[Any]", item))
+        else:
+            weight += 8
+    return weight
 
 
 # ---------------------------------------------------------------------- graphs

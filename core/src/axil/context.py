@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from axil.plan import Plan
 from axil.state import State
-from axil.tokens import Activation, Changes, Task
+from axil.tokens import Activation, Changes, Effects, Task
 from axil.values import isolate
 from axil.views import StateView
 
@@ -29,6 +30,25 @@ class Question:
     """Set by the run: the activation that asks, and which of its questions this is."""
     node: str = ""
     """Set by the run: the path of the node that asks."""
+
+    def plain(self) -> dict[str, Any]:
+        """Everything but who asks, as plain data; what is none is told by its ``repr``."""
+        told: dict[str, Any] = {"text": self.text, "kind": self.kind, "options": list(self.options)}
+        if self.default is not None:
+            told["default"] = json.loads(json.dumps(self.default, default=repr))
+        if self.data:
+            told["data"] = json.loads(json.dumps(dict(self.data), default=repr))
+        return told
+
+
+class StepCall(NamedTuple):
+    """One step of a body."""
+
+    name: str
+    call: Callable[[], Awaitable[Any]]
+    request: Any = None
+    """Plain data that says what is asked for: a recorded result is used only for the same request."""
+    effects: Effects = "idempotent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +93,8 @@ class Host(Protocol):
     def now(self, activation: Activation, call: int) -> float: ...
     async def sleep(self, activation: Activation, call: int, seconds: float) -> None: ...
     async def ask(self, activation: Activation, call: int, question: Question) -> Any: ...
-    async def step(self, activation: Activation, name: str, call: Callable[[], Awaitable[Any]]) -> Any: ...
+    async def step(self, activation: Activation, step: StepCall) -> Any: ...
+    def key(self, activation: Activation, step: str = "") -> str: ...
     async def enter(self, task: Task, plan: Plan, inputs: Any, name: tuple[str | int, ...], state: State | None) -> Returned: ...
     def spend(self, tokens: Mapping[str, int], cost: float) -> None: ...
     def allows(self, what: str) -> bool: ...
@@ -82,7 +103,7 @@ class Host(Protocol):
 class Context:
     """One activation's view of its run. Not to be kept after the body has returned."""
 
-    __slots__ = ("_calls", "_host", "_local", "_task", "_uses", "activation")
+    __slots__ = ("_calls", "_host", "_kept", "_local", "_task", "_uses", "activation")
 
     def __init__(self, host: Host, task: Task, activation: Activation) -> None:
         self._host, self._task = host, task
@@ -91,6 +112,7 @@ class Context:
         self._calls = 0
         self._uses: dict[str, int] = {}
         self._local: dict[str, Any] | None = None
+        self._kept: dict[str, Any] | None = None
 
     @property
     def local(self) -> dict[str, Any]:
@@ -103,9 +125,19 @@ class Context:
         return self._local
 
     @property
+    def kept(self) -> dict[str, Any]:
+        """Like ``local``, and the next run of the same thread begins with it: a conversation's history."""
+        if self._kept is None:
+            self._kept = dict(isolate(self._task.state.get(kept_field(self.activation.node), None) or {}))
+        return self._kept
+
+    @property
     def touched(self) -> Mapping[str, Any] | None:
-        """``local``, if the body asked for it."""
-        return self._local
+        """The fields for ``local`` and ``kept``, as far as the body asked for them."""
+        if self._local is None and self._kept is None:
+            return None
+        fields = {local_field(self.activation.node): self._local, kept_field(self.activation.node): self._kept}
+        return {name: value for name, value in fields.items() if value is not None}
 
     @property
     def state(self) -> Any:
@@ -152,9 +184,24 @@ class Context:
         asked = Question(text=question) if isinstance(question, str) else question
         return await self._host.ask(self.activation, self._call(), asked)
 
-    async def step(self, name: str, call: Callable[[], Awaitable[Any]], /) -> Any:
-        """``await call()``, recorded under ``name``: a resumed body gets the recorded result. The result is plain data."""
-        return await self._host.step(self.activation, self._once(f"step {name}", name), call)
+    async def step(self, name: str, call: Callable[[], Awaitable[Any]], /, *, request: Any = None, effects: Effects = "idempotent") -> Any:
+        """``await call()``, recorded under ``name``: a resumed body gets the recorded result. The result is plain data.
+
+        Args:
+            request: plain data that says what is asked for. A recorded result is used only where it is the same; where it is not,
+                the call is made, and nothing recorded by this activation after it is used any more.
+            effects: ``external``: it must not be done twice unasked. It is journaled that it begins; if the run breaks off before
+                the result is recorded, a person is asked whether to do it again.
+        Raises: Uncertain: it may have been done, and was given up.
+        """
+        return await self._host.step(self.activation, StepCall(self._once(f"step {name}", name), call, request, effects))
+
+    def key(self, name: str = "", /) -> str:
+        """A key for what this activation (and, within it, ``name``) does: the same however often the body is run again in this run.
+
+        Handed to a service that knows idempotency keys, it makes doing something again harmless. 32 hexadecimal digits.
+        """
+        return self._host.key(self.activation, name)
 
     async def run(
         self, plan: Plan, inputs: Any = None, /, *, name: str | int | Sequence[str | int], state: State | None = None
@@ -183,3 +230,11 @@ class Context:
 def local_field(node: str) -> str:
     """The name of the state field in which a node keeps what is its own."""
     return f"@node/{node}"
+
+
+def kept_field(node: str) -> str:
+    """The name of the state field in which a node keeps what the next run of the thread begins with."""
+    return f"{KEPT}{node}"
+
+
+KEPT = "@kept/"

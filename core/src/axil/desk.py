@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
 import threading
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-from axil.context import Channel, Clock, Question, Returned
+from axil.context import Channel, Clock, Question, Returned, StepCall
+from axil.errors import Uncertain
 from axil.hooks import Observers
-from axil.journal import Entry, Replay, encode
+from axil.journal import Book, Entry, Replay, decode, encode
 from axil.plan import Plan
 from axil.result import CycleTally, Meter, Options
 from axil.state import State
@@ -80,8 +83,12 @@ class Desk:
     """Questions without an answer, by who asked."""
     is_closed: bool = False
     """The run has ended: what is still said by threads that could not be stopped is heard by nobody."""
-    unkept: list[Awaitable[None]] = field(default_factory=list[Awaitable[None]])
-    """Clock reads on their way into the journal."""
+    book: Book | None = None
+    """What is journaled; None: nothing."""
+    told: dict[str, Any] = field(default_factory=dict[str, Any])
+    """What was said to be used, as last journaled."""
+    diverged: set[Activation] = field(default_factory=set[Activation])
+    """Those that asked for something else than is recorded: what they recorded after that is not theirs any more."""
 
     @property
     def workspace(self) -> Path | None:
@@ -96,31 +103,45 @@ class Desk:
         """Seconds the run has taken, over all its parts."""
         return self.replay.elapsed + self.clock.now() - self.started
 
+    def note(self, entry: Entry) -> None:
+        """Journal ``entry``, if there is a journal; it is safe when ``kept`` says so."""
+        if self.book is not None:
+            self.book.append(self.dated(entry))
+
+    async def kept(self) -> None:
+        """Wait until everything journaled is safe."""
+        if self.book is not None and (waiting := self.book.kept()) is not None:
+            await waiting
+
     async def keep(self, entry: Entry) -> None:
-        """Journal ``entry``, if there is a journal, and wait until it and all before it are kept."""
-        if self.options.journal is not None:
-            while self.unkept:
-                await self.unkept.pop()
-            entry = self.dated(entry)
-            waiting = self.options.journal.append(self.run_id, entry)
-            if waiting is not None:
-                await waiting
+        """Journal ``entry``, if there is a journal, and wait until it and all before it are safe."""
+        self.note(entry)
+        await self.kept()
 
     def dated(self, entry: Entry) -> Entry:
-        """``entry`` with what a resumed run has to count on from: the time that has passed, and what was used."""
+        """``entry`` with what a resumed run has to count on from: the time that has passed, and what was used.
+
+        What supersedes others says all of it; the rest say what is new.
+        """
         usage = self.owner.meter.usage
+        used: dict[str, Any] = {"firings": usage.firings}
         cycles = {path: [tally.entries, tally.rounds, dict(tally.ends)] for path, tally in self.owner.cycles.items()}
-        used = {"firings": usage.firings, "tokens": dict(usage.tokens), "cost": usage.cost, "cycles": cycles}
-        return replace(entry, data={**entry.data, "at": self.elapsed, "used": used})
+        everything = {"tokens": dict(usage.tokens), "cost": usage.cost, "cycles": cycles}
+        whole = entry.kind == "round" or cycles
+        for name, value in everything.items():
+            if whole or self.told.get(name) != value:
+                used[name] = self.told[name] = value
+        return replace(entry, data={**entry.data, "at": round(self.elapsed, 6), "used": used})
 
     def allows(self, what: str) -> bool:
         return what in self.options.allow
 
     def emit(self, activation: Activation, chunk: Any) -> None:
         if self.observers.chunk is not None and not self.is_closed:
-            self._at_home(self.observers.chunk, activation, chunk)
+            self.at_home(self.observers.chunk, activation, chunk)
 
-    def _at_home(self, call: Callable[..., None], *values: Any) -> None:
+    def at_home(self, call: Callable[..., None], *values: Any) -> None:
+        """Call ``call`` in the thread of the run's loop."""
         if self.loop is None or threading.get_ident() == self.home:
             call(*values)
         else:
@@ -131,15 +152,12 @@ class Desk:
         if known is not None:
             return known
         now = self.elapsed
-        if self.options.journal is not None and not self.is_closed:
-            data = {"call": call, "value": now}
-            entry = self.dated(Entry("clock", activation.frame, activation.node, activation.ordinal, data))
+        if self.book is not None and not self.is_closed:
+            entry = Entry("clock", activation.frame, activation.node, activation.ordinal, {"call": call, "value": now})
             if self.loop is not None and threading.get_ident() != self.home:
                 asyncio.run_coroutine_threadsafe(self.keep(entry), self.loop).result()
-                return now
-            waiting = self.options.journal.append(self.run_id, entry)
-            if waiting is not None:  # ``now`` cannot wait; whatever is journaled next is behind it
-                self.unkept.append(asyncio.ensure_future(waiting))
+            else:
+                self.note(entry)
         return now
 
     async def sleep(self, activation: Activation, call: int, seconds: float) -> None:
@@ -152,7 +170,7 @@ class Desk:
         left = until - self.elapsed
         await self.clock.sleep(max(0.0, left if wall is None else min(left, wall - time.time())))
 
-    async def ask(self, activation: Activation, call: int, question: Question) -> Any:
+    async def ask(self, activation: Activation, call: int | str, question: Question) -> Any:
         asked = replace(question, id=f"{activation}?{call}", node=activation.path)
         if asked.id in self.replay.answers:
             return self.replay.answers[asked.id]
@@ -160,11 +178,11 @@ class Desk:
         answer = MISSING if channel is None else await channel.ask(asked)
         if answer is MISSING:
             if asked.id not in self.replay.asked:
-                data = {"id": asked.id, "text": asked.text}
+                data = {"id": asked.id, **asked.plain()}
                 await self.keep(Entry("asked", activation.frame, activation.node, activation.ordinal, data))
             self.open.setdefault(activation, []).append(asked)
             raise Pause(asked)
-        if self.options.journal is not None:
+        if self.book is not None:
             await self.keep(Entry("answer", data={"id": asked.id, "value": encode(answer)}))
         return answer
 
@@ -173,17 +191,50 @@ class Desk:
         asked = {question.id: question for question in (*self.open.pop(activation, ()), *pause.questions)}
         return Pause(*asked.values())
 
-    async def step(self, activation: Activation, name: str, call: Callable[[], Awaitable[Any]]) -> Any:
-        if (activation, name) in self.replay.steps:
-            return self.replay.steps[activation, name]
-        value = await call()
-        if self.options.journal is not None:
-            data = {"name": name, "value": encode(value)}
-            await self.keep(Entry("step", activation.frame, activation.node, activation.ordinal, data))
+    async def step(self, activation: Activation, step: StepCall) -> Any:
+        if self.book is None:
+            return await step.call()
+        asked = None if step.request is None else _digest(step.request)[:16]
+        known = None if activation in self.diverged else self.replay.steps.get((activation, step.name))
+        if known is not None:
+            if known.get("request") == asked:
+                return decode(known["value"])
+            self.diverged.add(activation)
+        if step.effects == "external":
+            await self.begin(activation, step.name)
+        value = await step.call()
+        data = {"name": step.name, "value": encode(value), **({} if asked is None else {"request": asked})}
+        await self.keep(Entry("step", activation.frame, activation.node, activation.ordinal, data))
         return value
+
+    async def begin(self, activation: Activation, step: str = "") -> Any:
+        """Before something with effects outside: journal that it is about to happen.
+
+        If it was about to happen when the run broke off, nobody knows whether it did, so a person is asked.
+        Returns: None: do it; a mapping with ``output``: it happened, and came to that. Raises: Uncertain: give it up; Pause.
+        """
+        what = f"{activation.path}: {step}" if step else activation.path
+        if times := self.replay.began.get((activation, step), 0):
+            text = f"{what} was about to run when the run broke off; whether it did is not known. Run it again?"
+            asked = Question(text=text, kind="uncertain", options=("retry", "fail"), data={"key": self.key(activation, step)})
+            answer = await self.ask(activation, f"{step}!{times}", asked)
+            if isinstance(answer, Mapping) and "output" in answer:
+                return cast("Mapping[str, Any]", answer)
+            if answer != "retry":
+                raise Uncertain(f"{what} was given up: it was about to run when the run broke off.")
+        data = {"step": step} if step else {}
+        await self.keep(Entry("began", activation.frame, activation.node, activation.ordinal, data))
+        return None
+
+    def key(self, activation: Activation, step: str = "") -> str:
+        return _digest([self.run_id, *activation, step])[:32]
 
     async def enter(self, task: Task, plan: Plan, inputs: Any, name: tuple[str | int, ...], state: State | None) -> Returned:
         return await self.owner.enter(task, plan, inputs, name, state)
 
     def spend(self, tokens: Mapping[str, int], cost: float) -> None:
-        self._at_home(self.owner.spend, tokens, cost)
+        self.at_home(self.owner.spend, tokens, cost)
+
+
+def _digest(data: Any) -> str:
+    return hashlib.sha256(json.dumps(data, sort_keys=True, default=repr).encode()).hexdigest()

@@ -23,7 +23,8 @@
     │   ├── CycleError           a cycle was entered in a way that has no meaning
     │   ├── LimitReached         a limit of the run or of a cycle
     │   ├── RunPaused            questions are open and nobody is there to answer
-    │   └── RunCancelled         the run was cancelled
+    │   ├── RunCancelled         the run was cancelled
+    │   └── Uncertain            something with effects outside may have happened, and was given up
     ├── JournalError         the journal refused a value or does not fit the plan
     └── KernelBug            us; please report it
 
@@ -252,6 +253,12 @@ class RunCancelled(RunError):
     """The run was cancelled."""
 
     id = "AX405"
+
+
+class Uncertain(RunError):
+    """It may have happened when the run broke off, and a person gave it up."""
+
+    id = "AX406"
 
 
 class JournalError(_Told, ValueError):

@@ -213,6 +213,7 @@ class _Scope:
                 leaves=any(arc.port == OUTSIDE and arc.trigger for arc in arcs[n]),
                 body=vertex.body,
                 mode=vertex.body.mode,
+                quick=vertex.body.mode == "inline" and vertex.lane is None and vertex.effects != "external",
                 wants_ctx=getattr(vertex.body, "wants_ctx", True),
             )
             for n, vertex in enumerate(vertices)

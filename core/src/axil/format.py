@@ -50,6 +50,10 @@ NODE: Final[Shape] = _object(
         "description": _TEXT,
         "join": {"enum": ["gate", "all", "each"], "description": "Which in-edges the node waits for."},
         "lane": _of(_TEXT, "Nodes of one lane share a limit of concurrency."),
+        "effects": {
+            "enum": ["none", "idempotent", "external"],
+            "description": "What running the node once more may do to the world; external: a resumed run asks first.",
+        },
         "wrappers": {"type": "array", "items": USE, "description": "Around the body, outermost first: retry, timeout …"},
         "pull": _of(NAMES, "State fields the node sees."),
         "push": _of(NAMES, "Output fields written to the state."),

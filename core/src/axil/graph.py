@@ -19,7 +19,7 @@ from axil.order import Order
 from axil.planner import Setting
 from axil.spec import CycleLimit, EdgeSpec, GraphSpec, Limits, NodeSpec, RouterSpec, Use
 from axil.state import Schema
-from axil.tokens import ENTRY, EXIT, Join
+from axil.tokens import ENTRY, EXIT, Effects, Join
 from axil.workflow import Workflow
 
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
@@ -96,6 +96,7 @@ class Graph:
         join: Join | None = None,
         merge: Any = None,
         lane: str | None = None,
+        effects: Effects | None = None,
         inline: bool = False,
         wrappers: Sequence[Use] = (),
         **settings: Any,
@@ -142,6 +143,7 @@ class Graph:
             join=join,
             merge=None if merge is None else dict(cast("Mapping[str, Any]", merge)) if isinstance(merge, Mapping) else {"": merge},
             lane=lane,
+            effects=effects,
             wrappers=tuple(wrappers),
             pull=getattr(component, "pull_default", None) if pull_keys is _UNSET else pull_keys,
             push=getattr(component, "push_default", None) if push_keys is _UNSET else push_keys,

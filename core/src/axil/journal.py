@@ -4,15 +4,19 @@ An entry says what happened under the name of an activation, never under a posit
 edge carried), ``round`` (how a round of a cycle ended), ``clock``, ``slept``, ``step`` (what a body read or did), ``asked``
 and ``answer``. Nothing that is in the journal runs again. Values are made canonical here and nowhere else: what cannot be
 held exactly is refused, never changed.
+
+Entries are appended in the order in which they took effect, and are safe in that order: a crash loses an end of them, never one
+from among them. What a run only worked out for itself may be lost and is worked out again; so it waits for the journal before a
+body starts that the world could notice, before a step is gone on from, and before it says how it ended.
 """
 
 from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, cast
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 from axil.errors import JournalError
 from axil.fields import NO_RESET, Change
@@ -135,7 +139,7 @@ class Entry:
     """One fact. ``data`` is JSON data."""
 
     kind: str
-    """``run``, ``done``, ``round``, ``clock``, ``slept``, ``step``, ``asked``, ``answer``, ``ended``."""
+    """One of ``KINDS``."""
     frame: Frame = ()
     node: str = ""
     ordinal: Ordinal = ()
@@ -147,69 +151,206 @@ class Entry:
         return Activation(self.frame, self.node, self.ordinal)
 
 
-class Journal(Protocol):
-    """``axil.journals``: an append-only store of entries per run."""
+KINDS = ("run", "resumed", "began", "done", "round", "clock", "slept", "step", "asked", "answer", "ended")
+"""What entries say: the run was begun (``run``), gone on with (``resumed``), came to something (``ended``); a body with effects outside
+was about to run (``began``), an activation came to something (``done``), a round of a cycle did (``round``), a body read the clock, slept,
+took a step, asked a person; a person gave an ``answer``."""
 
-    def append(self, run_id: str, entry: Entry) -> Awaitable[None] | None:
-        """Keep ``entry``. None: it is kept. An awaitable: it is kept when that is done; its effects wait for it."""
+
+class Journal(Protocol):
+    """``axil.journals``: an append-only store of entries per run, in order."""
+
+    def open(self, run_id: str) -> Book:
+        """The book of a run, for whoever runs it. Opening it claims nothing yet."""
         ...
 
     def entries(self, run_id: str) -> Iterable[Entry]:
-        """Everything kept of a run, in the order it was appended; entries that a later one supersedes may be missing."""
+        """Everything known of a run, in the order it was appended; entries that a later one supersedes may be missing."""
         ...
+
+    def thread(self, name: str) -> Sequence[str]:
+        """The ids of the runs of a thread, oldest first."""
+        ...
+
+
+class Book(Protocol):
+    """One run's part of a journal, held by whoever runs it.
+
+    The first ``append`` claims the run, until ``close``. It is refused (JournalError AX506) where another holder is alive, or
+    has written since this book was opened: so a run is never at work twice, and who was overtaken notices at its next entry.
+    """
+
+    @property
+    def entries(self) -> Sequence[Entry]:
+        """What was known when the book was opened."""
+        ...
+
+    def append(self, entry: Entry) -> None:
+        """Take ``entry``, behind all before it. It may not be safe yet; see ``kept``. Raises: JournalError."""
+        ...
+
+    def kept(self) -> Awaitable[None] | None:
+        """None: all that was appended is safe. Else an awaitable: when it is done, it is. Raises: JournalError."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the run. May be called again."""
+        ...
+
+
+T = TypeVar("T")
+
+
+class Superseding(Generic[T]):
+    """Which entries of a run are superseded by later ones: what a finished activation, a finished round, or an earlier stretch of
+    rounds did inside itself is said whole by the entry that ends it. ``T`` is whatever a journal knows its entries by."""
+
+    def __init__(self) -> None:
+        self._root = _Branch[T]()
+
+    def add(self, entry: Entry, known_by: T) -> list[T]:
+        """Take in ``entry``; gives those that it supersedes. Cost: O(depth of its frame), and what is given."""
+        branch = self._root
+        for part in entry.frame:
+            branch = branch.kids.setdefault(part, _Branch[T]())
+        who, kind = (entry.node, entry.ordinal), entry.kind
+        if kind not in ("done", "round"):
+            branch.facts.setdefault(who, []).append(known_by)
+            return []
+        gone: list[T] = []
+        inside: list[str | int] = [entry.node, *(["#" + ".".join(map(str, entry.ordinal))] if entry.ordinal else [])]
+        if kind == "done":
+            gone += branch.facts.pop(who, ())
+            gone += branch.rounds.pop(who, ())
+            branch.done.append(known_by)
+        else:
+            inside.append(entry.data["round"])
+            if "total" in entry.data:
+                gone += branch.rounds.pop(who, ())
+            branch.rounds.setdefault(who, []).append(known_by)
+        gone += _cut(branch, inside)
+        return gone
+
+
+class _Branch(Generic[T]):
+    """What is known of one frame, and of the frames inside it."""
+
+    __slots__ = ("done", "facts", "kids", "rounds")
+
+    def __init__(self, kids: dict[str | int, _Branch[T]] | None = None) -> None:
+        self.kids = {} if kids is None else kids
+        self.facts: dict[tuple[str, Ordinal], list[T]] = {}
+        self.rounds: dict[tuple[str, Ordinal], list[T]] = {}
+        self.done: list[T] = []
+
+    def all(self) -> Iterator[T]:
+        stack: list[_Branch[T]] = [self]
+        while stack:
+            branch = stack.pop()
+            yield from branch.done
+            for several in (*branch.facts.values(), *branch.rounds.values()):
+                yield from several
+            stack.extend(branch.kids.values())
+
+
+def _cut(branch: _Branch[T], path: Sequence[str | int]) -> Iterable[T]:
+    for part in path[:-1]:
+        if part not in branch.kids:
+            return ()
+        branch = branch.kids[part]
+    inside = branch.kids.pop(path[-1], None)
+    if inside is None:
+        return ()
+    others = {part: kid for part, kid in inside.kids.items() if str(part).startswith("#")}
+    if others:  # other firings of the same node, which may be under way
+        branch.kids[path[-1]] = _Branch(others)
+        inside.kids = {part: kid for part, kid in inside.kids.items() if part not in others}
+    return inside.all()
+
+
+@dataclass(slots=True)
+class _Shelf:
+    """One run in memory."""
+
+    entries: dict[int, Entry] = field(default_factory=dict[int, Entry])
+    superseding: Superseding[int] = field(default_factory=Superseding[int])
+    count: int = 0
+    holder: _MemoryBook | None = None
 
 
 class MemoryJournal:
     """A journal in this process's memory: for tests, and for runs that pause and go on within one process.
 
-    What a finished scope or a finished round did inside itself is dropped: its own entry says all of it.
+    Superseded entries are dropped.
     """
 
     def __init__(self) -> None:
-        self._runs: dict[str, _Branch] = {}
-        self._count = 0
+        self._shelves: dict[str, _Shelf] = {}
+        self._threads: dict[str, list[str]] = {}
 
-    def append(self, run_id: str, entry: Entry) -> None:
-        self._count += 1
-        branch = self._runs.setdefault(run_id, _Branch())
-        for part in entry.frame:
-            branch = branch.kids.setdefault(part, _Branch())
-        if entry.kind in ("done", "round"):
-            inside = [entry.node, *(["#" + ".".join(map(str, entry.ordinal))] if entry.ordinal else [])]
-            if entry.kind == "round":
-                inside.append(entry.data["round"])
-            _prune(branch, inside)
-        branch.entries.append((self._count, entry))
+    def open(self, run_id: str) -> Book:
+        """See ``Journal``."""
+        return _MemoryBook(run_id, self._shelves.setdefault(run_id, _Shelf()), self._threads)
 
     def entries(self, run_id: str) -> Sequence[Entry]:
-        found: list[tuple[int, Entry]] = []
-        stack = [self._runs.get(run_id, _Branch())]
-        while stack:
-            branch = stack.pop()
-            found.extend(branch.entries)
-            stack.extend(branch.kids.values())
-        return [entry for _, entry in sorted(found, key=lambda item: item[0])]
+        """See ``Journal``."""
+        shelf = self._shelves.get(run_id)
+        return [] if shelf is None else list(shelf.entries.values())
+
+    def thread(self, name: str) -> Sequence[str]:
+        """See ``Journal``."""
+        return tuple(self._threads.get(name, ()))
 
     def runs(self) -> Sequence[str]:
         """The ids of the runs that have entries."""
-        return list(self._runs)
+        return [run_id for run_id, shelf in self._shelves.items() if shelf.count]
 
 
-@dataclass(slots=True)
-class _Branch:
-    entries: list[tuple[int, Entry]] = field(default_factory=list[tuple[int, Entry]])
-    kids: dict[str | int, _Branch] = field(default_factory=dict[str | int, "_Branch"])
+class _MemoryBook:
+    """See ``Book``: memory is as safe as it gets at once."""
+
+    def __init__(self, run_id: str, shelf: _Shelf, threads: dict[str, list[str]]) -> None:
+        self.run_id, self.entries = run_id, tuple(shelf.entries.values())
+        self._shelf, self._threads, self._seen = shelf, threads, shelf.count
+
+    def append(self, entry: Entry) -> None:
+        shelf = self._shelf
+        if shelf.holder is not self:
+            if shelf.holder is not None or shelf.count != self._seen:
+                raise claimed(self.run_id, "in this process")
+            if entry.kind == "run" and entry.data.get("thread"):
+                follow(self._threads.setdefault(entry.data["thread"], []), self.run_id, entry)
+            shelf.holder = self
+        shelf.count += 1
+        for gone in shelf.superseding.add(entry, shelf.count):
+            del shelf.entries[gone]
+        shelf.entries[shelf.count] = entry
+
+    def kept(self) -> None:
+        return None
+
+    def close(self) -> None:
+        if self._shelf.holder is self:
+            self._shelf.holder, self._seen = None, -1
 
 
-def _prune(branch: _Branch, path: Sequence[str | int]) -> None:
-    for part in path[:-1]:
-        if part not in branch.kids:
-            return
-        branch = branch.kids[part]
-    inside = branch.kids.pop(path[-1], None)
-    others = {part: kid for part, kid in inside.kids.items() if str(part).startswith("#")} if inside is not None else {}
-    if others:  # other firings of the same node, which may be under way
-        branch.kids[path[-1]] = _Branch(kids=others)
+def claimed(run_id: str, by: str) -> JournalError:
+    """Another holder runs it, or went on with it."""
+    told = f'the run "{run_id}" is at work elsewhere ({by}), or was gone on with there.'
+    return JournalError(told, id="AX506", hint="Wait until it has ended, or cancel it there; then resume it.")
+
+
+def follow(thread: list[str], run_id: str, header: Entry) -> None:
+    """Put a run at the end of its thread. Raises: JournalError (AX508): another run was quicker."""
+    if header.data.get("after", "") != (thread[-1] if thread else ""):
+        raise overtaken(header.data["thread"], thread[-1] if thread else "")
+    thread.append(run_id)
+
+
+def overtaken(thread: str, by: str) -> JournalError:
+    """Two runs began on one thread at once; this one was second."""
+    told = f'another run, "{by}", has begun on the thread "{thread}".'
+    return JournalError(told, id="AX508", hint="Runs of one thread go one after the other: wait until that one has ended.")
 
 
 class Replay:
@@ -222,23 +363,33 @@ class Replay:
         self.slept: dict[tuple[Activation, int], float] = {}
         self.woken: dict[tuple[Activation, int], float] = {}
         """When sleeps end by the clock on the wall: time passes while nothing runs."""
-        self.used: Mapping[str, Any] | None = None
-        self.steps: dict[tuple[Activation, str], Any] = {}
+        self.used: dict[str, Any] = {}
+        self.steps: dict[tuple[Activation, str], Mapping[str, Any]] = {}
+        self.began: dict[tuple[Activation, str], int] = {}
+        """How often bodies (``""``) and steps with effects outside were about to run."""
         self.answers: dict[str, Any] = {}
         self.asked: dict[str, Entry] = {}
         self.order: dict[Frame, list[Activation]] = {}
         self.header: Entry | None = None
+        self.ended: Entry | None = None
+        """How the run ended, if nothing has happened since."""
+        self.times = 0
+        """How often the run was gone on with."""
         self.elapsed = 0.0
         for entry in entries:
             self._read(entry)
 
     def _read(self, entry: Entry) -> None:
         kind, data, who = entry.kind, entry.data, entry.activation
+        self.ended = None
         if kind == "done":
             self.done[who] = entry
             self.order.setdefault(who.frame, []).append(who)
         elif kind == "round":
-            self.rounds.setdefault(who, []).append(entry)
+            if "total" in data:
+                self.rounds[who] = [entry]
+            else:
+                self.rounds.setdefault(who, []).append(entry)
         elif kind == "clock":
             self.clock[who, data["call"]] = data["value"]
         elif kind == "slept":
@@ -246,12 +397,19 @@ class Replay:
             if data.get("wall") is not None:
                 self.woken[who, data["call"]] = data["wall"]
         elif kind == "step":
-            self.steps[who, data["name"]] = decode(data["value"])
+            self.steps[who, data["name"]] = data
+        elif kind == "began":
+            began = (who, data.get("step", ""))
+            self.began[began] = self.began.get(began, 0) + 1
         elif kind == "asked":
             self.asked[data["id"]] = entry
         elif kind == "answer":
             self.answers[data["id"]] = decode(data["value"])
         elif kind == "run":
             self.header = entry
+        elif kind == "resumed":
+            self.times += 1
+        elif kind == "ended":
+            self.ended = entry
         self.elapsed = max(self.elapsed, float(data.get("at", 0.0)))
-        self.used = data.get("used", self.used)
+        self.used.update(data.get("used", ()))

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
-from axil.bodies import Attributes, Plain, Rules, adapt, inputs_of, is_async, mode_of, parameters, pushed, reader, supplied, with_local
-from axil.context import Context
+from axil.bodies import Attributes, Plain, Rules, adapt, inputs_of, is_async, mode_of, parameters, pushed, reader, supplied, with_own
+from axil.context import Context, local_field
 from axil.errors import Problem, SpecError, listed
 from axil.plan import Body, Mode
 from axil.tokens import EXIT, Out, Task
@@ -231,4 +231,4 @@ class _ControllerBody:
             attributes["current_iteration"] = controller.most
         delta = pushed(replace(self.rules, push=dict.fromkeys(attributes.written, "")), {}, task.state, attributes)
         out = Out(fields, delta, frozenset({EXIT}) if spent or met else controller.targets)
-        return with_local(out, self.rules.node, ctx.local)
+        return with_own(out, {local_field(self.rules.node): ctx.local})

@@ -20,7 +20,7 @@ from typing import Any, Literal, Protocol
 from axil.errors import BodyError
 from axil.spec import CycleLimit, GraphSpec, Limits
 from axil.state import Schema, State
-from axil.tokens import Carried, Join, Task
+from axil.tokens import Carried, Effects, Join, Task
 from axil.views import plain, values_of
 
 Carry = Callable[[Any, State], "Any | Carried | None"]
@@ -73,6 +73,7 @@ class Vertex:
     merge: Mapping[str, Merge] | None = None
     routers: tuple[Router, ...] = ()
     lane: str | None = None
+    effects: Effects = "idempotent"
     type: str = ""
 
 
@@ -161,6 +162,8 @@ class Node:
     """Has a trigger edge that leaves the scope."""
     body: Body
     mode: Mode
+    quick: bool
+    """Whether a firing is a call: nothing to wait for, no room to be found, nothing to be journaled first."""
     wants_ctx: bool
     """Whether the body is to be given a context."""
     chain: Port | None = None

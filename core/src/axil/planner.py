@@ -202,10 +202,11 @@ class _Draft:
             edges = [_OutEdge(e.source, e.target, e.keys) for e in self.spec.edges if e.source == node.id]
             bind(edges, self.setting) if len(parameters(bind)) > 1 else bind(edges)
         scope = getattr(component, "scope", None)
-        if scope is not None and node.lane is not None:
-            where = _where(node.place, f'node "{node.id}"')
-            told = "a graph cannot be in a lane; its nodes can."
-            self.planner.problems.append(Problem("AX165", where, told, "Put the lane on the nodes inside."))
+        for key in ("lane", "effects"):
+            if scope is not None and getattr(node, key) is not None:
+                where = _where(node.place, f'node "{node.id}"')
+                told = f'a graph has no "{key}"; its nodes have.'
+                self.planner.problems.append(Problem("AX165", where, told, f'Put "{key}" on the nodes inside.'))
         if scope is not None:
             try:
                 nested = scope(node.id, self.setting)
@@ -286,7 +287,16 @@ class _Draft:
             else getattr(component, "__name__", "function")
         )
         lane = node.lane or getattr(component, "lane", None)
-        vertex = Vertex(name=node.id, body=self.bodies[node.id], join=join, merge=node.merge, routers=routers, lane=lane, type=kind)
+        vertex = Vertex(
+            name=node.id,
+            body=self.bodies[node.id],
+            join=join,
+            merge=node.merge,
+            routers=routers,
+            lane=lane,
+            effects=node.effects or getattr(component, "effects", None) or "idempotent",
+            type=kind,
+        )
         return self._wrapped(node, vertex)
 
     def _routers_of(self, node: str) -> list[RouterSpec]:

@@ -134,6 +134,7 @@ class Reader:
             use=use,
             join=data.get("join"),
             lane=data.get("lane"),
+            effects=data.get("effects"),
             wrappers=self._wrappers(data, keys, received[data["id"]]),
             pull=self._either(data, "pull", "pull_keys", keys),
             push=self._either(data, "push", "push_keys", keys),

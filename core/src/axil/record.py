@@ -3,24 +3,92 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any
 
 from axil.composite import Left
+from axil.context import KEPT
 from axil.errors import JournalError
-from axil.journal import Entry, decode, decode_delta, encode, encode_delta
+from axil.journal import Entry, Replay, decode, decode_delta, encode, encode_delta
 from axil.machine import Machine, Send, Step
 from axil.plan import Plan
+from axil.result import Options, Result
+from axil.state import State
 from axil.tokens import Changes, Task
 
 
-def header(plan: Plan, inputs: Any, values: Mapping[str, Any]) -> Entry:
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """What a run begins with."""
+
+    inputs: Any
+    values: Mapping[str, Any]
+    """Given with the inputs, checked."""
+    thread: str = ""
+    after: str = ""
+    """The thread's last run so far; empty: none, or no thread."""
+    before: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """The state that the thread's last finished run left."""
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """All that goes over the graph's own first values."""
+        return {**self.before, **self.values}
+
+
+def beginning(plan: Plan, inputs: Any, values: Mapping[str, Any], options: Options) -> Beginning:
+    """What a fresh run begins with. Raises: JournalError (AX507): a thread without a journal; AX509: the thread's last run is open."""
+    if not options.thread:
+        return Beginning(inputs, values)
+    if options.journal is None:
+        raise JournalError("a thread was named, and no journal.", id="AX507", hint="Give a journal: it keeps what the thread's runs leave.")
+    runs = options.journal.thread(options.thread)
+    for number, run_id in enumerate(reversed(runs)):
+        ended = Replay(options.journal.entries(run_id)).ended
+        status = "open" if ended is None else ended.data["status"]
+        if not number and status in ("open", "paused"):
+            told = f'the last run of the thread "{options.thread}", "{run_id}", is {status}.'
+            raise JournalError(told, id="AX509", hint="Resume it, answer it or cancel it first: runs of a thread go one after the other.")
+        if ended is not None and status == "done":
+            return Beginning(inputs, values, options.thread, runs[-1], decode_delta(ended.data["state"], plan.graph.schema))
+    return Beginning(inputs, values, options.thread, runs[-1] if runs else "")
+
+
+def header(plan: Plan, begun: Beginning, origin: Mapping[str, Any]) -> Entry:
     """What a journal keeps of a run before anything runs. Raises: JournalError: an input cannot be kept."""
-    schema = plan.graph.schema
-    return Entry("run", data={"inputs": encode(inputs), "values": encode_delta(values, schema), "digest": plan.graph.spec.digest()})
+    schema, spec = plan.graph.schema, plan.graph.spec
+    data: dict[str, Any] = {
+        "graph": spec.id,
+        "digest": spec.digest(),
+        "inputs": encode(begun.inputs),
+        "values": encode_delta(begun.values, schema),
+    }
+    if begun.thread:
+        data |= {"thread": begun.thread, "after": begun.after, "before": encode_delta(begun.before, schema)}
+    if origin:
+        data["origin"] = encode(dict(origin))
+    return Entry("run", data=data)
 
 
-def reopened(told: Entry, plan: Plan, inputs: Any, values: Mapping[str, Any], *, resuming: bool) -> tuple[Any, dict[str, Any]]:
-    """Inputs and first values of a run that a journal knows.
+def ending(result: Result, state: State, thread: str) -> Entry:
+    """What a journal keeps of how a run ended; of an output that it cannot hold, nothing."""
+    data: dict[str, Any] = {"status": result.status}
+    if result.error is not None:
+        data["error"] = str(result.error)
+    if result.questions:
+        data["questions"] = [{"id": question.id, "node": question.node, **question.plain()} for question in result.questions]
+    if thread and result.status == "done":
+        left = {name: value for name, value in state.items() if not name.startswith("@") or name.startswith(KEPT)}
+        data["state"] = encode_delta(left, state.schema)
+    elif result.status == "done" and state.schema.view is None:
+        with suppress(JournalError):
+            data["output"] = encode(result.output)
+    return Entry("ended", data=data)
+
+
+def reopened(told: Entry, plan: Plan, inputs: Any, values: Mapping[str, Any], *, resuming: bool) -> Beginning:
+    """What a run that a journal knows began with.
 
     ``resuming``: whatever is given now. Raises: JournalError: AX504 another graph's; AX505 begun with another input.
     """
@@ -30,7 +98,8 @@ def reopened(told: Entry, plan: Plan, inputs: Any, values: Mapping[str, Any], *,
     nothing_given = inputs is None and not values
     if not (resuming or nothing_given) and (data["inputs"], data["values"]) != (encode(inputs), encode_delta(values, schema)):
         raise JournalError("a run of this id was begun with another input.", id="AX505", hint="Resume it, or choose another run_id.")
-    return decode(data["inputs"]), decode_delta(data["values"], schema)
+    given = decode(data["inputs"]), decode_delta(data["values"], schema)
+    return Beginning(*given, data.get("thread", ""), data.get("after", ""), decode_delta(data.get("before", {}), schema))
 
 
 def told(machine: Machine, task: Task, step: Step) -> Entry:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from axil.composite import output_of
 from axil.context import Channel, Clock, Question
-from axil.errors import AxilError, KernelBug, LimitReached, NodeFailed, RunPaused
+from axil.errors import AxilError, KernelBug, LimitReached, NodeFailed, RunError, RunPaused
 from axil.inputs import Message
 from axil.journal import Journal
 from axil.machine import Ended
@@ -31,6 +31,10 @@ class Options:
     """Go on with a run that the journal knows, whatever its input was."""
     journal: Journal | None = None
     """None: nothing is kept, and a run that pauses cannot be resumed."""
+    thread: str = ""
+    """The conversation that the run continues: it begins with the state in which the thread's last run ended. Needs a journal."""
+    origin: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Plain data that the journal keeps with the run: which file it was, with what variables."""
     answers: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Answers to questions that an earlier part of the run asked, by question id."""
     channel: Channel | None = None
@@ -75,8 +79,8 @@ class Meter:
 
     def restore(self, used: Mapping[str, Any]) -> None:
         """Count on from what a journal says was used."""
-        self.usage.firings, self.usage.cost = used["firings"], used["cost"]
-        self.usage.tokens = dict(used["tokens"])
+        self.usage.firings, self.usage.cost = used.get("firings", 0), used.get("cost", 0.0)
+        self.usage.tokens = dict(used.get("tokens", ()))
 
     def fire(self) -> LimitReached | None:
         """Count one firing that is about to begin; the limit, if it may not."""
@@ -151,9 +155,13 @@ class Ending:
     questions: tuple[Question, ...] = ()
 
 
-def ending_of(failures: Sequence[NodeFailed], stop: AxilError | None, has_ended: bool, questions: tuple[Question, ...]) -> Ending:
-    """How a run ended: the first failure in plan order, why it was stopped, or what it waits for. Raises: KernelBug."""
-    if failures:
+def ending_of(failed: Sequence[tuple[Any, NodeFailed]], stop: AxilError | None, has_ended: bool, questions: tuple[Question, ...]) -> Ending:
+    """How a run ended: the first failure in plan order, why it was stopped, or what it waits for. Raises: KernelBug.
+
+    ``failed``: each with its place in plan order.
+    """
+    if failed:
+        failures = [failure for _, failure in sorted(failed, key=lambda item: item[0])]
         failures[0].others = tuple(failures[1:])
         return Ending(status="failed", error=failures[0])
     if isinstance(stop, LimitReached):
@@ -185,7 +193,7 @@ def made(run_id: str, graph: Graph, ended: Ended, ending: Ending, usage: Usage, 
             output = messages[-1]["content"] if messages else None
         elif output is None:
             output = {}
-    return Result(
+    result = Result(
         status=ending.status,
         run_id=run_id,
         output=output,
@@ -198,6 +206,9 @@ def made(run_id: str, graph: Graph, ended: Ended, ending: Ending, usage: Usage, 
         cycles=cycles,
         error=ending.error,
     )
+    if isinstance(ending.error, RunError):
+        ending.error.result = result
+    return result
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,8 @@ One loop, ``_drive``, owns a queue of *frames* that have something due. A frame 
 cycle, a graph, a sub-run of a body) opens a frame and is told when it has nothing left to do. So depth is a chain of
 objects, never a stack of calls or awaits. An inline body costs a call; an async body costs a task; a thread body a thread.
 
-Outcomes are journaled before they have effects. A run that failed, was cancelled or met a limit stops starting bodies,
+Outcomes are journaled in the order in which they take effect, and bodies that the world could notice start only when all before
+them is safe (see ``journal``). A run that failed, was cancelled or met a limit stops starting bodies,
 cancels those at work, innermost first, and gives a result that says so.
 """
 
@@ -15,21 +16,21 @@ import inspect
 import threading
 import time
 from collections import deque
-from collections.abc import Awaitable, Mapping
+from collections.abc import Mapping
 from typing import Any, cast
 
 from axil.composite import CycleVisit, GraphVisit, Left, Subgraph, Visit, entry_tokens, kind_of, output_of
 from axil.context import Clock, Context, Returned
 from axil.crew import Crew, Executor, LocalExecutor, Work
 from axil.desk import Desk, Pause, RealClock, paused_by
-from axil.errors import AxilError, BodyError, KernelBug, LimitReached, NodeFailed, RunCancelled, RunError
+from axil.errors import AxilError, BodyError, KernelBug, LimitReached, NodeFailed, RunCancelled
 from axil.fold import Cycle
 from axil.hooks import Observers
 from axil.journal import Entry, Replay, encode
 from axil.live import Live, broken_off
 from axil.machine import Ended, Machine, Step
-from axil.plan import Node, Plan
-from axil.record import header, leaving, reopened, retold, told
+from axil.plan import Body, Node, Plan
+from axil.record import beginning, ending, header, leaving, reopened, retold, told
 from axil.result import CycleTally, Meter, Options, Result, ending_of, made
 from axil.spec import Limits
 from axil.state import State
@@ -54,19 +55,18 @@ class Run:
         self.meter = Meter(self.limits)
         self.cycles: dict[str, CycleTally] = {}
         self._observers = Observers.freeze(self.options.hooks, self.options.observers)
-        journal = self.options.journal
-        self._journal = journal
-        self._replay = Replay(journal.entries(self.id)) if journal is not None and self.options.run_id else Replay()
+        self._book = self.options.journal.open(self.id) if self.options.journal is not None else None
+        self._replay = Replay(self._book.entries if self._book is not None else ())
         clock: Clock = self.options.clock or RealClock()
-        self._desk = Desk(self.id, self.options, self._observers, self._replay, clock, self)
+        self._desk = Desk(self.id, self.options, self._observers, self._replay, clock, self, book=self._book)
         checked = plan.graph.schema.check(values or {}, whole=True)
         if self._replay.header is not None:
-            inputs, checked = reopened(self._replay.header, plan, inputs, checked, resuming=self.options.resuming)
-            if self._replay.used is not None:
-                self.meter.restore(self._replay.used)
-                self.cycles.update((path, CycleTally(*tally)) for path, tally in self._replay.used["cycles"].items())
-        self._first = (inputs, checked)
-        root = plan.graph.schema.start(unshared({**plan.graph.start, **checked}))
+            self._first = reopened(self._replay.header, plan, inputs, checked, resuming=self.options.resuming)
+            self.meter.restore(self._replay.used)
+            self.cycles.update((path, CycleTally(*tally)) for path, tally in self._replay.used.get("cycles", {}).items())
+        else:
+            self._first = beginning(plan, inputs, checked, self.options)
+        root = plan.graph.schema.start(unshared({**plan.graph.start, **self._first.state}))
         self._root = Live(Machine(plan, (), root))
         self._queue: deque[Live] = deque()
         self._open: dict[Task, Live] = {}  # scopes under way, by the task that entered them
@@ -101,8 +101,12 @@ class Run:
         try:
             if self._observers.run_started is not None:
                 self._observers.run_started(self.id, self.plan)
-            await self._begin()
+            self._begin()
             await self._drive()
+            await self._stop_all()
+            self._result, state = self._conclude()
+            if self._book is not None:
+                await self._desk.keep(ending(self._result, state, self._first.thread))
         except asyncio.CancelledError:
             self._halt(RunCancelled("the task that ran it was cancelled"))
             raise
@@ -114,24 +118,27 @@ class Run:
                 watch.cancel()
             await self._stop_all()
             await self._executor.close()
-            self._result = self._conclude()
+            if self._result is None:
+                self._result, _ = self._conclude()
+            if self._book is not None:
+                self._book.close()
             self._desk.is_closed = True
             if self._observers.run_finished is not None:
                 self._observers.run_finished(self.id, self._result)
         return self._result
 
-    async def _begin(self) -> None:
-        inputs, values = self._first
-        if self._journal is not None and self._replay.header is None:
-            await self._desk.keep(header(self.plan, inputs, values))
+    def _begin(self) -> None:
+        if self._book is not None:
+            begun = self._replay.header is not None
+            self._desk.note(Entry("resumed") if begun else header(self.plan, self._first, self.options.origin))
         for question, answer in self.options.answers.items():
             if question not in self._replay.answers:
                 self._replay.answers[question] = answer
-                if self._journal is not None:
-                    await self._desk.keep(Entry("answer", data={"id": question, "value": encode(answer)}))
+                if self._book is not None:
+                    self._desk.note(Entry("answer", data={"id": question, "value": encode(answer)}))
         machine = self._root.machine
         try:
-            tokens = entry_tokens(self.plan, inputs, machine.root)
+            tokens = entry_tokens(self.plan, self._first.inputs, machine.root)
         except Exception as error:  # noqa: BLE001  # an entry edge's function raised: the input does not fit the graph
             self._fail(self._root, -1, (), "@entry", error)
             return
@@ -141,76 +148,79 @@ class Run:
     # ------------------------------------------------------------------ the loop
 
     async def _drive(self) -> None:
-        queue = self._queue
-        assert self._wake is not None
-        turn_ends = time.monotonic() + _SLICE
-        ticks = 0
+        crew, wake = self._crew, self._wake
+        assert wake is not None
         while True:
-            while queue and self._stop is None:
-                live = queue[0]
-                machine = live.machine
-                if self._dropped and live.is_dropped:
-                    queue.popleft()
-                    continue
-                if not machine.ready:
-                    queue.popleft()
-                    live.queued = False
-                    await self._settle(live)
-                    continue
-                try:
-                    task = machine.take()
-                except LimitReached as limit:
-                    self._halt(limit)
-                    break
-                except Exception as error:  # noqa: BLE001  # a join or a custom merge failed: the node it is for has failed
-                    node = machine.failed_node
-                    self._fail(live, node, (), machine.plan.nodes[node].name, error)
-                    break
-                if task is not None:
-                    waiting = self._start(live, task)
-                    if waiting is not None:
-                        await waiting
-                ticks += 1
-                if not ticks & 31 and time.monotonic() > turn_ends:
-                    await asyncio.sleep(0)
-                    if self._crew.finished:
-                        await self._take_in()
-                    turn_ends = time.monotonic() + _SLICE
-            if self._crew.finished:
-                await self._take_in()
-            elif self._stop is not None or not self._crew:
+            if crew.finished:
+                self._take_in()
+            self._work()
+            if self._queue and self._stop is None:
+                await asyncio.sleep(0)
+                await self._desk.kept()  # what is worked out waits for what is written down, now and then
+            elif crew.finished:
+                continue
+            elif self._stop is not None or not crew:
                 return
             else:
-                self._wake.clear()
-                await self._wake.wait()
-                turn_ends = time.monotonic() + _SLICE
+                wake.clear()
+                await wake.wait()
 
-    def _start(self, live: Live, task: Task) -> Awaitable[None] | None:
-        """Begin one firing. An awaitable where something has to be waited for before the loop goes on."""
+    def _work(self) -> None:
+        """Work the queue until it is empty, for a slice of time at most."""
+        queue = self._queue
+        turn_ends = time.monotonic() + _SLICE
+        ticks = 0
+        while queue and self._stop is None:
+            live = queue[0]
+            machine = live.machine
+            if self._dropped and live.is_dropped:
+                queue.popleft()
+                continue
+            if not machine.ready:
+                queue.popleft()
+                live.queued = False
+                self._settle(live)
+                continue
+            try:
+                task = machine.take()
+            except LimitReached as limit:
+                self._halt(limit)
+                return
+            except Exception as error:  # noqa: BLE001  # a join or a custom merge failed: the node it is for has failed
+                node = machine.failed_node
+                self._fail(live, node, (), machine.plan.nodes[node].name, error)
+                return
+            if task is not None:
+                self._start(live, task)
+            ticks += 1
+            if not ticks & 31 and time.monotonic() > turn_ends:
+                return
+
+    def _start(self, live: Live, task: Task) -> None:
+        """Begin one firing."""
         node = live.machine.plan.nodes[task.node]
         if self._replay.done and (entry := self._replay.done.get(Activation(task.frame, node.name, task.ordinal))) is not None:
             if live.machine.head is not None:
                 live.in_turn[entry.activation] = (task, entry)
-                return self._take_turns(live)
-            self._commit(live, task, retold(live.machine, task, entry))
-            return None
-        if node.mode == "scope":
-            return self._enter(live, task, node)
-        if (limit := self.meter.fire()) is not None:
+                self._take_turns(live)
+            else:
+                self._commit(live, task, retold(live.machine, task, entry))
+        elif node.mode == "scope":
+            self._enter(live, task, node)
+        elif (limit := self.meter.fire()) is not None:
             self._halt(limit)
-            return None
-        if node.mode == "inline" and node.vertex.lane is None:
-            return self._inline(live, task, node)
-        self._crew.park(Work(live, task, node))
-        self._admit()
-        return None
+        elif node.quick:
+            self._inline(live, task, node)
+        else:
+            self._crew.park(Work(live, task, node))
+            self._admit()
 
     def _take_turns(self, live: Live) -> None:
         """Shared state: what was recorded is applied in the order in which it was recorded."""
         for task, entry in live.turns(self._replay.order.get(live.machine.frame, [])):
             self._commit(live, task, retold(live.machine, task, entry))
 
-    def _inline(self, live: Live, task: Task, node: Node) -> Awaitable[None] | None:
+    def _inline(self, live: Live, task: Task, node: Node) -> None:
         if self._observers.firing_started is not None:
             self._observers.firing_started(Activation(task.frame, node.name, task.ordinal), "node")
         ctx = Context(self._desk, task, Activation(task.frame, node.name, task.ordinal)) if node.wants_ctx else None
@@ -218,14 +228,13 @@ class Run:
             out = node.body(task, ctx)
         except Pause as pause:
             self._pause(live, pause)
-            return None
         except Exception as error:  # noqa: BLE001  # a body may raise anything; it is reported with its node's path
             self._fail(live, task.node, task.ordinal, node.name, error)
-            return None
-        if type(out) is not Out and inspect.isawaitable(out):
-            self._crew.work(Work(live, task, node), out)
-            return None
-        return self._finish(live, task, node, out)
+        else:
+            if type(out) is Out or not inspect.isawaitable(out):
+                self._finish(live, task, node, out)
+            else:
+                self._crew.work(Work(live, task, node), out)
 
     def _admit(self) -> None:
         """Set to work the parked firings for which there is room."""
@@ -234,9 +243,19 @@ class Run:
             if self._observers.firing_started is not None:
                 self._observers.firing_started(activation, "node")
             ctx = Context(self._desk, work.task, activation)
-            self._crew.work(work, self._executor.execute(work.node.body, work.task, ctx))
+            do = self._executor.execute if self._book is None else self._safely
+            self._crew.work(work, do(work.node.body, work.task, ctx))
 
-    async def _take_in(self) -> None:
+    async def _safely(self, body: Body, task: Task, ctx: Context) -> Any:
+        """Execute a body once all before it is safe; if its effects must not happen twice unasked, with a word before."""
+        await self._desk.kept()
+        if task.owner.plan.nodes[task.node].vertex.effects == "external":
+            happened = await self._desk.begin(ctx.activation)
+            if happened is not None:
+                return Out(happened["output"])
+        return await self._executor.execute(body, task, ctx)
+
+    def _take_in(self) -> None:
         """Take in what bodies at work came to."""
         while self._crew.finished:
             (live, task, node), job = self._crew.take()
@@ -251,9 +270,7 @@ class Run:
             error = job.exception()
             if error is None:
                 if self._stop is None:
-                    waiting = self._finish(live, task, node, job.result())
-                    if waiting is not None:
-                        await waiting
+                    self._finish(live, task, node, job.result())
             elif (pause := paused_by(error)) is not None:
                 self._pause(live, self._desk.all_asked(Activation(task.frame, node.name, task.ordinal), pause))
             else:
@@ -263,7 +280,7 @@ class Run:
 
     # ------------------------------------------------------------------ outcomes
 
-    def _finish(self, live: Live, task: Task, node: Node, out: Any) -> Awaitable[None] | None:
+    def _finish(self, live: Live, task: Task, node: Node, out: Any) -> None:
         """An outcome: worked out, journaled, and put into effect."""
         try:
             if type(out) is not Out:
@@ -271,25 +288,17 @@ class Run:
             step = live.machine.prepare(task, out)
         except Exception as error:  # noqa: BLE001  # an edge, a router or the state refused the outcome: its node has failed
             self._fail(live, task.node, task.ordinal, node.name, error)
-            return None
-        if self._journal is not None:
-            return self._record_and_commit(live, task, node, step)
-        self._commit(live, task, step)
-        return None
-
-    def _record(self, live: Live, task: Task, node: Node, step: Step) -> Awaitable[None] | None:
-        if self._journal is None:
-            self._commit(live, task, step)
-            return None
-        return self._record_and_commit(live, task, node, step)
-
-    async def _record_and_commit(self, live: Live, task: Task, node: Node, step: Step) -> None:
-        try:
-            entry = told(live.machine, task, step)
-        except AxilError as error:
-            self._fail(live, task.node, task.ordinal, node.name, error)
             return
-        await self._desk.keep(entry)
+        self._record(live, task, node, step)
+
+    def _record(self, live: Live, task: Task, node: Node, step: Step) -> None:
+        if self._book is not None:
+            try:
+                entry = told(live.machine, task, step)
+            except AxilError as error:
+                self._fail(live, task.node, task.ordinal, node.name, error)
+                return
+            self._desk.note(entry)
         self._commit(live, task, step)
 
     def _commit(self, live: Live, task: Task, step: Step) -> None:
@@ -316,7 +325,7 @@ class Run:
 
     # ------------------------------------------------------------------ scopes
 
-    def _enter(self, live: Live, task: Task, node: Node) -> Awaitable[None] | None:
+    def _enter(self, live: Live, task: Task, node: Node) -> None:
         body = node.body
         activation = Activation(task.frame, node.name, task.ordinal)
         if self._observers.firing_started is not None:
@@ -325,20 +334,21 @@ class Run:
             if isinstance(body, Cycle):
                 visit: Visit = CycleVisit(body, task, node.name, told=self._replay.rounds.get(activation, ()))
                 if not visit.enters(task):
-                    return self._record(live, task, node, Step({}, task.state, ()))
+                    self._record(live, task, node, Step({}, task.state, ()))
+                    return
                 if visit.is_over:
-                    return self._leave(live, task, node, cast("Left", visit.result()))
+                    self._leave(live, task, node, cast("Left", visit.result()))
+                    return
             else:
                 visit = GraphVisit(cast("Subgraph", body), task, node.name)
         except Exception as error:  # noqa: BLE001  # entering failed: the node has failed
             self._fail(live, task.node, task.ordinal, node.name, error)
-            return None
+            return
         inner = self._open[task] = Live(visit.machine, live, task)
         inner.visit = visit
         self._notice(inner)
-        return None
 
-    async def _settle(self, live: Live) -> None:
+    def _settle(self, live: Live) -> None:
         """A frame has nothing due: it has ended, or it is stuck on open questions, or it waits for bodies at work."""
         machine = live.machine
         if machine.taken:
@@ -369,8 +379,8 @@ class Run:
         node = parent.machine.plan.nodes[task.node]
         try:
             live.visit.next(ended)
-            if self._journal is not None and (entry := live.visit.fact()) is not None:
-                await self._desk.keep(entry)
+            if self._book is not None and (entry := live.visit.fact()) is not None:
+                self._desk.note(entry)
             outcome = live.visit.result()
         except LimitReached as limit:
             live.over = True
@@ -385,17 +395,15 @@ class Run:
             return
         del self._open[task]
         if isinstance(outcome, Left):
-            waiting = self._leave(parent, task, node, outcome)
+            self._leave(parent, task, node, outcome)
         elif outcome is None:
-            waiting = self._record(parent, task, node, Step({}, parent.machine.advance(task, {}), ()))
+            self._record(parent, task, node, Step({}, parent.machine.advance(task, {}), ()))
         else:
-            waiting = self._finish(parent, task, node, outcome)
-        if waiting is not None:
-            await waiting
+            self._finish(parent, task, node, outcome)
 
-    def _leave(self, live: Live, task: Task, node: Node, left: Left) -> Awaitable[None] | None:
+    def _leave(self, live: Live, task: Task, node: Node, left: Left) -> None:
         self._tally(task.frame, node.name, left.reason, left.rounds)
-        return self._record(live, task, node, leaving(live.machine, task, left))
+        self._record(live, task, node, leaving(live.machine, task, left))
 
     def _tally(self, frame: Frame, name: str, reason: str, rounds: int) -> None:
         self.cycles.setdefault(Activation(frame, name).path, CycleTally()).count(reason, rounds)
@@ -469,30 +477,22 @@ class Run:
 
     def _nudge(self) -> None:
         """Let the loop look again; from any thread."""
-        if self._wake is None:
-            return
-        if self._desk.loop is not None and threading.get_ident() != self._desk.home:
-            self._desk.loop.call_soon_threadsafe(self._wake.set)
-        else:
-            self._wake.set()
+        if self._wake is not None:
+            self._desk.at_home(self._wake.set)
 
     async def _stop_all(self) -> None:
         """Cancel bodies at work, innermost frames first, and wait until they are gone."""
         while self._crew:
             await self._crew.cancel_innermost()
             stopping, self._stop = self._stop, self._stop or RunCancelled("the run ended")
-            await self._take_in()
+            self._take_in()
             self._stop = stopping
 
-    def _conclude(self) -> Result:
-        failures = [failed for _, failed in sorted(self._failures, key=lambda failure: failure[0])]
-        ending = ending_of(failures, self._stop, self._ended is not None, tuple(self._root.questions))
+    def _conclude(self) -> tuple[Result, State]:
+        came_to = ending_of(self._failures, self._stop, self._ended is not None, tuple(self._root.questions))
         self.meter.usage.seconds = self._desk.elapsed
         ended = self._ended or broken_off(self._root, self._open.values())
-        result = made(self.id, self.plan.graph, ended, ending, self.meter.usage, self.cycles)
-        if isinstance(ending.error, RunError):
-            ending.error.result = result
-        return result
+        return made(self.id, self.plan.graph, ended, came_to, self.meter.usage, self.cycles), ended.state
 
 
 __all__ = ["Pause", "RealClock", "Run", "run_sync"]

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from axil.errors import Problem, SpecError
 from axil.state import Schema
-from axil.tokens import Join
+from axil.tokens import Effects, Join
 
 
 class FromEnvironment(str):
@@ -88,6 +88,8 @@ class NodeSpec:
     merge: Mapping[str, Any] | None = None
     """Per edge group: a callable from the list of states to the values of the merged one."""
     lane: str | None = None
+    effects: Effects | None = None
+    """What running the body once more may do to the world; None: what the node's class says, else ``idempotent``."""
     wrappers: tuple[Use, ...] = ()
     """Outermost first."""
     pull: Mapping[str, str] | None = None

@@ -16,6 +16,8 @@ from typing import Any, Literal, NamedTuple
 from axil.state import State
 
 Join = Literal["gate", "all", "each"]
+Effects = Literal["none", "idempotent", "external"]
+"""What running a body, or a step of one, once more may do to the world: nothing; nothing more than once; something a second time."""
 Frame = tuple[str | int, ...]
 Ordinal = tuple[int, ...]
 """Which firing of a node within its frame: ``()`` for the only one; see ``next_ordinal``."""

@@ -78,6 +78,7 @@ class _Writer:
             "description": node.description,
             "join": node.join,
             "lane": node.lane,
+            "effects": node.effects,
             "wrappers": [self.use(use, where) for use in node.wrappers],
         }
         data = {key: value for key, value in data.items() if value not in (None, "", {}, [])}

@@ -8,11 +8,11 @@ from typing import Any
 
 from hypothesis import assume, given
 
-from axil.journal import Entry, MemoryJournal
+from axil.journal import MemoryJournal
 from axil.result import Result
 from axil.workflow import Workflow
 
-from ..tools import Raw, Tape
+from ..tools import Raw, Tape, written
 from .strategies import Case, Script, cases, law, seeds
 from .test_schedules import facts
 
@@ -36,24 +36,17 @@ def run(case: Case, choose: random.Random, journal: Any) -> tuple[list[str], Res
     return ran, asyncio.run(go())
 
 
-def remembered(entries: list[Entry]) -> MemoryJournal:
-    journal = MemoryJournal()
-    for entry in entries:
-        journal.append("r", entry)
-    return journal
-
-
 @law(400)
 @given(case=cases(cyclic=True), choose=seeds)
 def test_a_run_goes_on_from_every_prefix_of_its_journal_and_nothing_runs_twice(case: Case, choose: random.Random):
     tape = Tape()
     ran, result = run(case, choose, tape)
     assume(result.status == "done")
-    entries = tape.kept
+    entries = tape.lines
     cuts = range(1, len(entries) + 1)
     for cut in cuts if len(cuts) <= 8 else sorted(choose.sample(cuts, 8)):
         known = {str(entry.activation) for entry in entries[:cut] if entry.kind == "done"}
-        for journal in (Tape(entries[:cut]), remembered(entries[:cut])):
+        for journal in (Tape(entries[:cut]), written(entries[:cut])):
             again, resumed = run(case, choose, journal)
             assert resumed.status == "done", resumed.error
             assert known.isdisjoint(again)

@@ -102,12 +102,16 @@ async def _awaited(run: Run) -> Result:
 
 
 def facts(tape: Tape) -> list[str]:
-    """The lines of a journal, in no order, without times and without what only this run is called."""
+    """The lines of a journal, in no order, without times, how often it was gone on with, and what only this run is called."""
 
     def clean(data: Any) -> Any:
         return {k: v for k, v in data.items() if k not in ("at", "used", "digest")}
 
-    return sorted(json.dumps([e.kind, e.frame, e.node, e.ordinal, clean(e.data)], sort_keys=True) for e in tape.kept)
+    return sorted(
+        json.dumps([e.kind, e.frame, e.node, e.ordinal, clean(e.data)], sort_keys=True)
+        for e in tape.lines
+        if e.kind not in ("resumed", "ended")
+    )
 
 
 def same(case: Case, choose: random.Random, concurrency: int | None) -> None:

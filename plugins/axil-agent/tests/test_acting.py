@@ -245,6 +245,30 @@ def test_histories_of_concurrent_runs_do_not_mix():
     assert {result.output["message"] for result in asyncio.run(many())} == {"3"}
 
 
+def test_a_history_goes_on_in_the_next_run_of_the_same_thread_and_in_no_other():
+    heard: list[list[str]] = []
+
+    class Ear:
+        async def reply(self, request, emit):
+            heard.append([m["role"] for m in request.messages])
+            return Reply(text=json.dumps({"message": "yes"}))
+
+    g = RootGraph("talk")
+    w = g.create_node(Agent, name="w", model=Ear(), memories=[HistoryMemory()])
+    g.edge_from_entry(w, keys={"message": ""})
+    g.edge_to_exit(w, keys={"message": ""})
+    g.build()
+    journal = MemoryJournal()
+
+    def said(message: str, thread: str) -> list[str]:
+        asyncio.run(g.run({"message": message}, journal=journal, thread=thread))
+        return heard[-1]
+
+    assert said("hi", "ada") == ["user"]
+    assert said("and?", "ada") == ["user", "assistant", "user"]
+    assert said("hi", "bob") == ["user"]
+
+
 def test_repeated_messages_stay_and_only_so_many_are_sent():
     async def run():
         memory = HistoryMemory(top_k=3, memory_size=6)

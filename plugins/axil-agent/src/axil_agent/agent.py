@@ -242,7 +242,7 @@ class Agent:
 
     async def tell(self, said: list[Message], answer: Answer, inputs: Mapping[str, Any], manner: Manner, ctx: Any) -> None:
         """Tell the memories of a turn: chat memories what was ``said``, others the inputs and the reply."""
-        ctx.local["turn"] = turn = int(ctx.local.get("turn") or 0) + 1
+        ctx.kept["turn"] = turn = int(ctx.kept.get("turn") or 0) + 1
         role = self.role_name or self.name
         key = json.dumps({"input": plain(inputs), "role_name": role, "turn": turn}, ensure_ascii=False, default=str)
         for number, memory in enumerate(self._memories):
@@ -301,12 +301,12 @@ def _kept(memory: ChatMemory, ctx: Any) -> Sequence[Message]:
     if memory.share:
         shared = ctx.local.get(_SHARED, {})
         return shared[memory.share] if memory.share in shared else list(ctx.state.get(memory.share) or ())
-    return ctx.local.get("history", {}).get(memory.label, ())
+    return ctx.kept.get("history", {}).get(memory.label, ())
 
 
 def _keep(memory: ChatMemory, ctx: Any, messages: list[Message]) -> None:
-    slot = _SHARED if memory.share else "history"
-    ctx.local[slot] = {**ctx.local.get(slot, {}), memory.share or memory.label: messages}
+    where, slot = (ctx.local, _SHARED) if memory.share else (ctx.kept, "history")
+    where[slot] = {**where.get(slot, {}), memory.share or memory.label: messages}
 
 
 def _query(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, cast
 
 from axil.errors import RunPaused
 
@@ -18,12 +18,17 @@ class Alone:
         self.cost = 0.0
         self._emit = emit
 
+    @property
+    def kept(self) -> dict[str, Any]:
+        """What a thread goes on with."""
+        return cast("dict[str, Any]", self.local.setdefault("@kept", {}))
+
     def emit(self, chunk: Any, /) -> None:
         """Show ``chunk``."""
         if self._emit is not None:
             self._emit(chunk)
 
-    async def step(self, name: str, call: Callable[[], Awaitable[Any]], /) -> Any:
+    async def step(self, name: str, call: Callable[[], Awaitable[Any]], /, *, request: Any = None, effects: str = "idempotent") -> Any:
         """``await call()``."""
         return await call()
 

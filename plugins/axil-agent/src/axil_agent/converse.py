@@ -24,7 +24,7 @@ class Stage(Protocol):
     """What a conversation needs of a firing's context; ``axil.Context`` is one."""
 
     def emit(self, chunk: Any, /) -> None: ...
-    async def step(self, name: str, call: Any, /) -> Any: ...
+    async def step(self, name: str, call: Any, /, *, request: Any = None, effects: Any = "idempotent") -> Any: ...
     def spend(self, *, cost: float = 0.0, **tokens: int) -> None: ...
 
 
@@ -65,7 +65,7 @@ async def think(model: Model, request: Request, ctx: Stage, name: str) -> Reply:
             raise ModelContract("AX654", f"the model gave a {type(reply).__name__}, not a Reply.")
         return reply.plain()
 
-    reply = Reply.read(await ctx.step(name, call))
+    reply = Reply.read(await ctx.step(name, call, request=request.plain()))
     used = reply.usage
     if used.input_tokens or used.output_tokens or used.cost:
         ctx.spend(cost=used.cost, input_tokens=used.input_tokens, output_tokens=used.output_tokens)

@@ -114,7 +114,7 @@ class _Remembering:
             stays += own(as_messages(out.output), self._node.name)
         field = local_field(ctx.activation.node)
         written: Mapping[str, Any] = out.delta.get(field) or {}
-        delta = {**out.delta, field: {**(ctx.touched or {}), **written, "inbox": stays}}
+        delta = {**out.delta, field: {**ctx.local, **written, "inbox": stays}}
         return Out(out.output, Changes(delta) if type(out.delta) is Changes else delta, out.to)
 
 
