@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import base64
 import math
+import time
 from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar, cast
@@ -172,6 +173,30 @@ class Journal(Protocol):
         """The ids of the runs of a thread, oldest first."""
         ...
 
+    def runs(self) -> Sequence[RunInfo]:
+        """The runs it holds, those that were touched last first."""
+        ...
+
+    def forget(self, run_id: str) -> None:
+        """Drop all that is known of a run. Raises: JournalError (AX503): there is no such run; AX506: it is at work."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunInfo:
+    """What a journal tells of a run without reading it."""
+
+    run_id: str
+    graph: str = ""
+    status: str = "open"
+    """How it ended; ``running``: it is at work; ``open``: it broke off, and can be gone on with."""
+    thread: str = ""
+    begun: float = 0.0
+    """Seconds since 1970, as all times here."""
+    touched: float = 0.0
+    entries: int = 0
+    forked_from: str = ""
+
 
 class Book(Protocol):
     """One run's part of a journal, held by whoever runs it.
@@ -276,6 +301,24 @@ class _Shelf:
     superseding: Superseding[int] = field(default_factory=Superseding[int])
     count: int = 0
     holder: _MemoryBook | None = None
+    begun: float = field(default_factory=time.time)
+    touched: float = 0.0
+    ended: str = ""
+
+
+    def told(self, run_id: str) -> RunInfo:
+        headers = [entry.data for entry in self.entries.values() if entry.kind == "run"]
+        header = headers[0] if headers else dict[str, Any]()
+        return RunInfo(
+            run_id=run_id,
+            graph=header.get("graph", ""),
+            status="running" if self.holder is not None else self.ended or "open",
+            thread=header.get("thread", ""),
+            begun=self.begun,
+            touched=self.touched,
+            entries=len(self.entries),
+            forked_from=header.get("forked_from", ""),
+        )
 
 
 class MemoryJournal:
@@ -301,9 +344,22 @@ class MemoryJournal:
         """See ``Journal``."""
         return tuple(self._threads.get(name, ()))
 
-    def runs(self) -> Sequence[str]:
-        """The ids of the runs that have entries."""
-        return [run_id for run_id, shelf in self._shelves.items() if shelf.count]
+    def runs(self) -> Sequence[RunInfo]:
+        """See ``Journal``."""
+        infos = [shelf.told(run_id) for run_id, shelf in self._shelves.items() if shelf.count]
+        return sorted(infos, key=lambda info: -info.touched)
+
+    def forget(self, run_id: str) -> None:
+        """See ``Journal``."""
+        shelf = self._shelves.get(run_id)
+        if shelf is None or not shelf.count:
+            raise JournalError(f'the journal knows no run "{run_id}".', id="AX503")
+        if shelf.holder is not None:
+            raise claimed(run_id, "in this process")
+        del self._shelves[run_id]
+        for runs in self._threads.values():
+            if run_id in runs:
+                runs.remove(run_id)
 
 
 class _MemoryBook:
@@ -325,6 +381,8 @@ class _MemoryBook:
         for gone in shelf.superseding.add(entry, shelf.count):
             del shelf.entries[gone]
         shelf.entries[shelf.count] = entry
+        shelf.touched = time.time()
+        shelf.ended = entry.data["status"] if entry.kind == "ended" else ""
 
     def kept(self) -> None:
         return None

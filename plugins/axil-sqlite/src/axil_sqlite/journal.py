@@ -1,0 +1,252 @@
+"""``sqlite``: the journal and its books."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import weakref
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from pydantic import BaseModel, Field
+
+from axil.errors import AxilError, JournalError
+from axil.journal import Entry, RunInfo, Superseding, claimed
+from axil_sqlite.rows import Files, Row, entry_of, row_of
+from axil_sqlite.store import Store, Sync
+from axil_sqlite.writer import Waiter, Writer
+
+
+class Settings(BaseModel):
+    """What the journal is."""
+
+    folder: Path = Field(default=Path(".axil"), description="Where the database and its large values lie; made if need be.")
+    sync: Sync = Field(
+        default="full",
+        description="full: what a run waited for is on the disk, and outlives a power cut. normal: it outlives the process; a power cut "
+        "may take the last moments, in order, never something from among them.",
+    )
+    detail: int = Field(default=10_000, ge=0, description="Per run, how many superseded entries stay, for looking back; 0: none.")
+
+
+class Damage(NamedTuple):
+    """What ``examine`` found wrong."""
+
+    run_id: str
+    """Empty: the database itself."""
+    problem: str
+    good: int = 0
+    """How many entries before it are sound."""
+
+
+class SqliteJournal:
+    """Runs in one SQLite database, for any number of runs, threads and processes on one machine.
+
+    Making one has no effects; the database is opened, and made if need be, by the first use.
+    """
+
+    Config = Settings
+
+    def __init__(self, config: Settings | str | Path | None = None, **settings: Any) -> None:
+        """``config``: the settings, or just the folder."""
+        if isinstance(config, (str, Path)):
+            settings["folder"] = config
+        self.config = config if isinstance(config, Settings) else Settings(**settings)
+        self._lock = threading.RLock()
+        self._writer: Writer | None = None
+        self._closing: Any = None
+
+    @property
+    def writer(self) -> Writer:
+        """Who writes; opens the database. Raises: JournalError (AX510)."""
+        with self._lock:
+            if self._writer is None:
+                store = Store(self.config.folder, self.config.sync)
+                self._writer = Writer(store, Files(self.config.folder / "values"), self.config.sync)
+                self._closing = weakref.finalize(self, self._writer.close)  # also at the end of the process
+            return self._writer
+
+    # ------------------------------------------------------------------ what a run needs
+
+    def open(self, run_id: str) -> SqliteBook:
+        """See ``axil.journal.Journal``. Raises: JournalError (AX511): an entry is damaged."""
+        return SqliteBook(self, run_id)
+
+    def entries(self, run_id: str) -> Sequence[Entry]:
+        """See ``axil.journal.Journal``; with superseded entries, as far as they are kept."""
+        return [entry for _, entry in self.numbered(run_id)]
+
+    def numbered(self, run_id: str) -> Sequence[tuple[int, Entry]]:
+        """The entries with their numbers in the run. Raises: JournalError (AX511): one is damaged."""
+        return list(self._read(run_id))
+
+    def _read(self, run_id: str) -> Iterator[tuple[int, Entry]]:
+        files = self.writer.files
+        for row in self._rows(run_id):
+            whole = row._replace(body=files.get(row.body, run_id, row.seq))
+            yield row.seq, entry_of(whole, run_id)
+
+    def _rows(self, run_id: str) -> list[Row]:
+        sql = "select seq, kind, who, body, crc from entries where run = (select id from runs where run = ?) order by seq"
+        return [Row(*values) for values in self.query(sql, run_id)]
+
+    def query(self, sql: str, *values: Any) -> list[Any]:
+        """Rows of a reading query. Raises: JournalError (AX510): the database is damaged."""
+        writer = self.writer
+        with writer.lock:
+            try:
+                return writer.store.connection.execute(sql, values).fetchall()
+            except sqlite3.DatabaseError as error:
+                hint = "Keep a copy, and try SqliteJournal.examine; a backup may be needed."
+                raise JournalError(f"the journal in {self.config.folder} cannot be read: {error}.", id="AX510", hint=hint) from None
+
+    def thread(self, name: str) -> Sequence[str]:
+        """See ``axil.journal.Journal``."""
+        return [run for (run,) in self.query("select run from runs where thread = ? order by id", name)] if name else []
+
+    # ------------------------------------------------------------------ what people need
+
+    def runs(self) -> Sequence[RunInfo]:
+        """See ``axil.journal.Journal``."""
+        self.writer.let_go()
+        rows = self.query(
+            "select run, graph, status, owner, beat, thread, begun, touched, next, forked_from from runs order by touched desc, id desc"
+        )
+        alive = self.writer.is_alive
+        return [
+            RunInfo(
+                run_id=run,
+                graph=graph,
+                status=status if status != "running" or (owner and alive(owner, beat, run)) else "open",
+                thread=thread,
+                begun=begun,
+                touched=touched,
+                entries=entries,
+                forked_from=forked_from,
+            )
+            for run, graph, status, owner, beat, thread, begun, touched, entries, forked_from in rows
+        ]
+
+    def forget(self, run_id: str) -> None:
+        """See ``axil.journal.Journal``."""
+        writer = self.writer
+        writer.let_go()
+        with writer.lock, writer.store.writing() as connection:
+            found = connection.execute("select id, owner, beat from runs where run = ?", (run_id,)).fetchone()
+            if found is None:
+                raise JournalError(f'the journal knows no run "{run_id}".', id="AX503")
+            id, owner, beat = found
+            if owner and writer.is_alive(owner, beat, run_id):
+                raise claimed(run_id, "it is at work")
+            connection.execute("delete from runs where id = ?", (id,))
+
+    def shrink(self) -> int:
+        """Give the space of deleted runs back to the disk; gives how many large values went with them."""
+        writer = self.writer
+        with writer.lock, writer.store.alone():
+            used = {body for (body,) in writer.store.connection.execute("select body from entries where body like '@%'")}
+            gone = writer.files.sweep(used)
+            writer.store.connection.execute("pragma incremental_vacuum").fetchall()
+            writer.store.connection.execute("pragma wal_checkpoint(truncate)").fetchall()
+        return gone
+
+    def examine(self) -> Sequence[Damage]:
+        """Read everything and say what is damaged; nothing is changed."""
+        found: list[Damage] = []
+        try:
+            told = [line for (line,) in self.query("pragma integrity_check(20)")]
+            found.extend(Damage("", line) for line in told if line != "ok")
+            runs = [run for (run,) in self.query("select run from runs order by id")]
+        except JournalError as error:
+            return [*found, Damage("", error.message)]
+        for run_id in runs:
+            good = 0
+            try:
+                for _ in self._read(run_id):
+                    good += 1
+            except JournalError as error:
+                found.append(Damage(run_id, error.message, good))
+        return found
+
+    def cut(self, run_id: str, at: int) -> None:
+        """Drop the entries of a run from number ``at`` on, so that it goes on from there. Raises: JournalError (AX503, AX506)."""
+        writer = self.writer
+        writer.let_go()
+        with writer.lock, writer.store.writing() as connection:
+            found = connection.execute("select id, owner, beat from runs where run = ?", (run_id,)).fetchone()
+            if found is None:
+                raise JournalError(f'the journal knows no run "{run_id}".', id="AX503")
+            if found[1] and writer.is_alive(found[1], found[2], run_id):
+                raise claimed(run_id, "it is at work")
+            connection.execute("delete from entries where run = ? and seq >= ?", (found[0], at))
+            connection.execute("update runs set next = ?, status = 'open', epoch = epoch + 1 where id = ?", (at, found[0]))
+
+    def close(self) -> None:
+        """Write what is left and close the database; the next use opens it again. May be called again."""
+        with self._lock:
+            self._writer = None
+            if self._closing is not None:
+                self._closing()
+
+    def __repr__(self) -> str:
+        return f"SqliteJournal({str(self.config.folder)!r}, sync={self.config.sync!r})"
+
+
+class SqliteBook:
+    """One run's part; see ``axil.journal.Book``."""
+
+    def __init__(self, journal: SqliteJournal, run_id: str) -> None:
+        self.run_id = run_id
+        self._writer, self._detail = journal.writer, journal.config.detail
+        self.id = 0
+        self.epoch: int | None = None
+        """Of the claim; None: nothing is claimed yet."""
+        self.rows: deque[Row] = deque()
+        """Appended, and not yet taken by the writer."""
+        self.superseded: deque[int] = deque()
+        """Numbers of entries to be dropped with the next commit."""
+        self.fault: AxilError | None = None
+        self.closing = False
+        self.ended: Literal["", "done", "paused", "failed", "limited", "cancelled"] = ""
+        self.header: Mapping[str, Any] = {}
+        self._known = Superseding[int]()
+        self._past: deque[int] = deque()  # superseded, and still there
+        numbered = journal.numbered(run_id)
+        gone: set[int] = set()
+        for seq, entry in numbered:
+            gone.update(self._known.add(entry, seq))
+        self._past.extend(sorted(gone))
+        self.entries: Sequence[Entry] = [entry for seq, entry in numbered if seq not in gone]
+        self.seen = self.safe = self._next = self._seen(journal)
+
+    def _seen(self, journal: SqliteJournal) -> int:
+        found = journal.query("select next from runs where run = ?", self.run_id)
+        return int(found[0][0]) if found else 0
+
+    def append(self, entry: Entry) -> None:
+        """See ``axil.journal.Book``."""
+        if self.fault is not None:
+            raise self.fault
+        row = row_of(self._next, entry)
+        if entry.kind == "run":
+            self.header = entry.data
+        self.ended = entry.data["status"] if entry.kind == "ended" else ""
+        self._past.extend(self._known.add(entry, row.seq))
+        while len(self._past) > self._detail:
+            self.superseded.append(self._past.popleft())
+        self._next += 1
+        self.rows.append(row)
+
+    def kept(self) -> Waiter | None:
+        """See ``axil.journal.Book``."""
+        if self.fault is not None:
+            raise self.fault
+        return None if self.safe == self._next else self._writer.kept(self)
+
+    def close(self) -> None:
+        """See ``axil.journal.Book``."""
+        if not self.closing and (self.epoch is not None or self.rows):
+            self.closing = True
+            self._writer.finish(self)

@@ -1,0 +1,122 @@
+"""An entry as a row: text, and a checksum over all of it, so that a flipped bit is found and never believed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import zlib
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from axil.errors import JournalError
+from axil.journal import Entry
+
+LARGE = 65_536
+"""Bytes above which what an entry says is kept in a file of its own: SQLite is slower from there on."""
+
+_encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False).encode  # ASCII: any text survives
+
+
+class Row(NamedTuple):
+    """One entry of a run, as it is stored."""
+
+    seq: int
+    kind: str
+    who: str
+    """Frame, node and ordinal, as JSON; empty: all empty."""
+    body: str
+    """What it says, as JSON; or the name of its file, behind an ``@``."""
+    crc: int
+
+
+def row_of(seq: int, entry: Entry) -> Row:
+    """The row of an entry. Raises: JournalError (AX501): it holds something that is not JSON data."""
+    who = _encode([entry.frame, entry.node, entry.ordinal]) if entry.node or entry.frame else ""
+    try:
+        body = _encode(entry.data)
+    except (TypeError, ValueError) as error:
+        raise JournalError(f"an entry cannot be kept: {error}.", id="AX501", hint="Entries hold JSON data.") from None
+    return Row(seq, entry.kind, who, body, _crc(seq, entry.kind, who, body))
+
+
+def entry_of(row: Row, run_id: str) -> Entry:
+    """The entry that ``row_of`` was given. Raises: JournalError (AX511): it is not what was stored."""
+    if row.crc != _crc(row.seq, row.kind, row.who, row.body):
+        raise damaged(run_id, row.seq, "its checksum is wrong")
+    frame, node, ordinal = json.loads(row.who) if row.who else ((), "", ())
+    data: dict[str, Any] = json.loads(row.body)
+    return Entry(row.kind, tuple(frame), node, tuple(ordinal), data)
+
+
+def _crc(seq: int, kind: str, who: str, body: str) -> int:
+    return zlib.crc32(f"{seq}\0{kind}\0{who}\0{body}".encode())
+
+
+def damaged(run_id: str, seq: int, how: str) -> JournalError:
+    """An entry is not what was stored."""
+    return JournalError(
+        f'entry {seq} of the run "{run_id}" is damaged: {how}.',
+        id="AX511",
+        hint="Nothing from there on is believed; other runs are not touched. SqliteJournal.examine tells what is left.",
+    )
+
+
+class Files:
+    """Large bodies, each in a file that is named by its contents: what is said twice is kept once."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def put(self, body: str, *, safely: bool) -> str:
+        """Keep ``body``; gives what stands for it in a row. ``safely``: it is on the disk when this returns."""
+        raw = body.encode()
+        name = hashlib.sha256(raw).hexdigest()
+        path = self.folder / name[:2] / name
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            made = path.with_suffix(f".{os.getpid()}.new")
+            try:
+                with made.open("wb") as file:
+                    file.write(raw)
+                    if safely:
+                        file.flush()
+                        os.fsync(file.fileno())
+                made.replace(path)
+            finally:
+                made.unlink(missing_ok=True)
+            if safely:
+                _sync_folder(path.parent)
+        return f"@{name}"
+
+    def get(self, body: str, run_id: str, seq: int) -> str:
+        """What ``body`` stands for. Raises: JournalError (AX511)."""
+        if not body.startswith("@"):
+            return body
+        name = body[1:]
+        try:
+            raw = (self.folder / name[:2] / name).read_bytes()
+        except OSError as error:
+            raise damaged(run_id, seq, f"its file cannot be read ({error.strerror or error})") from None
+        if hashlib.sha256(raw).hexdigest() != name:
+            raise damaged(run_id, seq, "its file is not what was stored")
+        return raw.decode()
+
+    def sweep(self, used: set[str]) -> int:
+        """Remove files that no row names; gives how many."""
+        gone = 0
+        for path in self.folder.glob("??/*"):
+            if f"@{path.name}" not in used:
+                path.unlink(missing_ok=True)
+                gone += 1
+        return gone
+
+
+def _sync_folder(folder: Path) -> None:
+    if os.name == "nt":  # folders cannot be opened there, and need not be
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,161 @@
+"""The file: one SQLite database in WAL mode, its tables, and who may write to it when."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+from axil.errors import JournalError
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+VERSION = 1
+Sync = Literal["full", "normal"]
+
+_TABLES = """
+create table runs (
+    id integer primary key,
+    run text not null unique,
+    graph text not null default '',
+    status text not null default 'open',
+    thread text not null default '',
+    forked_from text not null default '',
+    epoch integer not null default 0,
+    owner text not null default '',
+    beat real not null default 0,
+    next integer not null default 0,
+    begun real not null,
+    touched real not null
+);
+create index runs_by_thread on runs (thread, id) where thread != '';
+create table entries (
+    id integer primary key,
+    run integer not null references runs (id) on delete cascade,
+    seq integer not null,
+    kind text not null,
+    who text not null,
+    body text not null,
+    crc integer not null
+);
+create unique index entries_by_run on entries (run, seq);
+"""
+
+_MIGRATIONS: dict[int, str] = {1: _TABLES}
+"""What makes version n of n - 1; forward only, each in one transaction."""
+
+_REMOTE = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "afs", "ceph", "glusterfs"}
+
+
+class Store:
+    """An open database. ``lock`` is held by whoever uses the connection; ``alone`` by whoever writes, among all processes."""
+
+    def __init__(self, folder: Path, sync: Sync) -> None:
+        """Open or make it. Raises: JournalError (AX510): it cannot be opened, is newer than this, or lies where SQLite is not safe."""
+        self.folder, self.path = folder, folder / "runs.db"
+        kind = _file_system(folder)
+        if kind in _REMOTE:
+            raise unusable(folder, f"it is on a network file system ({kind}), where SQLite's log is not safe", "Choose a local folder.")
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            ignored = folder / ".gitignore"
+            if not ignored.exists():
+                ignored.write_text("*\n", "utf-8")
+            self._lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise unusable(folder, f"{error}", "Check the path and the permissions.") from None
+        try:
+            self.connection = self._connected(sync)
+        except (OSError, sqlite3.Error) as error:
+            os.close(self._lock)
+            raise unusable(folder, f"{error}", "Check the path, the permissions and the space on the disk.") from None
+
+    def _connected(self, sync: Sync) -> sqlite3.Connection:
+        connection = sqlite3.connect(self.path, timeout=30, isolation_level=None, check_same_thread=False)
+        try:
+            connection.execute("pragma auto_vacuum = incremental")  # must come before the first table
+            connection.execute("pragma journal_mode = wal")
+            connection.execute(f"pragma synchronous = {sync}")
+            connection.execute("pragma fullfsync = 1")
+            connection.execute("pragma foreign_keys = on")
+            connection.execute("pragma journal_size_limit = 16777216")
+            with self.alone():
+                self._migrate(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _migrate(self, connection: sqlite3.Connection) -> None:
+        version = int(connection.execute("pragma user_version").fetchone()[0])
+        if version > VERSION:
+            told = f"it was written by a newer axil-sqlite (format {version}; this one knows {VERSION})"
+            raise unusable(self.folder, told, "Upgrade axil-sqlite, or choose another folder.")
+        for next in range(version + 1, VERSION + 1):
+            if version:
+                with sqlite3.connect(self.path.with_suffix(f".before-{next}")) as backup:
+                    connection.backup(backup)
+                backup.close()
+            connection.executescript(f"begin immediate; {_MIGRATIONS[next]}; pragma user_version = {next}; commit;")
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Among all processes, only this one writes: SQLite before 3.51.3 can lose a log that two write and check in at once."""
+        if fcntl is None:
+            yield
+            return
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            fcntl.flock(self._lock, fcntl.LOCK_UN)
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """One transaction. Raises: sqlite3.Error; nothing of it is kept then."""
+        with self.alone():
+            self.connection.execute("begin immediate")
+            try:
+                yield self.connection
+                self.connection.execute("commit")
+            except BaseException:
+                if self.connection.in_transaction:  # where the disk is full, SQLite has rolled back already
+                    self.connection.execute("rollback")
+                raise
+
+    def one(self, sql: str, *values: Any) -> Any:
+        """The first row, or None."""
+        return self.connection.execute(sql, values).fetchone()
+
+    def close(self) -> None:
+        """Check the log in and close."""
+        with self.alone():
+            self.connection.close()
+        os.close(self._lock)
+
+
+def unusable(folder: Path, why: str, hint: str) -> JournalError:
+    """A journal cannot be used where it is."""
+    return JournalError(f"the journal in {folder} cannot be used: {why}.", id="AX510", hint=hint)
+
+
+def _file_system(folder: Path) -> str:
+    """The kind of file system that ``folder`` is on, or will be; empty where the system does not say."""
+    try:
+        lines = Path("/proc/self/mounts").read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return ""
+    here = os.path.realpath(folder)
+    found = ("", "")
+    for line in lines:
+        _, point, kind, *_ = line.split(" ")
+        inside = here == point or here.startswith(point.rstrip("/") + "/")
+        if inside and len(point) >= len(found[0]):
+            found = (point, kind)
+    return found[1]

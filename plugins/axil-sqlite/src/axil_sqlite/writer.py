@@ -1,0 +1,272 @@
+"""What all books of a process have appended, committed together: many runs share one wait for the disk.
+
+A book's rows go into its own queue. Whoever needs them safe asks; the writer's thread takes what has come together by then,
+from every book that somebody waits for, and commits it as one transaction. Where safety does not mean the disk (``normal``), the
+event loop commits itself, once for all who asked in one turn: that takes less time than waking a thread.
+
+Every transaction checks, run by run, that the book still holds its run: its epoch is the one it claimed. A book that does not is
+refused, alone; the others go on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import queue
+import socket
+import sqlite3
+import threading
+import time
+from collections import deque
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from axil.errors import AxilError, JournalError
+from axil.journal import claimed, overtaken
+from axil_sqlite.rows import LARGE, Files, Row
+from axil_sqlite.store import Store, Sync
+
+if TYPE_CHECKING:
+    from axil_sqlite.journal import SqliteBook
+
+BEAT = 10.0
+"""Seconds between signs of life."""
+SILENCE = 30.0
+"""Seconds without one after which a holder counts as gone, even if its process is there: it may be stopped for good."""
+
+Waiter = asyncio.Future[None]
+
+
+class Writer:
+    """Writes for all books of one journal object."""
+
+    def __init__(self, store: Store, files: Files, sync: Sync) -> None:
+        self.store, self.files, self.sync = store, files, sync
+        self.lock = threading.RLock()
+        self.owner = f"{socket.gethostname()}:{os.getpid()}:{_started(os.getpid())}:{id(self):x}"
+        self._asked: queue.SimpleQueue[tuple[SqliteBook, Waiter | None] | None] = queue.SimpleQueue()
+        self._turns: dict[asyncio.AbstractEventLoop, list[tuple[SqliteBook, Waiter]]] = {}
+        self._held: set[SqliteBook] = set()
+        self._beaten = time.time()
+        self._thread: threading.Thread | None = None
+        self._closed = False
+        self.commits = 0
+        """Transactions so far: for tests and measurements."""
+
+    def kept(self, book: SqliteBook) -> Waiter | None:
+        """Have what ``book`` has appended made safe. None: it is. Raises: JournalError."""
+        loop = asyncio.get_running_loop()
+        waiter = loop.create_future()
+        if self.sync == "full":
+            self._ask(book, waiter)
+            return waiter
+        asked = self._turns.setdefault(loop, [])
+        if not asked:
+            loop.call_soon(self._turn, loop)
+        asked.append((book, waiter))
+        return waiter
+
+    def _turn(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Commit what was asked for in one turn of an event loop."""
+        asked = self._turns.pop(loop)
+        self.commit(list(dict.fromkeys(book for book, _ in asked)))
+        _settle(asked)
+
+    def finish(self, book: SqliteBook) -> None:
+        """Write what is left of ``book``, and let go of its run."""
+        if self.sync == "normal" or self._closed:
+            self.commit([book])
+        else:
+            self._ask(book, None)
+
+    def let_go(self) -> None:
+        """Let go of runs whose books were closed, where the thread has not come to it yet."""
+        with self.lock:
+            if closing := [book for book in self._held if book.closing]:
+                self.commit(closing)
+
+    def _ask(self, book: SqliteBook, waiter: Waiter | None) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name="axil-sqlite", daemon=True)
+            self._thread.start()
+        self._asked.put((book, waiter))
+
+    def _work(self) -> None:
+        while True:
+            try:
+                asked = [self._asked.get(timeout=BEAT)]
+            except queue.Empty:
+                self._beat()
+                continue
+            with suppress(queue.Empty):
+                while len(asked) < 512:
+                    asked.append(self._asked.get_nowait())
+            wanted = [each for each in asked if each is not None]
+            books = list(dict.fromkeys(book for book, _ in wanted))
+            self.commit(books)
+            _tell([(book, waiter) for book, waiter in wanted if waiter is not None])
+            if len(wanted) < len(asked):
+                return
+
+    # ------------------------------------------------------------------ transactions
+
+    def commit(self, books: Sequence[SqliteBook]) -> None:
+        """Commit what ``books`` have appended; a book whose part is refused, or all if nothing can be written, has a ``fault``."""
+        with self.lock:
+            taken = [(book, [book.rows.popleft() for _ in range(len(book.rows))]) for book in books]
+            try:
+                taken = [(book, self._put_away(rows)) for book, rows in taken]
+                with self.store.writing() as connection:
+                    for book, rows in taken:
+                        if book.fault is None:
+                            self._put(connection, book, rows)
+                        elif book.closing and book.epoch is not None:
+                            connection.execute("update runs set owner = '' where id = ? and epoch = ?", (book.id, book.epoch))
+                self.commits += 1
+            except (sqlite3.Error, OSError) as error:
+                fault = JournalError(
+                    f"the journal in {self.store.folder} cannot be written: {error}.",
+                    id="AX512",
+                    hint="Make room or mend the disk; then resume the run: what was safe before is.",
+                )
+                for book, _ in taken:
+                    book.fault = book.fault or fault
+            for book, rows in taken:
+                if book.fault is None and rows:
+                    book.safe = rows[-1].seq + 1
+                if book.closing or book.fault is not None:
+                    self._held.discard(book)
+            if self._held and time.time() - self._beaten > BEAT:
+                self._beat()
+
+    def _put_away(self, rows: list[Row]) -> list[Row]:
+        """Large bodies go into files, before the rows that name them."""
+        safely = self.sync == "full"
+        return [row._replace(body=self.files.put(row.body, safely=safely)) if len(row.body) > LARGE else row for row in rows]
+
+    def _put(self, connection: sqlite3.Connection, book: SqliteBook, rows: list[Row]) -> None:
+        try:
+            if book.epoch is None:
+                if not rows:
+                    return
+                self._claim(connection, book)
+                self._held.add(book)
+            status = book.ended or ("open" if book.closing else "running")
+            owner = "" if book.closing else self.owner
+            now = time.time()
+            changed = connection.execute(
+                "update runs set next = ?, status = ?, owner = ?, beat = ?, touched = ? where id = ? and epoch = ?",
+                (rows[-1].seq + 1 if rows else book.safe, status, owner, now, now, book.id, book.epoch),
+            )
+            if not changed.rowcount:
+                raise claimed(book.run_id, "it was taken over")
+        except AxilError as error:
+            book.fault = error
+            return
+        connection.executemany(
+            "insert into entries (run, seq, kind, who, body, crc) values (?, ?, ?, ?, ?, ?)", [(book.id, *row) for row in rows]
+        )
+        gone: list[tuple[int, int]] = []
+        while rows and book.superseded and book.superseded[0] <= rows[-1].seq:  # what came after these rows is not there yet
+            gone.append((book.id, book.superseded.popleft()))
+        if gone:
+            connection.executemany("delete from entries where run = ? and seq = ?", gone)
+
+    def _claim(self, connection: sqlite3.Connection, book: SqliteBook) -> None:
+        """Take a run for this book. Raises: JournalError (AX506, AX508)."""
+        found = connection.execute("select id, epoch, next, owner, beat from runs where run = ?", (book.run_id,)).fetchone()
+        if found is None:
+            if book.seen:
+                raise claimed(book.run_id, "it was deleted")
+            header = book.header
+            if header.get("thread"):
+                last = connection.execute("select run from runs where thread = ? order by id desc limit 1", (header["thread"],)).fetchone()
+                if header.get("after", "") != (last[0] if last else ""):
+                    raise overtaken(header["thread"], last[0] if last else "")
+            now = time.time()
+            names = (book.run_id, header.get("graph", ""), header.get("thread", ""), header.get("forked_from", ""), now, now)
+            made = connection.execute(
+                "insert into runs (run, graph, thread, forked_from, epoch, begun, touched) values (?, ?, ?, ?, 1, ?, ?)", names
+            )
+            book.id, book.epoch = made.lastrowid or 0, 1
+            return
+        id, epoch, next, owner, beat = found
+        if owner and self.is_alive(owner, beat, book.run_id):
+            raise claimed(book.run_id, _whose(owner))
+        if next != book.seen:
+            raise claimed(book.run_id, "since its journal was read")
+        connection.execute("update runs set epoch = ? where id = ?", (epoch + 1, id))
+        book.id, book.epoch = id, epoch + 1
+
+    def is_alive(self, owner: str, beat: float, run_id: str) -> bool:
+        """Whether a holder is still there: its process is, and it has shown life of late."""
+        host, pid, started, _ = owner.rsplit(":", 3)
+        if owner == self.owner:
+            return any(book.run_id == run_id for book in self._held)
+        if host == socket.gethostname() and _started(int(pid)) != started:
+            return False
+        return time.time() - beat < SILENCE
+
+    def _beat(self) -> None:
+        """Show that the runs of this process are at work."""
+        with self.lock:
+            self._beaten = time.time()
+            if self._held:
+                with suppress(sqlite3.Error, OSError), self.store.writing() as connection:
+                    connection.execute("update runs set beat = ? where owner = ?", (self._beaten, self.owner))
+
+    def close(self) -> None:
+        """Write all that is left, end the thread, and close the database."""
+        self._closed = True
+        if self._thread is not None:
+            self._asked.put(None)
+            self._thread.join()
+        with self.lock:
+            for book in list(self._held):
+                book.closing = True
+            self.commit(list(self._held))
+        self.store.close()
+
+
+def _tell(waiters: Iterable[tuple[SqliteBook, Waiter]]) -> None:
+    """Let those who wait go on, each in its own event loop."""
+    by_loop: dict[asyncio.AbstractEventLoop, deque[tuple[SqliteBook, Waiter]]] = {}
+    for book, waiter in waiters:
+        by_loop.setdefault(waiter.get_loop(), deque()).append((book, waiter))
+    for loop, theirs in by_loop.items():
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(_settle, theirs)
+
+
+def _settle(waiters: Iterable[tuple[SqliteBook, Waiter]]) -> None:
+    for book, waiter in waiters:
+        if waiter.done():
+            continue
+        if book.fault is None:
+            waiter.set_result(None)
+        else:
+            waiter.set_exception(book.fault)
+
+
+def _whose(owner: str) -> str:
+    host, pid, *_ = owner.rsplit(":", 3)
+    return f"process {pid} on {host}"
+
+
+def _started(pid: int) -> str:
+    """When a process began, as the system counts, so that a number that is used again is not taken for it; empty: there is none."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()[19]
+    except OSError:
+        pass
+    if Path("/proc/self/stat").exists() or os.name == "nt":
+        return "" if os.name != "nt" else "?"
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return ""
+    except PermissionError:
+        return "?"
+    return "?"

@@ -1,0 +1,569 @@
+"""Entries, books, holders, threads: what any journal has to do, and what this one adds."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+import textwrap
+import time
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from axil import Loop, RootGraph
+from axil.errors import JournalError
+from axil.journal import Entry, decode, encode
+from axil_sqlite import SqliteJournal
+from axil_sqlite.writer import Writer
+
+
+def done(frame: Any, node: str, ordinal: Any = (), **data: Any) -> Entry:
+    return Entry("done", frame, node, ordinal, data)
+
+
+async def safe(book: Any) -> None:
+    if (waiting := book.kept()) is not None:
+        await waiting
+
+
+def write(journal: SqliteJournal, entries: list[Entry], run_id: str = "r") -> None:
+    async def go() -> None:
+        book = journal.open(run_id)
+        for entry in entries:
+            book.append(entry)
+        await safe(book)
+        book.close()
+
+    asyncio.run(go())
+
+
+def chain(n: int = 3) -> RootGraph:
+    graph = RootGraph("chain")
+
+    async def more(inputs: Any) -> dict[str, int]:
+        return {"x": inputs["x"] + 1}
+
+    nodes = [graph.create_node(more, name=f"n{i}") for i in range(n)]
+    graph.edge_from_entry(nodes[0], keys={"x": ""})
+    for a, b in pairwise(nodes):
+        graph.create_edge(a, b, keys={"x": ""})
+    graph.edge_to_exit(nodes[-1], keys={"x": ""})
+    graph.build()
+    return graph
+
+
+# ------------------------------------------------------------------------------------------------ entries
+
+
+def test_making_one_has_no_effects_and_the_folder_is_made_by_the_first_use(tmp_path):
+    journal = SqliteJournal(tmp_path / "a/b")
+    assert list(tmp_path.iterdir()) == []
+    assert list(journal.runs()) == []
+    assert {path.name for path in (tmp_path / "a/b").iterdir()} >= {"runs.db", ".gitignore", "lock"}
+    journal.close()
+    journal.close()
+
+
+def test_entries_come_back_as_they_were_from_another_journal_too(journal):
+    entries = [Entry("run", data={"graph": "g"}), done((), "a", x=1), done(("c", 3, "sub"), "b", (0, -2, 1), deep=[{"k": None}])]
+    write(journal, entries)
+    assert list(journal.entries("r")) == entries
+    assert list(journal.entries("nobody")) == []
+    journal.close()
+    again = SqliteJournal(journal.config)
+    assert list(again.entries("r")) == entries
+    again.close()
+
+
+texts = st.text(st.characters(codec=None), max_size=8)
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | texts | st.binary(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3) | st.tuples(inner, inner),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=30)
+@given(st.lists(values, max_size=5))
+def test_what_the_kernel_can_encode_is_kept_exactly(tmp_path_factory, several):
+    """Lone surrogates, NUL, NaN, huge integers, bytes: as they were."""
+    journal = SqliteJournal(tmp_path_factory.mktemp("j"), sync="normal")
+    write(journal, [Entry("step", (), "a", (), {"name": str(i), "value": encode(value)}) for i, value in enumerate(several)])
+    back = [decode(entry.data["value"]) for entry in journal.entries("r")]
+    assert repr(back) == repr(several)
+    journal.close()
+
+
+def test_what_is_not_json_data_is_refused_and_nothing_else_is_lost(journal):
+    async def go() -> None:
+        book = journal.open("r")
+        book.append(Entry("run"))
+        with pytest.raises(JournalError, match="AX501"):
+            book.append(done((), "a", value=float("nan")))
+        with pytest.raises(JournalError, match="AX501"):
+            book.append(done((), "a", value=object()))
+        book.append(done((), "b"))
+        await safe(book)
+        book.close()
+
+    asyncio.run(go())
+    assert [entry.node for entry in journal.entries("r")] == ["", "b"]
+
+
+def test_large_values_lie_in_files_by_their_contents_and_once(journal):
+    large = "x" * 300_000
+    write(journal, [Entry("run"), done((), "a", value=large)])
+    write(journal, [Entry("run"), done((), "a", value=large)], "two")
+    files = [path for path in (journal.config.folder / "values").rglob("*") if path.is_file()]
+    assert len(files) == 1
+    assert journal.entries("two")[1].data["value"] == large
+    journal.forget("r")
+    assert journal.shrink() == 0
+    journal.forget("two")
+    assert journal.shrink() == 1
+
+
+def test_superseded_entries_are_left_out_for_who_goes_on_and_kept_for_who_looks_back(tmp_path):
+    entries = [done(("c", 0), "a"), Entry("round", (), "c", (), {"round": 0}), done(("c", 1), "a")]
+    journal = SqliteJournal(tmp_path, sync="normal")
+    write(journal, entries)
+    assert list(journal.open("r").entries) == entries[1:]
+    assert list(journal.entries("r")) == entries
+    journal.close()
+
+
+def loop(rounds: int) -> RootGraph:
+    turning = Loop("loop", max_iterations=rounds)
+
+    def work(attributes: Any) -> dict[str, str]:
+        attributes["n"] += 1
+        return {"said": "x" * 100}
+
+    worker = turning.create_node(work, name="w", pull_keys={"n": ""}, push_keys={"n": ""})
+    turning.edge_from_controller(worker, keys={})
+    turning.edge_to_controller(worker, keys={"said": ""})
+    graph = RootGraph("g", attributes={"n": 0})
+    graph.create_node(turning)
+    graph.edge_from_entry(turning, keys={})
+    graph.edge_to_exit(turning, keys={"said": ""})
+    graph.build()
+    return graph
+
+
+def test_the_database_of_a_long_loop_is_bounded(tmp_path):
+    def rows(rounds: int) -> int:
+        journal = SqliteJournal(tmp_path / str(rounds), sync="normal", detail=50)
+        asyncio.run(loop(rounds).run({}, journal=journal, run_id="r"))
+        [(count,)] = journal.query("select count(*) from entries")
+        journal.close()
+        return count
+
+    assert rows(2000) <= rows(300) + 20
+
+
+# ------------------------------------------------------------------------------------------------ holders
+
+
+def test_a_run_is_held_by_one_book_at_a_time(journal):
+    async def go() -> None:
+        first, second = journal.open("r"), journal.open("r")
+        first.append(Entry("run"))
+        await safe(first)
+        second.append(Entry("run"))
+        with pytest.raises(JournalError, match="AX506"):
+            await safe(second)
+        with pytest.raises(JournalError, match="AX506"):
+            second.append(Entry("ended"))
+        second.close()
+        first.close()
+        late = journal.open("r")
+        late.append(Entry("resumed"))
+        await safe(late)
+        late.close()
+
+    asyncio.run(go())
+    assert [entry.kind for entry in journal.entries("r")] == ["run", "resumed"]
+
+
+def test_a_book_from_before_somebody_else_wrote_is_refused(journal):
+    write(journal, [Entry("run")])
+
+    async def go() -> None:
+        late = journal.open("r")
+        book = journal.open("r")
+        book.append(Entry("resumed"))
+        await safe(book)
+        book.close()
+        late.append(Entry("resumed"))
+        with pytest.raises(JournalError, match=r"AX506.*since its journal was read"):
+            await safe(late)
+
+    asyncio.run(go())
+
+
+def test_another_process_is_told_who_is_at_work(tmp_path):
+    journal = SqliteJournal(tmp_path)
+
+    async def go() -> str:
+        book = journal.open("r")
+        book.append(Entry("run"))
+        await safe(book)
+        return await asyncio.to_thread(python, tmp_path, "await book_of('r', Entry('resumed'))")
+
+    assert f"process {os.getpid()} on" in asyncio.run(go())
+    journal.close()
+
+
+def test_whoever_was_stopped_for_too_long_is_overtaken_and_notices(tmp_path, monkeypatch):
+    slow, quick = SqliteJournal(tmp_path), SqliteJournal(tmp_path)
+
+    async def go() -> None:
+        zombie = slow.open("r")
+        zombie.append(Entry("run"))
+        await safe(zombie)
+        other = quick.open("r")
+        other.append(Entry("resumed"))
+        with pytest.raises(JournalError, match="AX506"):
+            await safe(other)
+        monkeypatch.setattr("axil_sqlite.writer.SILENCE", -1.0)  # it has shown no life for so long
+        other = quick.open("r")
+        other.append(Entry("resumed"))
+        await safe(other)
+        zombie.append(done((), "a"))
+        with pytest.raises(JournalError, match=r"AX506.*taken over"):
+            await safe(zombie)
+        other.append(done((), "b"))
+        await safe(other)
+
+    asyncio.run(go())
+    assert [entry.kind for entry in quick.entries("r")] == ["run", "resumed", "done"]
+    slow.close()
+    quick.close()
+
+
+PRELUDE = """
+import asyncio, os, sys
+from axil.journal import Entry
+from axil.errors import JournalError
+from axil_sqlite import SqliteJournal
+journal = SqliteJournal(sys.argv[1])
+async def book_of(run_id, *entries):
+    book = journal.open(run_id)
+    for entry in entries:
+        book.append(entry)
+    if (waiting := book.kept()) is not None:
+        await waiting
+    return book
+async def main():
+"""
+
+
+def python(folder: Path, body: str) -> str:
+    """What a process of its own prints that does ``body`` with a journal in ``folder``."""
+    code = (
+        PRELUDE
+        + textwrap.indent(textwrap.dedent(body), "    ")
+        + "\ntry:\n    asyncio.run(main())\nexcept JournalError as e:\n    print(e)\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", code, folder], capture_output=True, text=True, timeout=120)
+    return ran.stdout + ran.stderr
+
+
+def test_a_holder_that_died_is_replaced_at_once(tmp_path):
+    assert python(tmp_path, "await book_of('r', Entry('run'))\nos._exit(9)") == ""
+    journal = SqliteJournal(tmp_path)
+    assert journal.runs()[0].status == "open"
+    write(journal, [Entry("resumed")])
+    assert [entry.kind for entry in journal.entries("r")] == ["run", "resumed"]
+    journal.close()
+
+
+def test_many_processes_write_side_by_side_and_nothing_is_lost(tmp_path):
+    SqliteJournal(tmp_path).runs()
+    body = "for i in range(40):\n    await book_of(f'{os.getpid()}-{i}', Entry('run'), Entry('done', (), 'a'))"
+    code = PRELUDE + textwrap.indent(body, "    ") + "\nasyncio.run(main())"
+    jobs = [subprocess.Popen([sys.executable, "-c", code, tmp_path]) for _ in range(4)]
+    assert [job.wait(timeout=120) for job in jobs] == [0] * 4
+    journal = SqliteJournal(tmp_path)
+    assert [len(journal.entries(info.run_id)) for info in journal.runs()] == [2] * 160
+    assert list(journal.examine()) == []
+    journal.close()
+
+
+# ------------------------------------------------------------------------------------------------ runs and threads
+
+
+def test_runs_are_told_with_how_they_ended_newest_first(journal):
+    graph = chain()
+    asyncio.run(graph.run({"x": 0}, journal=journal, run_id="first"))
+    asyncio.run(graph.run({"x": 0}, journal=journal, run_id="second", thread="t"))
+    infos = journal.runs()
+    assert [(info.run_id, info.graph, info.status, info.thread) for info in infos] == [
+        ("second", "chain", "done", "t"),
+        ("first", "chain", "done", ""),
+    ]
+    assert infos[0].entries == 5
+    assert infos[0].begun <= infos[0].touched
+
+
+def test_a_run_goes_on_in_another_process_and_finished_nodes_do_not(tmp_path):
+    body = """
+    from axil import RootGraph
+    ran = []
+    graph = RootGraph("g")
+    async def one(): ran.append("one"); return {"a": 1}
+    async def two(inputs, ctx):
+        ran.append("two")
+        return {"b": inputs["a"] + int(await ctx.ask("how much?"))}
+    a, b = graph.create_node(one, name="one"), graph.create_node(two, name="two")
+    graph.edge_from_entry(a, keys={}); graph.create_edge(a, b, keys={"a": ""}); graph.edge_to_exit(b, keys={"b": ""})
+    graph.build()
+    if not journal.entries("r"):
+        result = await graph.run({}, journal=journal, run_id="r")
+    else:
+        result = await graph.resume("r", journal=journal, answers={"two?1": "41"})
+    print(result.status, result.output, ran)
+    """
+    assert python(tmp_path, body).strip() == "paused None ['one', 'two']"
+    assert python(tmp_path, body).strip() == "done {'b': 42} ['two']"
+
+
+def test_a_thread_goes_on_across_processes_and_of_two_that_begin_at_once_one_is_refused(tmp_path):
+    body = """
+    from axil import RootGraph
+    graph = RootGraph("g", attributes={"n": 0})
+    def count(attributes): attributes["n"] += 1; return {"n": attributes["n"]}
+    a = graph.create_node(count, name="a", pull_keys={"n": ""}, push_keys={"n": ""})
+    graph.edge_from_entry(a, keys={}); graph.edge_to_exit(a, keys={"n": ""}); graph.build()
+    print((await graph.run({}, journal=journal, thread="ada")).output["n"])
+    """
+    assert [python(tmp_path, body).strip() for _ in range(3)] == ["1", "2", "3"]
+    journal, graph = SqliteJournal(tmp_path), loop(1)
+
+    async def both() -> list[Any]:
+        flow = graph
+        runs = [flow.start({}, journal=journal, thread="new") for _ in range(2)]
+        return await asyncio.gather(*(run.result() for run in runs), return_exceptions=True)
+
+    one, two = asyncio.run(both())
+    assert one.status == "done"
+    assert isinstance(two, JournalError)
+    assert two.id == "AX508"
+    journal.close()
+
+
+def test_a_forgotten_run_is_gone_and_one_at_work_is_not_forgotten(journal):
+    with pytest.raises(JournalError, match="AX503"):
+        journal.forget("r")
+
+    async def go() -> None:
+        book = journal.open("r")
+        book.append(Entry("run"))
+        await safe(book)
+        with pytest.raises(JournalError, match="AX506"):
+            journal.forget("r")
+        book.close()
+
+    asyncio.run(go())
+    journal.forget("r")
+    assert (list(journal.runs()), list(journal.entries("r"))) == ([], [])
+
+
+def test_a_hundred_runs_at_once_share_their_commits_and_lose_nothing(tmp_path):
+    journal, graph = SqliteJournal(tmp_path), chain(10)
+
+    async def many() -> list[Any]:
+        return await asyncio.gather(*(graph.run({"x": i}, journal=journal) for i in range(100)))
+
+    results = asyncio.run(many())
+    assert sorted(result.output["x"] for result in results) == list(range(10, 110))
+    assert journal.writer.commits < 100 * 10 / 4
+    assert {info.entries for info in journal.runs()} == {12}
+    journal.close()
+
+
+def test_event_loops_one_after_the_other_and_side_by_side_use_one_journal(journal):
+    graph = chain()
+    for _ in range(2):
+        assert asyncio.run(graph.run({"x": 1}, journal=journal)).output == {"x": 4}
+
+    async def side_by_side() -> list[Any]:
+        ways = (asyncio.to_thread(asyncio.run, graph.run({"x": i}, journal=journal)) for i in range(8))
+        return await asyncio.gather(*ways)
+
+    assert sorted(result.output["x"] for result in asyncio.run(side_by_side())) == list(range(3, 11))
+
+
+def test_a_cancelled_run_leaves_an_open_run_that_goes_on(journal):
+    graph = RootGraph("g")
+    stuck, ran = asyncio.Event(), list[str]()
+
+    async def first() -> dict[str, int]:
+        ran.append("first")
+        return {"a": 1}
+
+    async def waits(inputs: Any) -> dict[str, int]:
+        ran.append("second")
+        if ran.count("second") == 1:
+            stuck.set()
+            await asyncio.sleep(60)
+        return {"b": inputs["a"] + 1}
+
+    a, b = graph.create_node(first, name="a"), graph.create_node(waits, name="b")
+    graph.edge_from_entry(a, keys={})
+    graph.create_edge(a, b, keys={"a": ""})
+    graph.edge_to_exit(b, keys={"b": ""})
+    graph.build()
+
+    async def go() -> Any:
+        job = asyncio.ensure_future(graph.run({}, journal=journal, run_id="r"))
+        await stuck.wait()
+        job.cancel()
+        await asyncio.wait([job])
+        return await graph.resume("r", journal=journal)
+
+    assert asyncio.run(go()).output == {"b": 2}
+    assert ran == ["first", "second", "second"]
+
+
+# ------------------------------------------------------------------------------------------------ what can go wrong with a disk
+
+
+def test_a_full_disk_breaks_the_run_and_not_the_journal(tmp_path):
+    journal, graph = SqliteJournal(tmp_path), chain(50)
+    journal.writer.store.connection.execute("pragma max_page_count = 16")
+    with pytest.raises(JournalError, match="AX512"):
+        asyncio.run(graph.run({"x": 0, "pad": "x" * 30_000}, {"pad": "y" * 30_000}, journal=journal, run_id="r"))
+    journal.writer.store.connection.execute("pragma max_page_count = 1000000")
+    known = len(journal.entries("r"))
+    begun = graph.resume("r", journal=journal) if known else graph.run({"x": 0}, journal=journal, run_id="r")
+    assert asyncio.run(begun).output == {"x": 50}
+    assert list(journal.examine()) == []
+    journal.close()
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="the system lets this user write everywhere")
+def test_a_folder_that_cannot_be_written_is_told(tmp_path):
+    tmp_path.chmod(0o500)
+    with pytest.raises(JournalError, match="AX510"):
+        SqliteJournal(tmp_path / "j").runs()
+
+
+def test_a_folder_that_is_a_file_is_told(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(JournalError, match=r"AX510.*file"):
+        SqliteJournal(tmp_path / "file").runs()
+
+
+def test_a_flipped_bit_is_found_and_only_its_run_suffers(journal):
+    graph = chain()
+    for name in ("good", "bad"):
+        asyncio.run(graph.run({"x": 0}, journal=journal, run_id=name))
+    connection = journal.writer.store.connection
+    connection.execute("update entries set body = replace(body, '\"x\":2', '\"x\":7') where run = (select id from runs where run = 'bad')")
+    with pytest.raises(JournalError, match=r'AX511.*"bad".*checksum'):
+        asyncio.run(graph.resume("bad", journal=journal))
+    [damage] = journal.examine()
+    assert (damage.run_id, damage.good) == ("bad", 2)
+    assert asyncio.run(graph.resume("good", journal=journal)).output == {"x": 3}
+    journal.cut("bad", damage.good)
+    assert asyncio.run(graph.resume("bad", journal=journal)).output == {"x": 3}
+
+
+def test_a_large_value_that_is_gone_or_changed_is_found(journal):
+    write(journal, [Entry("run"), done((), "a", value="x" * 100_000)])
+    [file] = [path for path in (journal.config.folder / "values").rglob("*") if path.is_file()]
+    file.write_text("y" * 100_000)
+    assert [damage.good for damage in journal.examine()] == [1]
+    file.unlink()
+    with pytest.raises(JournalError, match=r"AX511.*cannot be read"):
+        journal.entries("r")
+
+
+def test_a_database_that_is_none_is_told(tmp_path):
+    (tmp_path / "runs.db").write_bytes(b"not a database at all" * 100)
+    with pytest.raises(JournalError, match="AX510"):
+        SqliteJournal(tmp_path).runs()
+
+
+def test_a_truncated_log_leaves_a_clean_beginning(tmp_path):
+    journal = SqliteJournal(tmp_path, sync="normal")
+    for i in range(30):
+        write(journal, [Entry("run"), done((), "a")], f"run{i}")
+    source = tmp_path / "runs.db-wal"
+    whole, base = source.read_bytes(), (tmp_path / "runs.db").read_bytes()
+    for number, share in enumerate((0.9, 0.6, 0.33, 0.1)):
+        copy = tmp_path / f"copy{number}"
+        copy.mkdir()
+        (copy / "runs.db").write_bytes(base)
+        (copy / "runs.db-wal").write_bytes(whole[: int(len(whole) * share)])
+        try:
+            cut = SqliteJournal(copy)
+            names = [info.run_id for info in cut.runs()]
+        except JournalError:
+            continue  # not even the tables were safe
+        assert names == [f"run{i}" for i in reversed(range(len(names)))]
+        assert all(len(cut.entries(name)) == 2 for name in names)
+        assert list(cut.examine()) == []
+        cut.close()
+    journal.close()
+
+
+def test_a_newer_database_is_left_alone(tmp_path):
+    SqliteJournal(tmp_path).runs()
+    with sqlite3.connect(tmp_path / "runs.db") as connection:
+        connection.execute("pragma user_version = 99")
+    connection.close()
+    with pytest.raises(JournalError, match=r"AX510.*newer.*99"):
+        SqliteJournal(tmp_path).runs()
+
+
+def test_a_network_file_system_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("axil_sqlite.store._file_system", lambda folder: "nfs4")
+    with pytest.raises(JournalError, match=r"AX510.*network"):
+        SqliteJournal(tmp_path).runs()
+
+
+def test_nothing_in_the_database_is_anything_but_text_and_numbers(journal):
+    asyncio.run(chain().run({"x": 0}, journal=journal, run_id="r"))
+    for who, body in journal.query("select who, body from entries"):
+        assert json.loads(body)
+        assert not who or json.loads(who)
+
+
+def test_a_sign_of_life_is_shown_for_runs_at_work(tmp_path, monkeypatch):
+    monkeypatch.setattr("axil_sqlite.writer.BEAT", 0.01)
+    journal = SqliteJournal(tmp_path)
+
+    async def go() -> None:
+        book = journal.open("r")
+        book.append(Entry("run"))
+        await safe(book)
+        [(before,)] = journal.query("select beat from runs")
+        for _ in range(500):
+            await asyncio.sleep(0.01)
+            if journal.query("select beat from runs")[0][0] > before:
+                return
+        raise AssertionError("no sign of life")
+
+    asyncio.run(go())
+    journal.close()
+
+
+def test_a_process_number_that_is_used_again_is_not_taken_for_the_holder(tmp_path):
+    journal = SqliteJournal(tmp_path)
+    writer: Writer = journal.writer
+    host, pid, started, nonce = writer.owner.rsplit(":", 3)
+    assert writer.is_alive(f"{host}:{pid}:{started}:other", time.time(), "r")
+    assert not writer.is_alive(f"{host}:{pid}:123:other", time.time(), "r")
+    assert not writer.is_alive(f"{host}:{pid}:{started}:other", time.time() - 3600, "r")
+    assert not writer.is_alive(f"{host}:{pid}:{started}:{nonce}", time.time(), "r")  # ourselves, and no book holds it
+    journal.close()
