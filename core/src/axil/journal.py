@@ -305,7 +305,6 @@ class _Shelf:
     touched: float = 0.0
     ended: str = ""
 
-
     def told(self, run_id: str) -> RunInfo:
         headers = [entry.data for entry in self.entries.values() if entry.kind == "run"]
         header = headers[0] if headers else dict[str, Any]()
