@@ -17,6 +17,7 @@ from typing import Any
 
 from axil.errors import AxilError, ConfigError, PluginContract, UnknownComponent
 from axil.registry import Policy, Registry, default, use
+from axil_cli import launch
 from axil_cli.command import Command, Exit, Session, clean, is_debugging, problems_of, write
 
 SELF = "axil-cli"
@@ -62,10 +63,13 @@ def _obeyed(arguments: list[str]) -> int:
         allow_abbrev=False,
     )
     command.configure(own)
+    contributed = launch.add(own, options.command, registry, options.rest)
     given = own.parse_args(options.rest)
+    extra = launch.given(contributed, given)
     with use(registry):  # the policy holds for components that resolve others on their own, too
         hooks = _hooks(registry, options.hook)
-        return command.run(given, Session(registry=registry, stdin=sys.stdin, stdout=sys.stdout, stderr=sys.stderr, hooks=hooks))
+        streams = {"stdin": sys.stdin, "stdout": sys.stdout, "stderr": sys.stderr}
+        return command.run(given, Session(registry=registry, hooks=hooks, options=extra, **streams))
 
 
 class _Parser(argparse.ArgumentParser):

@@ -23,6 +23,7 @@ from axil.tokens import ENTRY
 from axil.values import MISSING
 from axil.workflow import Workflow, load
 from axil_cli.command import Exit, Session, is_debugging, misuse, problems_of, read_text
+from axil_cli.launch import Launch, prepared
 from axil_cli.plain import as_json, plain, refused, summary
 from axil_cli.watch import Lines, Progress, Record
 
@@ -77,26 +78,34 @@ class Run:
 
     def _run(self, options: argparse.Namespace, session: Session) -> int:
         variables = settings(options.set)
-        workflow = load(options.file, vars=variables, registry=session.registry, hooks=session.hooks, allow_code=options.allow_code)
-        for name in _unused(variables, options.file, workflow):
-            session.tell(f"warning: nothing in {options.file} is called {name}; --set {name}=… has no effect.")
-        text = read_text(options.input_file, "--input-file") if options.input_file else options.input
+        launch = Launch(
+            file=options.file,
+            registry=session.registry,
+            tell=session.tell,
+            reading={"vars": variables, "allow_code": options.allow_code},
+            running={"allow": frozenset({"code"} if options.allow_code else ())},
+        )
+        with launch.within:
+            prepared(launch, session.options)
+            workflow = load(launch.file, registry=launch.registry, hooks=session.hooks, **launch.reading)
+            for name in _unused(variables, launch.file, workflow):
+                session.tell(f"warning: nothing in {launch.file} is called {name}; --set {name}=… has no effect.")
+            text = read_text(options.input_file, "--input-file") if options.input_file else options.input
+            input: Any = as_input(text, workflow.plan.graph.spec.payload)
+            for change in launch.inputs:
+                input = change(input, workflow)
+            return self._watched(_Job(workflow, input, launch.running, launch.observers), options, session)
+
+    def _watched(self, job: _Job, options: argparse.Namespace, session: Session) -> int:
+        """Run the job, show it and print what it comes to."""
         shown = (options.format == "text" and session.stderr.isatty()) if options.progress is None else options.progress
         progress = Progress(session.stderr) if shown else None
-        channel, asked = _channel(options, session), set[str]()
-        if channel is not None and options.answers is None:
-            channel = _Asking(channel, session, progress, asked)
-        ways: dict[str, Any] = {
-            "channel": channel,
-            "allow": frozenset({"code"} if options.allow_code else ()),
-        }
+        asked = set[str]()
+        job.ways.setdefault("channel", _channel(options, session, progress, asked))
         record = Record()
-        job = _Job(workflow, as_input(text, workflow.plan.graph.spec.payload), ways, [record])
+        job.observers.insert(0, record)
         lines = Lines(session.stdout, job.stop) if options.format == "events" else None
-        if lines is not None:
-            job.observers.append(lines)
-        if progress is not None:
-            job.observers.append(progress)
+        job.observers.extend(each for each in (lines, progress) if each is not None)
         with redirect_stdout(session.stderr):  # what bodies print must not spoil the output, and questions are none
             result: Result = run_sync(job.done())
         if lines is not None and lines.is_broken:
@@ -116,7 +125,7 @@ class Run:
 class _Job:
     """One run that a signal may end."""
 
-    def __init__(self, workflow: Workflow, input: Any, ways: Mapping[str, Any], observers: list[Any]) -> None:
+    def __init__(self, workflow: Workflow, input: Any, ways: dict[str, Any], observers: list[Any]) -> None:
         self.workflow, self.input, self.ways, self.observers = workflow, input, ways, observers
         self._run: KernelRun | None = None
 
@@ -258,7 +267,7 @@ def answers_in(text: str) -> list[Any]:
     return cast("list[Any]", data)
 
 
-def _channel(options: argparse.Namespace, session: Session) -> Channel | None:
+def _channel(options: argparse.Namespace, session: Session, progress: Progress | None, asked: set[str]) -> Channel | None:
     if options.answers is not None:
         return Answers(answers_in(read_text(options.answers, "--answers")))
     if not session.stdin.isatty():
@@ -267,7 +276,7 @@ def _channel(options: argparse.Namespace, session: Session) -> Channel | None:
         found = session.registry.resolve("channels", "terminal", "axil run")
     except UnknownComponent:  # no plugin that could ask is installed: the run pauses, and says so
         return None
-    return make(found, {}, "axil run")
+    return _Asking(make(found, {}, "axil run"), session, progress, asked)
 
 
 # ------------------------------------------------------------------------------------------------------ what comes out
