@@ -146,16 +146,15 @@ def _excluded(each: Given) -> Sequence[str]:
     return getattr(each.option, "excludes", ())
 
 
-def _declare(parser: argparse.ArgumentParser | argparse._ArgumentGroup, name: str, option: Any) -> bool:
-    """Add one option; whether its name was free."""
+def _declare(parser: Any, name: str, option: Any) -> bool:
+    """Add one option to a parser or to a group of one; whether its name was free."""
     metavar = getattr(option, "metavar", None)
-    words = {"dest": _slot(name), "help": (inspect.getdoc(option) or "").replace("%", "%%")}
+    words: dict[str, Any] = {"dest": _slot(name), "help": (inspect.getdoc(option) or "").replace("%", "%%")}
+    if metavar is not None:
+        words["metavar"] = metavar
+    action = "store_true" if metavar is None else "append" if getattr(option, "repeated", False) else "store"
     try:
-        if metavar is None:
-            parser.add_argument(f"--{name}", action="store_true", **words)
-        else:
-            action = "append" if getattr(option, "repeated", False) else "store"
-            parser.add_argument(f"--{name}", action=action, metavar=metavar, **words)
+        parser.add_argument(f"--{name}", action=action, **words)
     except argparse.ArgumentError:
         return False
     return True

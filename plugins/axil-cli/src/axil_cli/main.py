@@ -39,7 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except AxilError as error:
         if is_debugging():
             raise
-        write(sys.stderr, "".join(f"error: {clean(str(problem))}\n" for problem in problems_of(error)))
+        write(sys.stderr, "".join(dict.fromkeys(f"error: {clean(str(problem))}\n" for problem in problems_of(error))))
         return Exit.MISUSE
     except BrokenPipeError:  # whoever read us has enough; nothing more can be said, not even at the end of the process
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
@@ -111,8 +111,9 @@ def _listed() -> str:
 
 def _registry(options: argparse.Namespace) -> Registry:
     """What is installed, under the environment's policy and the options. The command's own distribution is always admitted."""
-    only = getattr(options, "only_plugins", None)
-    chosen = frozenset[str]() if getattr(options, "no_plugins", False) else only and frozenset(filter(None, only.replace(",", " ").split()))
+    only: str | None = getattr(options, "only_plugins", None)
+    chosen = None if only is None else frozenset(filter(None, only.replace(",", " ").split()))
+    chosen = frozenset[str]() if getattr(options, "no_plugins", False) else chosen
     if chosen is None:
         known = default()
         if known.policy == Policy():

@@ -8,7 +8,7 @@ import json
 import signal
 import traceback
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager, nullcontext, redirect_stdout, suppress
 from typing import Any, Final, cast
 
@@ -24,8 +24,10 @@ from axil.values import MISSING
 from axil.workflow import Workflow, load
 from axil_cli.command import Exit, Session, is_debugging, misuse, problems_of, read_text
 from axil_cli.launch import Launch, prepared
+from axil_cli.page import Page, Paragraph
 from axil_cli.plain import as_json, plain, refused, summary
-from axil_cli.watch import Lines, Progress, Record
+from axil_cli.progress import Progress
+from axil_cli.watch import Lines, Record
 
 CODES: Final[Mapping[str, Exit]] = {
     "done": Exit.DONE,
@@ -99,7 +101,7 @@ class Run:
     def _watched(self, job: _Job, options: argparse.Namespace, session: Session) -> int:
         """Run the job, show it and print what it comes to."""
         shown = (options.format == "text" and session.stderr.isatty()) if options.progress is None else options.progress
-        progress = Progress(session.stderr) if shown else None
+        progress = Progress(session.stderr, job.input) if shown else None
         asked = set[str]()
         job.ways.setdefault("channel", _channel(options, session, progress, asked))
         record = Record()
@@ -116,7 +118,7 @@ class Run:
             told = summary(result)
             session.say(as_json({**told, "activations": record.activations}))
         elif options.format == "text":
-            _print(result, session, shown, asked)
+            _print(result, session, progress.page if progress is not None else None, asked)
         if is_debugging() and result.error is not None:
             session.tell("".join(traceback.format_exception(result.error)).rstrip())
         return CODES[result.status]
@@ -143,7 +145,7 @@ class _Job:
 
 
 @contextmanager
-def _signals(stop: Any) -> Iterator[None]:
+def _signals(stop: Any) -> Generator[None]:
     """The first Ctrl-C (or SIGTERM) ends the run in good order; the second one ends the process."""
     loop = asyncio.get_running_loop()
     caught: list[signal.Signals] = []
@@ -282,15 +284,21 @@ def _channel(options: argparse.Namespace, session: Session, progress: Progress |
 # ------------------------------------------------------------------------------------------------------ what comes out
 
 
-def _print(result: Result, session: Session, shown: bool, asked: set[str]) -> None:
+def _print(result: Result, session: Session, page: Page | None, asked: set[str]) -> None:
     """The output for people, and on standard error what else there is to say. ``asked``: questions that were on the terminal."""
-    if shown:
-        session.tell(f"── {result.status}: {_used(result)}")
     if result.status == "done":
         if result.output is not None and (result.output != {} or result.exits):
+            if page is not None:
+                page.rule("output")
             session.say(_spoken(result))
         else:
             session.tell("The run is done, and nothing reached its exit.")
+    if page is not None:
+        page.write(f"{page.styled(page.sign('─') * 2, 'dim')} {page.styled(result.status, 'good' if result.status == 'done' else 'bad')}")
+        used = Paragraph(page, 3, column=3 + len(result.status), style="dim")
+        used.feed(f": {_used(result)}")
+        used.end()
+    if result.status == "done":
         return
     if result.questions:
         _ask([question for question in result.questions if question.id not in asked], session)
@@ -325,8 +333,8 @@ def _spoken(result: Result) -> str:
 
 def _used(result: Result) -> str:
     usage = result.usage
-    parts = [f"{usage.firings} firings", f"{usage.seconds:.1f} s"]
-    parts += [f"{count} {kind.replace('_', ' ')}" for kind, count in usage.tokens.items()]
+    parts = [f"{usage.firings} firing{'s' if usage.firings != 1 else ''}", f"{usage.seconds:.1f} s"]
+    parts += [f"{count:,} {kind.replace('_', ' ')}" for kind, count in usage.tokens.items()]
     parts += [f"cost {usage.cost:.4f}"] if usage.cost else []
     for path, tally in result.cycles.items():
         ends = ", ".join(end if count == 1 else f"{end} ×{count}" for end, count in tally.ends.items())
