@@ -138,6 +138,11 @@ class Replay:
         self._known: dict[str, list[dict[str, Any]]] | None = None
         self._next: dict[str, int] = {}
 
+    @staticmethod
+    def recording(path: str | Path) -> contextlib.AbstractContextManager[None]:
+        """``Recorder.everywhere``, for those who know a replay only by its name."""
+        return Recorder.everywhere(path)
+
     def everywhere(self) -> contextlib.AbstractContextManager[None]:
         """Within the ``with``, every agent is answered from this recording. Raises: ConfigError (AX663), at once: it cannot be read."""
         self._read()
