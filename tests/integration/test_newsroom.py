@@ -163,3 +163,16 @@ def test_the_demo_can_be_read(capsys, monkeypatch, width):
     assert "── done: 11 firings ·" in printed.err
     assert "output tokens" in printed.err
     assert printed.out.startswith("# Where new growth waits\n")
+
+
+def test_the_readme_shows_what_the_demo_prints(capsys, monkeypatch, tmp_path):
+    readme = (ROOT / "README.md").read_text("utf-8")
+    monkeypatch.setenv("COLUMNS", "80")
+    question = re.search(r"^QUESTION +\?= (.*)$", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)[1]
+    assert main(["run", str(EXAMPLES / "newsroom.yaml"), "--model-script", str(SCRIPT), "--input", question, "--progress"]) == 0
+    shown = re.search(r"^```console\n\$ make demo\n(.*?)^…\n```", readme, re.MULTILINE | re.DOTALL)[1]
+    assert capsys.readouterr().err.startswith(shown)
+    brief = tmp_path / "brief.yaml"
+    brief.write_text(re.search(r"^```yaml\n(.*?)^```", readme, re.MULTILINE | re.DOTALL)[1])
+    assert main(["run", str(brief), "--input", "axils"]) == 0
+    assert capsys.readouterr().out == "a text\n"
