@@ -32,7 +32,8 @@ EDITOR = (
 
 def agent(model: Any, instructions: str, **settings: Any) -> Agent:
     """One who is told fields in paragraphs, and whose whole reply is the field that its out-edge carries."""
-    return Agent(model, instructions, formatters=["paragraph", "twins"], **settings)
+    limits = {"max_tokens": 600, **settings.pop("model_settings", {})}
+    return Agent(model, instructions, formatters=["paragraph", "twins"], model_settings=limits, **settings)
 
 
 def research(model: Any) -> Graph:
@@ -58,7 +59,7 @@ def newsroom(model: Any, rounds: int = 3) -> RootGraph:
     graph.create_node(agent(model, EDITOR), name="editor")
 
     writer = loop.create_node(agent(model, WRITER, memories=HistoryMemory()), name="writer")
-    critic = loop.create_node(agent(model, CRITIC, memories=HistoryMemory(), tools=[measure_text]), name="critic")
+    critic = loop.create_node(agent(model, CRITIC, memories=HistoryMemory(), tools=[measure_text], model_settings={"parallel_tool_calls": False}), name="critic")
     verdict = loop.create_node(LogicSwitch, name="verdict")
     loop.edge_from_controller(writer, ["question", "botany", "history", "remarks"])
     loop.create_edge(writer, critic, {"draft": "the text"})

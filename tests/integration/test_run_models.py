@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import sys
@@ -10,8 +11,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from axil import Loop, MemoryJournal, RootGraph
 from axil.registry import Registry, use
-from axil_agent import Scripted
+from axil_agent import Agent, Recorder, Replay, Scripted
 from axil_cli.main import main
 
 
@@ -87,8 +89,6 @@ def test_a_script_answers_agents_wherever_they_are(axil):
 
 
 def test_a_script_answers_the_judge_of_a_loop(axil):
-    from axil import Loop, RootGraph
-
     g = RootGraph("g")
     loop = g.create_node(Loop, name="loop", max_iterations=9, model="nobodys", terminate_condition_prompt="{n} is enough")
     loop.create_node(lambda inputs: {"n": inputs["n"] + 1}, name="add")
@@ -203,6 +203,39 @@ def test_a_run_that_pauses_is_recorded_and_replayed(axil, real, monkeypatch):
     assert axil(flow, "--record", "tape.jsonl", "--input", "x", "--answers", "answers.txt").out == "b said 2\n"
     assert axil(flow, "--replay", "tape.jsonl", "--input", "x", "--answers", "answers.txt").out == "b said 2\n"
     assert axil(flow, "--replay", "tape.jsonl", "--input", "x").code == 3
+
+
+def test_a_run_that_is_resumed_asks_only_what_was_not_answered(real, tmp_path):
+    """Recorded in two parts, replayed in two parts, and in one."""
+    graph = RootGraph("g")
+    for name in ("a", "b"):
+        graph.create_node(Agent, name=name, model={"type": "nobodys", "name": name}, formatters="twins")
+
+    async def ask(inputs, ctx):
+        return {"said": f"{inputs['said']}, {await ctx.ask('go on?')}"}
+
+    graph.create_node(ask, name="ask")
+    graph.edge_from_entry("a", ["topic"])
+    graph.create_edge("a", "ask", ["said"])
+    graph.create_edge("ask", "b", ["said"])
+    graph.edge_to_exit("b", ["end"])
+    graph.build()
+
+    async def in_two_parts(run_id):
+        journal = MemoryJournal()
+        paused = await graph.run({"topic": "x"}, run_id=run_id, journal=journal)
+        return await graph.resume(run_id, journal=journal, answers={paused.questions[0].id: "yes"})
+
+    with Recorder.everywhere(tmp_path / "tape.jsonl"):
+        recorded = asyncio.run(in_two_parts("one"))
+    assert recorded.output == {"end": "b said 1"}
+    assert len((tmp_path / "tape.jsonl").read_text().splitlines()) == 2
+    with Replay(tmp_path / "tape.jsonl").everywhere():
+        assert asyncio.run(in_two_parts("two")).output == recorded.output
+    script = Scripted({"rules": [{"match": {"user_contains": "yes"}, "replies": ["after"]}], "default": "before"})
+    with script.everywhere():
+        assert asyncio.run(in_two_parts("three")).output == {"end": "after"}
+    assert len(script.requests) == 2
 
 
 def test_no_secret_of_a_file_or_of_the_environment_is_on_a_cassette(axil, real, monkeypatch):
