@@ -4,9 +4,17 @@ PYTHON    ?= python3
 VENV      := .venv
 BIN       := $(VENV)/bin
 
-# What `make demo` shows: a nested review loop over a text. Another one: make demo DEMO=examples/switch.yaml DEMO_ARGS='--input "why?"'
-DEMO      ?= examples/review.yaml
-DEMO_ARGS ?= --input-file examples/texts/axils.md --allow-code --progress
+# What `make demo` shows: agents that research, write and review. Without a key they answer from a script; with OPENAI_API_KEY (and,
+# for another server, OPENAI_BASE_URL) a model answers: AXIL_MODEL, else OPENAI_MODEL, else the one below. Another workflow:
+#   make demo DEMO=examples/review.yaml DEMO_ARGS="--input-file examples/texts/axils.md --allow-code --progress"
+MODEL     := $(or $(AXIL_MODEL),$(OPENAI_MODEL),gpt-4.1-mini)
+DEMO      ?= examples/newsroom.yaml
+QUESTION  ?= Why do plants branch where the leaf meets the stem?
+ANSWERS   := --model-script examples/replies/newsroom.yaml
+ifneq ($(OPENAI_API_KEY),)
+ANSWERS   := --set 'MODEL={"type": "openai", "name": "$(MODEL)"}'
+endif
+DEMO_ARGS ?= --input "$(QUESTION)" --progress $(ANSWERS)
 
 PROJECTS  := core/pyproject.toml $(wildcard plugins/*/pyproject.toml) $(wildcard contrib/*/pyproject.toml)
 MEMBERS   := $(patsubst %/pyproject.toml,./%,$(PROJECTS))
@@ -19,7 +27,7 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 .DEFAULT_GOAL := help
 
 help:
-	@echo "make demo    run an example workflow"
+	@echo "make demo    agents research, write and review; with OPENAI_API_KEY set a model answers, else a script"
 	@echo "make test    all tests, doctests included"
 	@echo "make check   style, types, import arrows, each member alone from its built wheel, and the laws at length"
 	@echo "make bench   measure; never part of the tests"
@@ -38,7 +46,7 @@ $(STAMP): pyproject.toml $(PROJECTS)
 	touch $@
 
 demo: $(STAMP)
-	$(BIN)/axil run $(DEMO) $(DEMO_ARGS)
+	@$(BIN)/axil run $(DEMO) $(DEMO_ARGS)
 
 test: $(STAMP)
 	$(BIN)/python -m pytest

@@ -14,6 +14,11 @@ from axil_cli.main import main
 EXAMPLES = Path(__file__).parents[2] / "examples"
 TEXT = ["--allow-code", "--input-file", str(EXAMPLES / "texts/axils.md")]
 
+ARTICLE = """# Where new growth waits
+
+Plants branch where leaf meets stem because a bud waits there, in the axil: Latin for armpit. A hormone from the tip, auxin, \
+keeps it asleep. Pinch out the tip, and the bud wakes. Gardeners knew that long before anybody knew why."""
+
 # file, arguments, what the last lines of its output are
 RUNS = [
     ("literal.yaml", [], "Forty-two."),
@@ -33,10 +38,12 @@ RUNS = [
     ("tree.yaml", ["--allow-code", "--input", "a b c d e"], "(((a b) (c d)) ((e)))"),
     ("human.yaml", ["--answers", str(EXAMPLES / "answers/human.txt")], "Sent."),
     ("vote.yaml", [], "yes"),
+    ("newsroom.yaml", [], "OK"),
     ("hello.json", ["--input", '{"name": "Ada"}'], "name: Ada\nmessage: Hello Ada"),
     ("hello.json", ["--input", '{"name": "Ada"}', "--set", "GREETING=Hi"], "name: Ada\nmessage: Hi Ada"),
 ]
 PROGRAMS = {
+    "newsroom.py": ARTICLE.splitlines()[-1],
     "review_loop.py": "(accepted in round 4)",
     "pause_and_resume.py": "done: Dear Ada, we are sorry. Sent: True.",
 }
@@ -78,7 +85,7 @@ def test_every_example_is_without_a_problem(capsys):
     assert [problem for file in told["files"] for problem in file["problems"]] == []
 
 
-# ------------------------------------------------------------------------------------------------- what make demo shows
+# ---------------------------------------------------------------------------------------------------------- review.yaml
 
 
 def test_the_review_turns_until_the_board_accepts(capsys):

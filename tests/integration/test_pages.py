@@ -70,3 +70,17 @@ def test_the_tutorial_shows_what_the_command_prints(tmp_path, monkeypatch, capsy
             assert printed.out[: len(expected)] == expected
             assert printed.out == expected or "  …" in shown
     assert checked == 2
+
+
+def test_the_tutorial_of_agents_shows_what_the_command_prints(tmp_path, monkeypatch, capsys):
+    page = DOCS / "tutorials/first-agents.md"
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    for name, text in zip(("desk.yaml", "replies.yaml"), blocks(page, "yaml"), strict=True):
+        (tmp_path / name).write_text(text)
+    command, _, shown = blocks(page, "console")[0].partition("\n")
+    assert main(shlex.split(command.removeprefix("$ axil "))) == 0
+    printed = capsys.readouterr()
+    told, _, used = printed.err.partition("── done: ")
+    assert told + printed.out == shown
+    assert used.startswith("5 firings")

@@ -45,6 +45,7 @@ KINDS: Final[Mapping[str, str]] = {
     "loaders": "file format",
     "hooks": "hook plugin",
     "commands": "command",
+    "options": "option",
 }
 """Kinds of components, each with the words for one of them. The entry-point group of a kind is ``axil.<kind>``."""
 

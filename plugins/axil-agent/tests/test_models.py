@@ -101,6 +101,49 @@ def test_a_script_can_be_a_file(tmp_path):
         Scripted.from_file(file)
 
 
+def test_everything_that_is_wrong_with_a_script_is_said_once_by_line(tmp_path):
+    file = tmp_path / "script.json"
+    file.write_text(
+        """{"rules": [
+        {"match": {"sytem_contains": "x"}, "replies": []},
+        {"replies": [
+            5,
+            {"txt": "a"},
+            {"tool_calls": [{"name": "f", "arguments": 3}]},
+            {"delay": -1, "text": "hi"}],
+         "extra": 1}],
+        "defalt": "hi"}""",
+        "utf-8",
+    )
+    with pytest.raises(ConfigError) as told:
+        Scripted.from_file(file)
+    found = [(problem.where.rpartition("script.json")[2].partition(" ")[0], problem.message) for problem in told.value.problems]
+    assert found == [
+        (":2", 'unknown key "sytem_contains".'),
+        (":2", "expected at least one reply, found an empty list."),
+        (":4", "expected text, found 5."),
+        (":5", 'unknown key "txt".'),
+        (":6", "expected a mapping or text, found 3."),
+        (":7", "expected a number ≥ 0, found -1."),
+        (":8", 'unknown key "extra".'),
+        (":9", 'unknown key "defalt".'),
+    ]
+
+
+@pytest.mark.parametrize("content", [None, b"\xff\xfe", ""])
+def test_a_script_that_cannot_be_read_is_said_so(tmp_path, content):
+    if content is not None:
+        (tmp_path / "s.json").write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises((ConfigError, SpecError), match=r"AX710 .*s\.json|AX140 .*s\.json"):
+        Scripted.from_file(tmp_path / "s.json")
+
+
+def test_a_script_may_write_arguments_as_badly_as_a_model():
+    reply = ask(Scripted([{"tool_calls": [{"name": "f", "arguments": '{"a": 1}'}, {"name": "f", "arguments": "{"}]}]))
+    assert reply.tool_calls[0].arguments == {"a": 1}
+    assert reply.tool_calls[1].fault.startswith("the arguments are not valid JSON")
+
+
 def test_a_script_stands_in_for_every_model():
     g = RootGraph("g")
     w = g.create_node(Agent, name="w", model={"type": "openai", "name": "large"}, formatters="twins")
@@ -141,6 +184,48 @@ def test_no_secret_is_recorded(tmp_path):
     text = file.read_text("utf-8")
     assert "sk-123" not in text
     assert '"max_tokens": 5' in text
+
+
+def test_secrets_of_the_environment_are_recorded_nowhere(tmp_path, monkeypatch):
+    monkeypatch.setenv("MINE_API_KEY", "sk-very-secret")
+    monkeypatch.setenv("SHORT_TOKEN", "axil")
+    file = tmp_path / "run.jsonl"
+    model = Recorder(Scripted(['{"o": "you said sk-very-secret"}']), file)
+    assert agent(model).invoke({"topic": "axil sk-very-secret"}) == {"o": "you said sk-very-secret"}
+    text = file.read_text("utf-8")
+    assert "sk-very-secret" not in text
+    assert "axil ${MINE_API_KEY}" in text
+    assert agent(Replay(file)).invoke({"topic": "axil sk-very-secret"}) == {"o": "you said ${MINE_API_KEY}"}
+    with pytest.raises(ReplayMiss) as miss:
+        agent(Replay(file)).invoke({"topic": "other sk-very-secret"})
+    assert "sk-very-secret" not in str(miss.value)
+
+
+def test_a_new_recording_in_the_same_file_wins_and_loses_nothing(tmp_path):
+    file = tmp_path / "run.jsonl"
+    for replies, topics in ((["1", "2", "3"], "aab"), (["4"], "a")):
+        real = Scripted([f'{{"o": "{reply}"}}' for reply in replies])
+        with Recorder.everywhere(file):
+            for topic in topics:
+                agent(real).invoke({"topic": topic})
+    assert len(file.read_text("utf-8").splitlines()) == 4
+    with Replay(file).everywhere():
+        assert [agent(None).invoke({"topic": topic})["o"] for topic in "aba"] == ["4", "3", "4"]
+
+
+def test_a_recording_tells_models_apart(tmp_path):
+    file = tmp_path / "run.jsonl"
+    models = [Recorder(Scripted([f'{{"o": "{name}"}}']), file, name=name) for name in ("small", "large")]
+    assert [agent(model).invoke({"topic": 1})["o"] for model in models] == ["small", "large"]
+    with Replay(file).everywhere():
+        assert [agent({"type": "other", "name": name}).invoke({"topic": 1})["o"] for name in ("large", "small")] == ["large", "small"]
+        with pytest.raises(ReplayMiss, match=r'\+ "model": "medium"'):
+            agent({"type": "other", "name": "medium"}).invoke({"topic": 1})
+
+
+def test_a_recording_that_cannot_be_written_is_refused_before_anything_is_asked(tmp_path):
+    with pytest.raises(ConfigError, match=r"AX711.*none.*cannot be written"):
+        Recorder.everywhere(tmp_path / "none" / "run.jsonl")
 
 
 def test_a_recording_that_is_none_is_said_so(tmp_path):

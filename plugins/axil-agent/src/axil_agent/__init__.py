@@ -22,6 +22,7 @@ from axil_agent.interfaces import (
     Usage,
 )
 from axil_agent.judge import Judge
+from axil_agent.measure import measure_text
 from axil_agent.models import models_through
 from axil_agent.replay import Recorder, Replay
 from axil_agent.scripted import Scripted
@@ -56,6 +57,7 @@ __all__ = [
     "ToolCall",
     "ToolSpec",
     "Usage",
+    "measure_text",
     "models_through",
     "tool_of",
 ]

@@ -88,6 +88,20 @@ def model_of(given: Any, where: str = "model", setting: Any = None) -> Model:
     raise ModelContract("AX654", f"a {type(given).__name__} is not a model.", hint, where)
 
 
+def name_of(written: Any) -> str:
+    """The name of a model, from what was written for it.
+
+    >>> name_of({"type": "openai", "name": "small"}), name_of("openai"), name_of(None)
+    ('small', 'openai', '')
+    """
+    if isinstance(written, Mapping):
+        given = cast("Mapping[str, Any]", written)
+        config = given.get("config")
+        inner = cast("Mapping[str, Any]", config) if isinstance(config, Mapping) else given
+        return str(inner.get("name") or inner.get("model") or given.get("type") or "")
+    return written if isinstance(written, str) else str(getattr(written, "name", "") or "")
+
+
 class Invoked:
     """A model with MASFactory's contract: ``invoke(messages, tools, settings) -> {"type": "content" | "tool_call", "content": …}``."""
 

@@ -1,15 +1,22 @@
 """``replay``: a real run recorded once, and answered from the recording ever after.
 
-A recording is a file of JSON lines, one exchange each: the request's digest, the request, the reply. It is written as it happens,
-so a run that breaks off has what it had. What looks like a secret in settings is never written.
+A recording is a file of JSON lines, one exchange each: which recording it belongs to, the model that was meant, the request and
+its digest, the reply. It is written as it happens, so a run that breaks off has what it had. Recording into the same file again
+loses nothing: of exchanges with the same request, the latest recording's answer.
+
+What looks like a secret is never written: settings by their names, and wherever they occur the values of environment variables
+whose names say so; these are shown as ``${NAME}``.
 """
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import hashlib
 import json
+import os
 import re
+import secrets
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -19,22 +26,44 @@ from pydantic import BaseModel, Field
 from axil.errors import ConfigError, Problem
 from axil_agent.errors import ReplayMiss
 from axil_agent.interfaces import Emit, Model, Reply, Request
+from axil_agent.models import models_through, name_of
 from axil_agent.values import plain
 
-_PRIVATE = re.compile(r"secret|password|passwd|token$|api_?key|credential|authorization|headers$", re.IGNORECASE)
+_PRIVATE = re.compile(
+    r"secret|passw(or)?d|passphrase|token$|(api|access|private|auth)_?key|credential|authorization|headers$", re.IGNORECASE
+)
+_SHORTEST = 8
+"""Letters of a value that is looked for everywhere; a shorter one would be found in ordinary words."""
 _LONGEST_DIFF = 40
 
 
-def shown(request: Request) -> dict[str, Any]:
-    """A request as it is recorded: plain, and without secrets."""
-    return cast("dict[str, Any]", _without_secrets(plain(request.plain())))
+def shown(request: Request, model: str = "") -> dict[str, Any]:
+    """A request to the model called ``model`` as it is recorded: plain, and without secrets."""
+    asked = cast("dict[str, Any]", _without_secrets(plain(request.plain())))
+    return {"model": model, **asked} if model else asked
 
 
 def _without_secrets(value: Any) -> Any:
+    return _covered(_named(value), {value: name for name, value in os.environ.items() if _PRIVATE.search(name) and len(value) >= _SHORTEST})
+
+
+def _named(value: Any) -> Any:
+    """``value`` without what is called like a secret."""
     if isinstance(value, Mapping):
         items = cast("Mapping[str, Any]", value).items()
-        return {name: _without_secrets(each) for name, each in items if not (_PRIVATE.search(name) and not isinstance(each, (int, float)))}
-    return [_without_secrets(each) for each in cast("list[Any]", value)] if isinstance(value, list) else value
+        return {name: _named(each) for name, each in items if not (_PRIVATE.search(name) and not isinstance(each, (int, float)))}
+    return [_named(each) for each in cast("list[Any]", value)] if isinstance(value, list) else value
+
+
+def _covered(value: Any, known: Mapping[str, str]) -> Any:
+    """``value`` with the ``known`` secrets in its texts replaced by the names of their variables."""
+    if isinstance(value, str):
+        for secret, name in known.items():
+            value = value.replace(secret, f"${{{name}}}") if secret in value else value
+        return value
+    if isinstance(value, Mapping):
+        return {_covered(name, known): _covered(each, known) for name, each in cast("Mapping[str, Any]", value).items()}
+    return [_covered(each, known) for each in cast("list[Any]", value)] if isinstance(value, list) else value
 
 
 def digest(request: Mapping[str, Any]) -> str:
@@ -46,12 +75,32 @@ def digest(request: Mapping[str, Any]) -> str:
 class Recorder:
     """A model whose exchanges are written to a file.
 
-    ``with models_through(lambda meant, written: Recorder(meant(), "run.jsonl")): …`` records every agent of a run.
+    ``with Recorder.everywhere("run.jsonl"): …`` records every agent of a run.
     """
 
-    def __init__(self, model: Model, path: str | Path) -> None:
-        """Exchanges are added to the file at ``path``."""
-        self.model, self.path = model, Path(path)
+    def __init__(self, model: Model, path: str | Path, *, name: str = "", session: str = "") -> None:
+        """Exchanges are added to the file at ``path``.
+
+        Args:
+            name: what the model is called; a replay tells models by it.
+            session: which recording this is; recorders with the same one write the same recording.
+        """
+        self.model, self.path, self.name = model, Path(path), name
+        self.session = session
+
+    @staticmethod
+    def everywhere(path: str | Path) -> contextlib.AbstractContextManager[None]:
+        """Within the ``with``, what every agent asks and is answered is written to the file.
+
+        Raises: ConfigError (AX711), at once: it cannot be written.
+        """
+        session = secrets.token_hex(8)
+        try:
+            with Path(path).open("a", encoding="utf-8"):
+                pass
+        except OSError as error:
+            raise ConfigError(Problem("AX711", str(path), f"the recording cannot be written: {error.strerror}.")) from error
+        return models_through(lambda meant, written: Recorder(meant(), path, name=name_of(written), session=session))
 
     async def reply(self, request: Request, emit: Emit, /) -> Reply:
         """The model's reply, recorded. What it raises is not recorded."""
@@ -60,10 +109,10 @@ class Recorder:
         return reply
 
     def _write(self, request: Request, reply: Reply) -> None:
-        asked = shown(request)
-        line = json.dumps({"digest": digest(asked), "request": asked, "reply": plain(reply.plain())}, ensure_ascii=False, default=str)
+        asked, said = shown(request, self.name), _without_secrets(plain(reply.plain()))
+        exchange = {"session": self.session, "digest": digest(asked), "request": asked, "reply": said}
         with self.path.open("a", encoding="utf-8") as file:
-            file.write(line + "\n")
+            file.write(json.dumps(exchange, ensure_ascii=False, default=str) + "\n")
 
     async def close(self) -> None:
         """Close the model."""
@@ -84,16 +133,28 @@ class Replay:
         path: str = Field(description="The file that a Recorder wrote.")
 
     def __init__(self, config: Config | str | Path) -> None:
-        """The file is read at the first request."""
+        """The file is read at the first request, or by ``everywhere``."""
         self.path = Path(config.path if isinstance(config, Replay.Config) else config)
         self._known: dict[str, list[dict[str, Any]]] | None = None
         self._next: dict[str, int] = {}
 
-    async def reply(self, request: Request, emit: Emit, /) -> Reply:
+    @staticmethod
+    def recording(path: str | Path) -> contextlib.AbstractContextManager[None]:
+        """``Recorder.everywhere``, for those who know a replay only by its name."""
+        return Recorder.everywhere(path)
+
+    def everywhere(self) -> contextlib.AbstractContextManager[None]:
+        """Within the ``with``, every agent is answered from this recording. Raises: ConfigError (AX663), at once: it cannot be read."""
+        self._read()
+        return models_through(lambda meant, written: _Named(self, name_of(written)))
+
+    async def reply(self, request: Request, emit: Emit, /, *, model: str = "") -> Reply:
         """The recorded reply. Raises: ReplayMiss (AX662): there is none; the message shows the nearest request that there is."""
         known = self._read()
-        asked = shown(request)
+        asked = shown(request, model)
         key = digest(asked)
+        if key not in known:
+            key = digest(shown(request))  # recorded without a name
         if key not in known:
             raise self._miss(asked, known)
         at = self._next.get(key, 0)
@@ -109,20 +170,24 @@ class Replay:
             for number, line in enumerate(self._lines(), 1):
                 try:
                     exchange = json.loads(line)
-                    known.setdefault(digest(exchange["request"]), []).append(exchange)
-                except (ValueError, KeyError, TypeError) as error:
+                    key, session = digest(exchange["request"]), exchange.get("session")
+                    Reply.read(exchange["reply"])
+                except (ValueError, KeyError, TypeError, AttributeError) as error:
                     where = f"{self.path}:{number}"
                     raise ConfigError(Problem("AX663", where, f"this line is no recorded exchange ({error}).", "Record again.")) from error
+                same = known.setdefault(key, [])
+                if same and same[-1].get("session") != session:
+                    same.clear()
+                same.append(exchange)
             self._known = known
         return self._known
 
     def _lines(self) -> list[str]:
         try:
-            return [line for line in self.path.read_text("utf-8").splitlines() if line.strip()]
-        except OSError as error:
-            raise ConfigError(
-                Problem("AX663", str(self.path), f"the recording cannot be read: {error.strerror}.", "Record a run.")
-            ) from error
+            return [line for line in self.path.read_text("utf-8").split("\n") if line.strip()]
+        except (OSError, UnicodeDecodeError) as error:
+            why = (error.strerror if isinstance(error, OSError) else None) or "this is not text in UTF-8"
+            raise ConfigError(Problem("AX663", str(self.path), f"the recording cannot be read: {why}.", "Record a run.")) from error
 
     def _miss(self, asked: dict[str, Any], known: Mapping[str, list[dict[str, Any]]]) -> ReplayMiss:
         mine = _pretty(asked)
@@ -136,6 +201,16 @@ class Replay:
         return ReplayMiss(
             "AX662", f"{self.path} does not hold this request. The nearest differs so:\n{text}\n", "Record again, or undo the change."
         )
+
+
+class _Named:
+    """The recording, in the place of a model with a name."""
+
+    def __init__(self, tape: Replay, name: str) -> None:
+        self.tape, self.name = tape, name
+
+    async def reply(self, request: Request, emit: Emit, /) -> Reply:
+        return await self.tape.reply(request, emit, model=self.name)
 
 
 def _likeness(one: list[str], other: list[str]) -> tuple[float, float]:

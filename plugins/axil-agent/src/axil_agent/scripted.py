@@ -14,15 +14,16 @@ import contextlib
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, field_validator
 
 from axil.config import decode
+from axil.errors import ConfigError, Problem
 from axil.inputs import text_of
 from axil_agent.errors import ModelError
 from axil_agent.interfaces import Emit, Reply, Request, ToolCall, Usage
-from axil_agent.models import models_through
+from axil_agent.models import models_through, name_of, read_arguments
 
 
 class _Strict(BaseModel):
@@ -41,8 +42,13 @@ class Call(_Strict):
     """A tool call."""
 
     name: str
-    arguments: dict[str, Any] = Field(default_factory=dict[str, Any])
+    arguments: dict[str, Any] | str = Field(default_factory=dict[str, Any], description="Or a text, as a model might write it.")
     id: str | None = None
+
+    def made(self, number: int) -> ToolCall:
+        """The call; ``number`` is its id where the script gives none."""
+        arguments, fault = read_arguments(self.arguments)
+        return ToolCall(id=self.id or f"c{number}", name=self.name, arguments=arguments, fault=fault)
 
 
 class Line(_Strict):
@@ -59,18 +65,33 @@ class Line(_Strict):
     usage: dict[str, float] | None = Field(None, description="What is reported; without it, lengths are estimated.")
 
 
+def _is_more(given: Any) -> str:
+    return "more" if isinstance(given, (Mapping, Line)) else "text"
+
+
+Said = Annotated[Annotated[str, Tag("text")] | Annotated[Line, Tag("more")], Discriminator(_is_more)]
+"""A reply: a text, or more. Told apart by form, so that a mistake in one is not reported as two."""
+
+
 class Rule(_Strict):
     """Replies for requests that match."""
 
     match: Match = Field(Match(), description="When it answers.")
-    replies: tuple[str | Line, ...] = Field(min_length=1, description="Texts or more; the last one repeats.")
+    replies: tuple[Said, ...] = Field(description="Texts or more, at least one; the last one repeats.", json_schema_extra={"minItems": 1})
+
+    @field_validator("replies", mode="before")
+    @classmethod
+    def _some(cls, given: Any) -> Any:
+        if isinstance(given, (list, tuple)) and not given:
+            raise ValueError("expected at least one reply, found an empty list")
+        return cast("Any", given)
 
 
 class Script(_Strict):
     """What ``scripted`` is told."""
 
     rules: tuple[Rule, ...] = Field((), description="Tried in order; the first that matches answers.")
-    default: str | Line = Field("OK", description="The reply where no rule matches.")
+    default: Said = Field("OK", description="The reply where no rule matches.")
 
 
 class Scripted:
@@ -105,8 +126,16 @@ class Scripted:
 
     @staticmethod
     def from_file(path: str | Path) -> Scripted:
-        """The script in a JSON file, or in any format that a plugin loads, as YAML. Raises: SpecError, ConfigError: with file and line."""
+        """The script in a JSON file, or in any format that a plugin loads, as YAML.
+
+        Raises: ConfigError: it cannot be read (AX710), or with all that is wrong with it, by line; SpecError: it is no plain data.
+        """
         file = Path(path)
+        try:
+            text = file.read_text("utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            why = (error.strerror if isinstance(error, OSError) else None) or "this is not text in UTF-8"
+            raise ConfigError(Problem("AX710", str(file), f"the script cannot be read: {why}.")) from error
         kind = file.suffix.lstrip(".").lower() or "json"
         if kind == "json":
             from axil.documents import parse_json as load
@@ -114,7 +143,7 @@ class Scripted:
             from axil import registry
 
             load = registry.default().resolve("loaders", kind, str(file))
-        document = load(file.read_text("utf-8"), str(file))
+        document = load(text, str(file))
         return Scripted(decode(Script, document.data, document.place()))
 
     def everywhere(self) -> contextlib.AbstractContextManager[None]:
@@ -140,9 +169,7 @@ class Scripted:
         for part in _parts(text):
             emit({"kind": "text", "text": part})
         number = sum(len(cast("Sequence[Any]", m.get("tool_calls") or ())) for m in request.messages)
-        calls = tuple(
-            ToolCall(id=call.id or f"c{number + i}", name=call.name, arguments=call.arguments) for i, call in enumerate(line.tool_calls)
-        )
+        calls = tuple(call.made(number + i) for i, call in enumerate(line.tool_calls))
         finish = line.finish or ("tools" if calls else "stop")
         return Reply(text=text, tool_calls=calls, usage=_usage(line, request, text), finish=finish, model=model or "scripted")
 
@@ -173,20 +200,6 @@ class _Named:
 
     async def reply(self, request: Request, emit: Emit, /) -> Reply:
         return await self.script.reply(request, emit, model=self.name)
-
-
-def name_of(written: Any) -> str:
-    """The name of a model, from what was written for it.
-
-    >>> name_of({"type": "openai", "name": "small"}), name_of("openai"), name_of(None)
-    ('small', 'openai', '')
-    """
-    if isinstance(written, Mapping):
-        given = cast("Mapping[str, Any]", written)
-        config = given.get("config")
-        inner = cast("Mapping[str, Any]", config) if isinstance(config, Mapping) else given
-        return str(inner.get("name") or inner.get("model") or given.get("type") or "")
-    return written if isinstance(written, str) else str(getattr(written, "name", "") or "")
 
 
 def _as_line(reply: str | Line) -> Line:

@@ -23,10 +23,13 @@ import sys
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
-from typing import Any, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from axil.errors import AxilError, ConfigError, Problem
 from axil.registry import Registry
+
+if TYPE_CHECKING:
+    from axil_cli.launch import Given
 
 
 class Exit(IntEnum):
@@ -53,6 +56,8 @@ class Session:
     stderr: TextIO
     hooks: Any = None
     """A plugin manager with the hook plugins that were asked for; None: none were."""
+    options: tuple[Given, ...] = ()
+    """Options of plugins that were given; see ``axil_cli.launch``."""
 
     def say(self, text: str = "") -> None:
         """A result, on standard output; on a terminal without characters that would steer it."""

@@ -17,6 +17,7 @@ from typing import Any
 
 from axil.errors import AxilError, ConfigError, PluginContract, UnknownComponent
 from axil.registry import Policy, Registry, default, use
+from axil_cli import launch
 from axil_cli.command import Command, Exit, Session, clean, is_debugging, problems_of, write
 
 SELF = "axil-cli"
@@ -38,7 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except AxilError as error:
         if is_debugging():
             raise
-        write(sys.stderr, "".join(f"error: {clean(str(problem))}\n" for problem in problems_of(error)))
+        write(sys.stderr, "".join(dict.fromkeys(f"error: {clean(str(problem))}\n" for problem in problems_of(error))))
         return Exit.MISUSE
     except BrokenPipeError:  # whoever read us has enough; nothing more can be said, not even at the end of the process
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
@@ -62,10 +63,13 @@ def _obeyed(arguments: list[str]) -> int:
         allow_abbrev=False,
     )
     command.configure(own)
+    contributed = launch.add(own, options.command, registry, options.rest)
     given = own.parse_args(options.rest)
+    extra = launch.given(contributed, given)
     with use(registry):  # the policy holds for components that resolve others on their own, too
         hooks = _hooks(registry, options.hook)
-        return command.run(given, Session(registry=registry, stdin=sys.stdin, stdout=sys.stdout, stderr=sys.stderr, hooks=hooks))
+        streams = {"stdin": sys.stdin, "stdout": sys.stdout, "stderr": sys.stderr}
+        return command.run(given, Session(registry=registry, hooks=hooks, options=extra, **streams))
 
 
 class _Parser(argparse.ArgumentParser):
@@ -107,8 +111,9 @@ def _listed() -> str:
 
 def _registry(options: argparse.Namespace) -> Registry:
     """What is installed, under the environment's policy and the options. The command's own distribution is always admitted."""
-    only = getattr(options, "only_plugins", None)
-    chosen = frozenset[str]() if getattr(options, "no_plugins", False) else only and frozenset(filter(None, only.replace(",", " ").split()))
+    only: str | None = getattr(options, "only_plugins", None)
+    chosen = None if only is None else frozenset(filter(None, only.replace(",", " ").split()))
+    chosen = frozenset[str]() if getattr(options, "no_plugins", False) else chosen
     if chosen is None:
         known = default()
         if known.policy == Policy():

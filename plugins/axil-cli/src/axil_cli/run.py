@@ -8,7 +8,7 @@ import json
 import signal
 import traceback
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager, nullcontext, redirect_stdout, suppress
 from typing import Any, Final, cast
 
@@ -23,8 +23,11 @@ from axil.tokens import ENTRY
 from axil.values import MISSING
 from axil.workflow import Workflow, load
 from axil_cli.command import Exit, Session, is_debugging, misuse, problems_of, read_text
+from axil_cli.launch import Launch, prepared
+from axil_cli.page import Page, Paragraph
 from axil_cli.plain import as_json, plain, refused, summary
-from axil_cli.watch import Lines, Progress, Record
+from axil_cli.progress import Progress
+from axil_cli.watch import Lines, Record
 
 CODES: Final[Mapping[str, Exit]] = {
     "done": Exit.DONE,
@@ -77,26 +80,34 @@ class Run:
 
     def _run(self, options: argparse.Namespace, session: Session) -> int:
         variables = settings(options.set)
-        workflow = load(options.file, vars=variables, registry=session.registry, hooks=session.hooks, allow_code=options.allow_code)
-        for name in _unused(variables, options.file, workflow):
-            session.tell(f"warning: nothing in {options.file} is called {name}; --set {name}=… has no effect.")
-        text = read_text(options.input_file, "--input-file") if options.input_file else options.input
+        launch = Launch(
+            file=options.file,
+            registry=session.registry,
+            tell=session.tell,
+            reading={"vars": variables, "allow_code": options.allow_code},
+            running={"allow": frozenset({"code"} if options.allow_code else ())},
+        )
+        with launch.within:
+            prepared(launch, session.options)
+            workflow = load(launch.file, registry=launch.registry, hooks=session.hooks, **launch.reading)
+            for name in _unused(variables, launch.file, workflow):
+                session.tell(f"warning: nothing in {launch.file} is called {name}; --set {name}=… has no effect.")
+            text = read_text(options.input_file, "--input-file") if options.input_file else options.input
+            input: Any = as_input(text, workflow.plan.graph.spec.payload)
+            for change in launch.inputs:
+                input = change(input, workflow)
+            return self._watched(_Job(workflow, input, launch.running, launch.observers), options, session)
+
+    def _watched(self, job: _Job, options: argparse.Namespace, session: Session) -> int:
+        """Run the job, show it and print what it comes to."""
         shown = (options.format == "text" and session.stderr.isatty()) if options.progress is None else options.progress
-        progress = Progress(session.stderr) if shown else None
-        channel, asked = _channel(options, session), set[str]()
-        if channel is not None and options.answers is None:
-            channel = _Asking(channel, session, progress, asked)
-        ways: dict[str, Any] = {
-            "channel": channel,
-            "allow": frozenset({"code"} if options.allow_code else ()),
-        }
+        progress = Progress(session.stderr, job.input) if shown else None
+        asked = set[str]()
+        job.ways.setdefault("channel", _channel(options, session, progress, asked))
         record = Record()
-        job = _Job(workflow, as_input(text, workflow.plan.graph.spec.payload), ways, [record])
+        job.observers.insert(0, record)
         lines = Lines(session.stdout, job.stop) if options.format == "events" else None
-        if lines is not None:
-            job.observers.append(lines)
-        if progress is not None:
-            job.observers.append(progress)
+        job.observers.extend(each for each in (lines, progress) if each is not None)
         with redirect_stdout(session.stderr):  # what bodies print must not spoil the output, and questions are none
             result: Result = run_sync(job.done())
         if lines is not None and lines.is_broken:
@@ -107,7 +118,7 @@ class Run:
             told = summary(result)
             session.say(as_json({**told, "activations": record.activations}))
         elif options.format == "text":
-            _print(result, session, shown, asked)
+            _print(result, session, progress.page if progress is not None else None, asked)
         if is_debugging() and result.error is not None:
             session.tell("".join(traceback.format_exception(result.error)).rstrip())
         return CODES[result.status]
@@ -116,7 +127,7 @@ class Run:
 class _Job:
     """One run that a signal may end."""
 
-    def __init__(self, workflow: Workflow, input: Any, ways: Mapping[str, Any], observers: list[Any]) -> None:
+    def __init__(self, workflow: Workflow, input: Any, ways: dict[str, Any], observers: list[Any]) -> None:
         self.workflow, self.input, self.ways, self.observers = workflow, input, ways, observers
         self._run: KernelRun | None = None
 
@@ -134,7 +145,7 @@ class _Job:
 
 
 @contextmanager
-def _signals(stop: Any) -> Iterator[None]:
+def _signals(stop: Any) -> Generator[None]:
     """The first Ctrl-C (or SIGTERM) ends the run in good order; the second one ends the process."""
     loop = asyncio.get_running_loop()
     caught: list[signal.Signals] = []
@@ -258,7 +269,7 @@ def answers_in(text: str) -> list[Any]:
     return cast("list[Any]", data)
 
 
-def _channel(options: argparse.Namespace, session: Session) -> Channel | None:
+def _channel(options: argparse.Namespace, session: Session, progress: Progress | None, asked: set[str]) -> Channel | None:
     if options.answers is not None:
         return Answers(answers_in(read_text(options.answers, "--answers")))
     if not session.stdin.isatty():
@@ -267,21 +278,27 @@ def _channel(options: argparse.Namespace, session: Session) -> Channel | None:
         found = session.registry.resolve("channels", "terminal", "axil run")
     except UnknownComponent:  # no plugin that could ask is installed: the run pauses, and says so
         return None
-    return make(found, {}, "axil run")
+    return _Asking(make(found, {}, "axil run"), session, progress, asked)
 
 
 # ------------------------------------------------------------------------------------------------------ what comes out
 
 
-def _print(result: Result, session: Session, shown: bool, asked: set[str]) -> None:
+def _print(result: Result, session: Session, page: Page | None, asked: set[str]) -> None:
     """The output for people, and on standard error what else there is to say. ``asked``: questions that were on the terminal."""
-    if shown:
-        session.tell(f"── {result.status}: {_used(result)}")
     if result.status == "done":
         if result.output is not None and (result.output != {} or result.exits):
+            if page is not None:
+                page.rule("output")
             session.say(_spoken(result))
         else:
             session.tell("The run is done, and nothing reached its exit.")
+    if page is not None:
+        page.write(f"{page.styled(page.sign('─') * 2, 'dim')} {page.styled(result.status, 'good' if result.status == 'done' else 'bad')}")
+        used = Paragraph(page, 3, column=3 + len(result.status), style="dim")
+        used.feed(f": {_used(result)}")
+        used.end()
+    if result.status == "done":
         return
     if result.questions:
         _ask([question for question in result.questions if question.id not in asked], session)
@@ -316,8 +333,8 @@ def _spoken(result: Result) -> str:
 
 def _used(result: Result) -> str:
     usage = result.usage
-    parts = [f"{usage.firings} firings", f"{usage.seconds:.1f} s"]
-    parts += [f"{count} {kind.replace('_', ' ')}" for kind, count in usage.tokens.items()]
+    parts = [f"{usage.firings} firing{'s' if usage.firings != 1 else ''}", f"{usage.seconds:.1f} s"]
+    parts += [f"{count:,} {kind.replace('_', ' ')}" for kind, count in usage.tokens.items()]
     parts += [f"cost {usage.cost:.4f}"] if usage.cost else []
     for path, tally in result.cycles.items():
         ends = ", ".join(end if count == 1 else f"{end} ×{count}" for end, count in tally.ends.items())

@@ -16,8 +16,24 @@ from axil.machine import Ended, Machine
 from axil.planner import compile
 from axil.registry import KERNEL, Policy, Registry
 from axil.tokens import Task
+from axil_testing.agents import cassette, model_script, pytest_addoption, pytest_configure, workflow
 from axil_testing.clock import VirtualClock
 from axil_testing.recorder import Recorder
+
+__all__ = [
+    "Bench",
+    "MakeBench",
+    "OnlyPlugins",
+    "cassette",
+    "machine",
+    "model_script",
+    "only_plugins",
+    "pytest_addoption",
+    "pytest_configure",
+    "recorder",
+    "virtual_clock",
+    "workflow",
+]
 
 
 @pytest.fixture

@@ -1,0 +1,55 @@
+"""Options of ``axil run``: every agent on a script, on a recording, or recorded.
+
+Switches, judges and memories that summarise ask their models the same way as agents do, so they are meant as well; so are
+those in subgraphs and maps.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import Protocol
+
+from axil_agent.replay import Recorder, Replay
+from axil_agent.scripted import Scripted
+
+
+class Launch(Protocol):
+    """What these options need of a run that is about to be made."""
+
+    @property
+    def within(self) -> ExitStack:
+        """Open until the run is over."""
+        ...
+
+
+class ModelScript:
+    """answer every agent from the script in FILE: no model, no key, no network"""
+
+    metavar = "FILE"
+    excludes = ("record", "replay")
+
+    def prepare(self, value: str, launch: Launch) -> None:
+        """Raises: as ``Scripted.from_file``."""
+        launch.within.enter_context(Scripted.from_file(value).everywhere())
+
+
+class Record:
+    """write what every agent asks and is answered to FILE, for --replay; what FILE has is kept"""
+
+    metavar = "FILE"
+    excludes = ("model-script", "replay")
+
+    def prepare(self, value: str, launch: Launch) -> None:
+        """Raises: as ``Recorder.everywhere``."""
+        launch.within.enter_context(Recorder.everywhere(value))
+
+
+class ReplayOption:
+    """answer every agent from the recording in FILE; a request that it does not hold is an error"""
+
+    metavar = "FILE"
+    excludes = ("model-script", "record")
+
+    def prepare(self, value: str, launch: Launch) -> None:
+        """Raises: as ``Replay.everywhere``."""
+        launch.within.enter_context(Replay(value).everywhere())

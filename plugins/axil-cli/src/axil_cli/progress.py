@@ -1,0 +1,330 @@
+"""What happens in a run, for somebody who watches: who said what, in order; which tools were called; rounds.
+
+One node speaks at a time. What others do meanwhile waits until it has finished what it says, so that words never mix; nothing
+is lost, and the order of each node's own deeds stays. On a terminal words appear as they come.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final, TextIO, cast
+
+from axil.errors import NodeFailed
+from axil.inputs import is_messages, render, text_of
+from axil.tokens import Activation, Frame
+from axil_cli.command import clean
+from axil_cli.page import Page, Paragraph, columns
+from axil_cli.plain import as_json
+from axil_cli.scopes import walk
+
+_PATIENCE: Final = 0.2
+"""Seconds until a firing that goes on is announced; one that is over sooner is told when it is over."""
+_LINES: Final = 8
+"""Lines of what somebody says; the run's output is printed in full behind it."""
+_NAME: Final = 14
+"""Columns for names; longer ones push what is said to the right."""
+_INPUT: Final = "input"
+_STRUCTURED: Final = ("{", "[", "`")
+"""How replies begin that are data rather than words: their fields are shown when they are whole."""
+
+
+class Progress:
+    """An observer that writes what happens as a page."""
+
+    def __init__(self, stream: TextIO, input: Any = None) -> None:
+        """``input``: what the run is given; it is shown first."""
+        self.page = Page(stream)
+        self._input = "" if input is None or input == {} else _spoken(input)
+        self._title = "run"
+        self._column = len(_INPUT) + 2
+        """Where what is said begins."""
+        self._colours: dict[str, int] = {}
+        self._heading: tuple[str, str] | None = None
+        self._since: dict[Activation, float] = {}
+        self._silent: dict[Activation, asyncio.TimerHandle] = {}
+        self._turns: dict[Activation, _Turn] = {}
+        self._speaker: Activation | None = None
+        self._later: list[tuple[Activation, Callable[[], None]]] = []
+        self._questions = 0
+        self._named_last: Activation | None = None
+        self._last = ""
+        """What was said last, on one line."""
+
+    @contextmanager
+    def quiet(self) -> Generator[None]:
+        """While a question is open nothing is written over it; what happened meanwhile is told behind the answer."""
+        if not self._questions:
+            self._hush()
+            self.page.hold()
+        self._questions += 1
+        try:
+            yield
+        finally:
+            self._questions -= 1
+            if not self._questions:
+                self.page.release()
+
+    # -- what observers are told
+
+    def run_started(self, run_id: str, plan: Any) -> None:
+        self._title = plan.graph.spec.id or self._title
+        names = [columns(step.node.name) for step in walk(plan) if step.node is not None and step.node.vertex.body.mode != "scope"]
+        self._column = min(max([*names, len(_INPUT)]), _NAME) + 2
+        if self._input:
+            self._headed(("", ""))
+            self.page.write(self.page.styled(_INPUT.ljust(self._column), "dim"))
+            paragraph = Paragraph(self.page, self._column, lines=_LINES)
+            paragraph.feed(self._input)
+            paragraph.end()
+
+    def firing_started(self, activation: Activation, kind: str) -> None:
+        self._since[activation] = time.monotonic()
+        if kind == "node":
+            self._silent[activation] = asyncio.get_running_loop().call_later(_PATIENCE, self._announce, activation)
+
+    def chunk(self, activation: Activation, chunk: Any) -> None:
+        self._in_turn(activation, lambda: self._heard(activation, chunk))
+
+    def firing_finished(self, activation: Activation, kind: str, output: Any) -> None:
+        took = self._took(activation)
+        if kind == "node":
+            self._in_turn(activation, lambda: self._finished(activation, output, took))
+
+    def firing_failed(self, activation: Activation, kind: str, error: BaseException) -> None:
+        self._took(activation)
+        if kind == "node" or not isinstance(error, NodeFailed):  # what failed inside a graph was told already
+            self._in_turn(activation, lambda: self._failed(activation, error))
+
+    def firing_skipped(self, activation: Activation, kind: str) -> None:
+        self._in_turn(activation, lambda: self._noted(activation, "·", "skipped"))
+
+    def run_finished(self, run_id: str) -> None:
+        self._hush()
+        for waiting in self._silent.values():
+            waiting.cancel()
+        self._silent.clear()
+
+    # -- whose turn it is
+
+    def _in_turn(self, activation: Activation, tell: Callable[[], None]) -> None:
+        if self._speaker is None or self._speaker == activation:
+            tell()
+        else:
+            self._later.append((activation, tell))
+
+    def _release(self) -> None:
+        """The speaker has finished; those who waited are told of, until one of them speaks on."""
+        self._speaker = None
+        waiting, self._later = self._later, []
+        for activation, tell in waiting:
+            self._in_turn(activation, tell)
+
+    def _hush(self) -> None:
+        """End what is being said, and tell all that waited."""
+        while self._speaker is not None:
+            turn = self._turns.get(self._speaker)
+            if turn is not None:
+                turn.end()
+            self._release()
+
+    # -- telling
+
+    def _announce(self, activation: Activation) -> None:
+        """It goes on, and nothing was told of it yet."""
+        if self._silent.pop(activation, None) is None:
+            return
+        if self._questions or self._speaker is not None:
+            self._silent[activation] = asyncio.get_running_loop().call_later(_PATIENCE, self._announce, activation)
+        else:
+            self._noted(activation, "▸", self.page.sign("…"))
+
+    def _heard(self, activation: Activation, chunk: Any) -> None:
+        data: Mapping[str, Any] = cast("Mapping[str, Any]", chunk) if isinstance(chunk, Mapping) else {"text": chunk}
+        kind, call = data.get("kind", "text"), str(data.get("id", ""))
+        turn = self._turns.setdefault(activation, _Turn())
+        if kind == "text":
+            self._said(activation, turn, text_of(data.get("text", "")))
+        elif kind == "tool_call":
+            turn.calls[call] = _called(data)
+            self._paused(activation, turn)
+        elif kind == "tool_result":
+            self._paused(activation, turn)
+            known = turn.calls.pop(call, (str(data.get("name", "")), ""))
+            self._tool(activation, known, text_of(data.get("content", "")), failed=bool(data.get("failed")))
+        elif kind == "context_failed":
+            self._noted(activation, "✗", f"{data.get('provider', '')}: {data.get('error', '')}", bad=True)
+
+    def _said(self, activation: Activation, turn: _Turn, text: str) -> None:
+        turn.text += text
+        begun = turn.text.lstrip()
+        if not begun or begun.startswith(_STRUCTURED):
+            return
+        if turn.paragraph is None:
+            self._waits_no_more(activation)
+            self._speaker = activation
+            turn.paragraph = self._paragraph(activation)
+            text = begun
+        turn.paragraph.feed(text)
+
+    def _paused(self, activation: Activation, turn: _Turn) -> None:
+        """What was said is at an end for now; the node goes on."""
+        if turn.paragraph is not None:
+            self._last = " ".join(turn.text.split())
+        turn.end()
+        turn.text = ""
+        if self._speaker == activation:
+            self._release()
+
+    def _finished(self, activation: Activation, output: Any, took: str) -> None:
+        turn = self._turns.pop(activation, None) or _Turn()
+        said = _spoken(output)
+        if turn.paragraph is not None:
+            self._last = " ".join(turn.text.split())
+            turn.end(took)
+        elif turn.text:
+            self._last = " ".join(said.split())
+            paragraph = self._paragraph(activation)
+            paragraph.feed(said or turn.text.lstrip())
+            paragraph.end(took)
+        else:
+            line = " ".join(said.split())
+            words = "(nothing)" if not line else "(passed on)" if line == self._last else line
+            self._last = line or self._last
+            self._noted(activation, "", f"{took}  {words}".strip())
+        if self._speaker == activation:
+            self._release()
+
+    def _failed(self, activation: Activation, error: BaseException) -> None:
+        turn = self._turns.pop(activation, None)
+        if turn is not None:
+            turn.end()
+        self._noted(activation, "✗", f"{type(error).__name__}: {error}", bad=True)
+        if self._speaker == activation:
+            self._release()
+
+    # -- lines
+
+    def _paragraph(self, activation: Activation) -> Paragraph:
+        return Paragraph(self.page, self._column, column=self._named(activation), lines=_LINES)
+
+    def _noted(self, activation: Activation, sign: str, words: str, *, bad: bool = False) -> None:
+        """One line."""
+        at = self._named(activation, bad=bad)
+        mark = f"{self.page.sign(sign)} " if sign else ""
+        text = self.page.fit(clean(mark + words), self.page.width - at - 1)
+        self.page.write(self.page.styled(text, "bad" if bad else "dim").rstrip() + "\n")
+
+    def _tool(self, activation: Activation, call: tuple[str, str], result: str, *, failed: bool) -> None:
+        """A call and its result on one line; the result has the right of way."""
+        self._waits_no_more(activation)
+        at = self._named(activation)
+        name, arguments = call
+        sign, arrow = f"{self.page.sign('⚙')} {name}(", f") {self.page.sign('→')} "
+        room = self.page.width - at - 1 - columns(sign) - columns(arrow)
+        back = self.page.fit(clean(_flat(result)), max(room - min(columns(arguments), 7), 16))
+        given = self.page.fit(clean(arguments), max(room - columns(back), 3)) if arguments else ""
+        self.page.write(self.page.styled(sign + given + arrow, "dim") + self.page.styled(back, "bad" if failed else "dim") + "\n")
+
+    def _named(self, activation: Activation, *, bad: bool = False) -> int:
+        """The heading, if it is another one, and the node's name unless it was named last; where what is said of it begins."""
+        rounds, item, path = where(activation.frame, activation.path)
+        scope, _, node = path.rpartition("/")
+        is_new = self._headed((scope, rounds))
+        name = clean(f"{node} {item}".strip())
+        at = max(self._column, columns(name) + 2)
+        if is_new or activation != self._named_last:
+            colour = self._colours.setdefault(path, len(self._colours))
+            self.page.write(self.page.styled(name, "bad" if bad else colour) + " " * (at - columns(name)))
+        else:
+            self.page.write(" " * at)
+        self._named_last = activation
+        return at
+
+    def _headed(self, heading: tuple[str, str]) -> bool:
+        """Write the heading, if it is another one."""
+        if heading == self._heading:
+            return False
+        self._heading = heading
+        self.page.rule(" · ".join(part for part in heading if part) or self._title)
+        return True
+
+    def _waits_no_more(self, activation: Activation) -> None:
+        waiting = self._silent.pop(activation, None)
+        if waiting is not None:
+            waiting.cancel()
+
+    def _took(self, activation: Activation) -> str:
+        """How long a firing that is over took, if that is worth a word."""
+        self._waits_no_more(activation)
+        seconds = time.monotonic() - self._since.pop(activation, time.monotonic())
+        return f"{seconds:.1f} s" if seconds >= _PATIENCE else ""
+
+
+class _Turn:
+    """What a node says at one firing, between two tool calls."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        self.paragraph: Paragraph | None = None
+        self.calls: dict[str, tuple[str, str]] = {}
+
+    def end(self, tail: str = "") -> None:
+        """The words are at an end."""
+        if self.paragraph is not None:
+            self.paragraph.end(tail)
+            self.paragraph = None
+
+
+def _called(chunk: Mapping[str, Any]) -> tuple[str, str]:
+    """A call's name and arguments, as they would be written."""
+    given = cast("Mapping[str, Any]", chunk.get("arguments") or {})
+    return str(chunk.get("name", "")), ", ".join(f"{name}={as_json(value, indent=None)}" for name, value in given.items())
+
+
+def _flat(result: str) -> str:
+    """A tool's result; fields without braces and quotes."""
+    try:
+        data: Any = json.loads(result) if result.startswith("{") else None
+    except ValueError:
+        data = None
+    return ", ".join(f"{name} {render(value)}" for name, value in cast("dict[str, Any]", data).items()) if data else result
+
+
+def _spoken(output: Any) -> str:
+    """An output in words: messages as their texts, fields one after the other."""
+    if isinstance(output, Mapping) and not is_messages(output):
+        fields = cast("Mapping[str, Any]", output)
+        if set(fields) - {"message"}:
+            return "\n".join(f"{name}: {render(value)}" for name, value in fields.items())
+    return text_of(output)
+
+
+def where(frame: Frame, path: str) -> tuple[str, str, str]:
+    """The rounds of the cycles and the items of the maps that a frame belongs to, counted from one, and the node's path.
+
+    A tree's items are counted in each of its layers.
+    """
+    rounds: list[int] = []
+    fans: list[list[int]] = []
+    scope = ""
+    for part in frame:
+        if isinstance(part, str):
+            if not part.startswith("#"):
+                scope = part
+                fans.append([])
+        elif scope.startswith("cycle("):
+            rounds.append(part)
+        else:
+            fans[-1].append(part)
+    *around, node = path.split("/")
+    items = [fan[-1] for fan in fans if fan]
+    layers = [fan[0] for fan in fans if len(fan) > 1]
+    if items and around[-1:] == [node] == [scope]:  # a map runs its own node in frames of that name
+        path = "/".join(around)
+    turned = f"round {'.'.join(str(n + 1) for n in rounds)}" if rounds else ""
+    told = ("/".join(str(n + 1) for n in numbers) for numbers in (layers, items) if numbers)
+    return turned, ":".join(told), path

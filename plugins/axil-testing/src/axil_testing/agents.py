@@ -1,0 +1,182 @@
+"""Fixtures for tests of workflows and agents: a script, a recording, a runner. ``axil_testing.fixtures`` has them, too.
+
+Scripts and recordings are those of axil-agent, found by name like any component; nothing is imported before a test asks for it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import pytest
+
+from axil import registry, run_sync
+from axil.errors import ConfigError, Problem
+from axil.result import Result
+from axil.values import MISSING
+from axil.workflow import Workflow, load
+from axil_testing.recorder import Recorder
+
+Mode = Literal["none", "once", "all"]
+_MODES: tuple[Mode, ...] = ("none", "once", "all")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """``--axil-record``."""
+    parser.getgroup("axil").addoption(
+        "--axil-record",
+        nargs="?",
+        const="all",
+        choices=_MODES,
+        help="cassettes: none (replay, the default), once (record those that are missing), all (record anew); or AXIL_RECORD=…",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "cassette(path): the file of the test's cassette, from the test's folder")
+
+
+# -------------------------------------------------------------------------------------------------------------- scripts
+
+
+def _model(name: str) -> Any:
+    return registry.default().resolve("models", name, "axil-testing")
+
+
+ModelScript = Callable[..., Any]
+
+
+@pytest.fixture
+def model_script(request: pytest.FixtureRequest) -> Iterator[ModelScript]:
+    """Put every agent of this test on a script, whichever model it was given.
+
+    ``script = model_script(["one", "two"])``: replies in order, the last again and again; or rules, ``{"rules": […], "default": …}``;
+    or the path of a script in JSON or YAML, from the test's folder. ``script.requests`` is what agents asked.
+    """
+    with ExitStack() as stack:
+
+        def follow(given: str | Path | Mapping[str, Any] | Sequence[Any] = (), **more: Any) -> Any:
+            scripted = _model("scripted")
+            if isinstance(given, (str, Path)):
+                script = scripted.from_file(request.path.parent / given)
+            else:
+                script = scripted(given, **more)
+            stack.enter_context(script.everywhere())
+            return script
+
+        yield follow
+
+
+# ----------------------------------------------------------------------------------------------------------- recordings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cassette:
+    """Where a test's exchanges with models are kept."""
+
+    path: Path
+    is_recording: bool
+    """Models are asked, and what they answer is written; false: the file answers."""
+
+
+@pytest.fixture
+def cassette(request: pytest.FixtureRequest) -> Iterator[Cassette]:
+    """Answer every agent of this test from a recording.
+
+    It is ``cassettes/<the test's file>/<test>.jsonl`` beside the file, or what ``@pytest.mark.cassette(path)`` says. A request that was
+    not recorded is an error with a diff. ``pytest --axil-record`` (or ``AXIL_RECORD=all``) asks real models and records anew,
+    ``--axil-record=once`` only where there is no recording. A recording in which nothing was asked replaces none.
+    """
+    path = _cassette(request)
+    mode = _mode(request.config)
+    if mode == "none" or (mode == "once" and path.exists()):
+        with _model("replay")(path).everywhere():
+            yield Cassette(path=path, is_recording=False)
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = path.with_name(f"{path.name}.new")
+    new.unlink(missing_ok=True)
+    try:
+        with _model("replay").recording(new):
+            yield Cassette(path=path, is_recording=True)
+        if new.stat().st_size:
+            new.replace(path)
+    finally:
+        new.unlink(missing_ok=True)
+
+
+def _cassette(request: pytest.FixtureRequest) -> Path:
+    marker = cast("pytest.Mark | None", request.node.get_closest_marker("cassette"))
+    if marker is not None and marker.args:
+        return request.path.parent / str(marker.args[0])
+    name = "".join(c if c.isalnum() or c in "-_." else "_" for c in str(request.node.name))
+    return request.path.parent / "cassettes" / request.path.stem / f"{name}.jsonl"
+
+
+def _mode(config: pytest.Config) -> Mode:
+    """The flag, else the environment. Raises: ConfigError (AX712): the environment names no mode."""
+    given = config.getoption("--axil-record", default=None) or os.environ.get("AXIL_RECORD") or "none"
+    if given not in _MODES:
+        raise ConfigError(Problem("AX712", "AXIL_RECORD", f'expected none, once or all, found "{given}".'))
+    return given
+
+
+# --------------------------------------------------------------------------------------------------------------- runner
+
+
+class _Answers:
+    """A person who has these answers, and then none."""
+
+    def __init__(self, answers: Sequence[Any]) -> None:
+        self._left = deque(answers)
+
+    async def ask(self, question: Any) -> Any:
+        return self._left.popleft() if self._left else MISSING
+
+
+@dataclass
+class Runner:
+    """Runs workflow files and graphs, and remembers what happened."""
+
+    folder: Path
+    """Where files are looked for."""
+    recorder: Recorder = field(default_factory=Recorder)
+    """What happened in the last run."""
+
+    def __call__(self, what: str | Path | Workflow, input: Any = None, *, answers: Sequence[Any] | None = None, **options: Any) -> Result:
+        """Run to the end.
+
+        Args:
+            what: a file, or a graph that is built.
+            input: a text, or fields; None: an empty message, or no fields.
+            answers: what a person says, in the order of the questions; without it, and when it is used up, the run pauses.
+            options: ``vars`` and ``allow_code`` for a file; all others are the run's.
+        Raises: NodeFailed: a node failed; SpecError and ConfigError: it cannot run.
+        """
+        observers = [*options.pop("observers", ()), self.recorder]
+        reading = {name: options.pop(name) for name in ("vars", "allow_code") if name in options}
+        if answers is not None:
+            options["channel"] = _Answers(answers)
+        if isinstance(what, (str, Path)):
+            if reading.get("allow_code"):
+                options.setdefault("allow", frozenset({"code"}))
+            what = load(self.folder / what, **reading)
+        elif reading:
+            raise TypeError(f"{', '.join(reading)}: only files are read with these.")
+        if input is None and what.plan.graph.spec.payload == "messages":
+            input = ""  # as the command does: a graph of messages begins with one
+        return run_sync(what.run(input, observers=observers, **options))
+
+
+@pytest.fixture
+def workflow(request: pytest.FixtureRequest) -> Runner:
+    """Run a workflow file of the test's folder, or a graph: ``workflow("flow.yaml", "hello").output``.
+
+    ``workflow.recorder`` knows what fired: ``workflow.recorder.order() == ["plan", "write"]``.
+    """
+    return Runner(request.path.parent)
