@@ -535,6 +535,26 @@ def test_circles_of_files_are_refused(tmp_path: Path):
         include("a.json", second.extras, registry=registry())
 
 
+def test_a_workflow_can_be_read_again_from_its_texts_whatever_became_of_the_files(tmp_path: Path):
+    (tmp_path / "sub").mkdir()
+    main, inner = tmp_path / "main.json", tmp_path / "sub/inner.json"
+    main.write_text('{"graph": {"id": "main", "nodes": [{"id": "a", "type": "echo"}], "start": ["a"]}}')
+    inner.write_text('{"graph": {"id": "inner", "nodes": [{"id": "b", "type": "echo"}], "start": ["b"]}}')
+    texts: dict[str, str] = {}
+    first = load(main, registry=registry(), texts=texts)
+    include("sub/inner.json", first.extras, registry=registry())
+    assert set(texts) == {"main.json", "sub/inner.json"}
+    main.unlink()
+    inner.write_text("something else")
+    again = load(main, registry=registry(), texts=dict(texts))
+    assert again == first
+    assert include("sub/inner.json", again.extras, registry=registry()).id == "inner"
+    inner.unlink()
+    assert include("sub/inner.json", again.extras, registry=registry()).id == "inner"
+    with pytest.raises(SpecError, match="AX100"):
+        include("sub/other.json", again.extras, registry=registry())
+
+
 def test_files_are_included_sixteen_deep_at_most(tmp_path: Path):
     spec = load(write(tmp_path, "0.json"), registry=registry())
     for i in range(1, 16):

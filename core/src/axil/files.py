@@ -61,6 +61,8 @@ class Reading:
     """The first file's folder; nothing outside it is included."""
     trail: tuple[str, ...] = ()
     """The files on the way to this one, itself included."""
+    texts: dict[str, str] = field(default_factory=dict[str, str])
+    """The texts of workflow files by their paths below ``root``: what is here is not read from the disk, what is read is added."""
 
 
 def load(
@@ -70,6 +72,7 @@ def load(
     registry: Registry | None = None,
     allow_code: bool = False,
     environment: Mapping[str, str] | None = None,
+    texts: dict[str, str] | None = None,
 ) -> GraphSpec:
     """The graph that a workflow file describes.
 
@@ -78,15 +81,24 @@ def load(
         registry: where the loader for the file's suffix is found.
         allow_code: whether the file may name code by import path.
         environment: instead of the process's, for servers and tests.
+        texts: the texts of the file and of those it includes, by their paths below its folder. What is here is not read from the
+            disk; what is read is added. Kept, it is the workflow as it was, whatever becomes of the files.
     Raises: SpecError with everything that was found. UnknownComponent: there is no loader for the suffix.
     """
     name = os.fspath(path)
     real = os.path.realpath(name)
     folder = os.path.dirname(real)
     reading = Reading(
-        vars=vars or {}, environment=environment, allow_code=allow_code, registry=registry, folder=folder, root=folder, trail=(real,)
+        vars=vars or {},
+        environment=environment,
+        allow_code=allow_code,
+        registry=registry,
+        folder=folder,
+        root=folder,
+        trail=(real,),
+        texts={} if texts is None else texts,
     )
-    return spec_from(parse(name, real, registry), reading)
+    return spec_from(_parsed(name, real, reading), reading)
 
 
 def include(
@@ -107,16 +119,24 @@ def include(
     folder = str(outer["folder"])
     root = os.path.realpath(str(outer.get("root") or folder))
     trail = tuple(cast("tuple[str, ...]", outer.get("trail", ())))
-    real = _included(name, folder, root, where)
+    texts: dict[str, str] = outer.get("texts", base.texts)
+    real = _included(name, folder, root, (where, texts))
     shown = os.path.relpath(real, os.path.dirname(trail[0])) if trail else name
     if real in trail:
         circle = " → ".join(os.path.basename(each) for each in (*trail[trail.index(real) :], real))
         raise SpecError(Problem("AX117", where, f"{name} includes itself: {circle}.", "A loop is a cycle of edges, not of files."))
     if len(trail) >= MOST_INCLUDED:
         raise SpecError(Problem("AX117", where, f"{name} would be included at a depth of more than {MOST_INCLUDED}.", "Make it flatter."))
-    folder = os.path.dirname(real)
-    inner = replace(base, outer=outer.get("vars", {}), registry=registry or base.registry, folder=folder, root=root, trail=(*trail, real))
-    return spec_from(parse(shown, real, registry), inner)
+    inner = replace(
+        base,
+        outer=outer.get("vars", {}),
+        registry=registry or base.registry,
+        folder=os.path.dirname(real),
+        root=root,
+        trail=(*trail, real),
+        texts=texts,
+    )
+    return spec_from(_parsed(shown, real, inner), inner)
 
 
 def inline(data: Any, outer: Mapping[str, Any], *, place: Place | None = None, reading: Reading | None = None) -> GraphSpec:
@@ -128,7 +148,8 @@ def inline(data: Any, outer: Mapping[str, Any], *, place: Place | None = None, r
     lines = {(): place.line} if place is not None and place.line is not None else {}
     name = f"{place.file} {place.path}".strip() if place is not None and not lines else place.file if place is not None else ""
     around = {key: outer.get(key, "") for key in ("folder", "root")}
-    inner = replace(base, outer=outer.get("vars", {}), trail=tuple(outer.get("trail", ())), **around)
+    trail, texts = tuple(outer.get("trail", ())), outer.get("texts", base.texts)
+    inner = replace(base, outer=outer.get("vars", {}), trail=trail, texts=texts, **around)
     return spec_from(Document(data={"graph": data}, lines=cast("Any", lines), name=name), inner)
 
 
@@ -183,8 +204,9 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(numbers)
 
 
-def _included(name: str, folder: str, root: str, where: str) -> str:
-    """The real path of a file inside ``root``."""
+def _included(name: str, folder: str, root: str, at: tuple[str, Mapping[str, str]]) -> str:
+    """The real path of a file inside ``root``. ``at``: who mentions it, and the texts that are known."""
+    where, texts = at
     if "\0" in name or "://" in name:
         raise SpecError(Problem("AX117", where, "only files can be included.", "Write a path."))
     for start in dict.fromkeys((folder, root)):
@@ -192,23 +214,34 @@ def _included(name: str, folder: str, root: str, where: str) -> str:
         if os.path.commonpath([real, root]) != root:
             told = f"{name} is outside the workflow's folder."
             raise SpecError(Problem("AX117", where, told, "Put it into the folder of the first file, or below."))
-        if os.path.exists(real):
+        if os.path.exists(real) or _below(root, real) in texts:
             return real
     told = _near(os.path.join(folder, name)) or "Paths begin at the folder of the file that mentions them."
     raise SpecError(Problem("AX100", where, f"no file {name}.", told))
 
 
+def _below(root: str, real: str) -> str:
+    return os.path.relpath(real, root).replace(os.sep, "/")
+
+
 def parse(name: str, real: str, registry: Registry | None = None) -> Document:
+    """The document in a file, as it lies on the disk; see ``load`` for what it means. Raises: SpecError."""
+    return _parsed(name, real, Reading(registry=registry, root=os.path.dirname(real)))
+
+
+def _parsed(name: str, real: str, reading: Reading) -> Document:
     """The document in a file, within bounds. ``name`` is what messages call it, ``real`` its path without links."""
-    if os.path.isdir(real):
+    key = _below(reading.root, real)
+    if key not in reading.texts and os.path.isdir(real):
         raise refused("AX100", name, None, "this is a folder.", "Name a workflow file in it.")
     suffix = Path(name).suffix.lower().lstrip(".")
     if not suffix:
         hint = "Call it flow.yaml or flow.json."
         raise refused("AX100", name, None, "a workflow file is known by its suffix, and this one has none.", hint)
-    text = _text(name, real)
-    loader: Any = (registry or default()).resolve("loaders", suffix, name)
-    document = (loader() if isinstance(loader, type) else loader)(text, name)
+    if key not in reading.texts:
+        reading.texts[key] = _text(name, real)
+    loader: Any = (reading.registry or default()).resolve("loaders", suffix, name)
+    document = (loader() if isinstance(loader, type) else loader)(reading.texts[key], name)
     if not isinstance(document, Document):
         raise PluginContract(f'the loader "{suffix}" gave {type(document).__name__} instead of a Document.', where=name)
     measure(document)
@@ -266,6 +299,7 @@ def spec_from(document: Document, reading: Reading | None = None) -> GraphSpec:
         "folder": using.folder,
         "root": using.root,
         "trail": using.trail,
+        "texts": using.texts,
         "vars": variables,
         "environment": resolved.environment,
         "warnings": tuple(problem for problem in problems if problem.severity == "warning"),

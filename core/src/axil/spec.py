@@ -228,7 +228,7 @@ class GraphSpec:
         return digest_of(self)
 
 
-SURROUNDINGS = frozenset({"folder", "root", "trail", "vars", "environment", "warnings"})
+SURROUNDINGS = frozenset({"folder", "root", "trail", "texts", "vars", "environment", "warnings"})
 """Keys of ``GraphSpec.extras`` that say where a file was read and with what, not what it says."""
 
 
