@@ -731,6 +731,69 @@ def test_an_answer_of_a_channel_is_recorded_and_not_asked_for_again():
     assert asked == 1
 
 
+def test_an_answer_goes_to_the_step_that_asked_for_it():
+    """A step that was recorded asks no more; what the next one asks is not taken for it."""
+
+    async def body(task, ctx):
+        async def asking(text: str) -> Any:
+            return await ctx.ask(text)
+
+        first = await ctx.step("a", lambda: asking("a?"))
+        second = await ctx.step("b", lambda: asking("b?"))
+        return Out({"said": [first, second, await ctx.ask("c?")]})
+
+    journal = MemoryJournal()
+    answers: dict[str, str] = {}
+    for text in ("a?", "b?", "c?"):
+        result = run(one(body), run_id="r", journal=journal, answers=answers)
+        assert [question.text for question in result.questions] == [text]
+        answers[result.questions[0].id] = f"to {text}"
+    assert run(one(body), run_id="r", journal=journal, answers=answers).output == {"said": ["to a?", "to b?", "to c?"]}
+    assert list(answers) == ["a?a.1", "a?b.1", "a?1"]
+
+
+def test_steps_side_by_side_ask_under_their_own_names():
+    async def body(task, ctx):
+        async def asking(name: str, turns: int) -> Any:
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            return await ctx.ask(f"{name}?")
+
+        turns = (3, 0) if hasty else (0, 3)
+        async with asyncio.TaskGroup() as group:
+            jobs = [group.create_task(ctx.step(n, lambda n=n, t=t: asking(n, t))) for n, t in zip("xy", turns, strict=True)]
+        return Out({"said": [job.result() for job in jobs]})
+
+    hasty = True
+    answers: dict[str, Any] = {}
+    journal = MemoryJournal()
+    while (result := run(one(body), run_id="r", journal=journal, answers=answers)).status == "paused":
+        answers.update({question.id: question.text for question in result.questions})
+        hasty = not hasty
+    assert result.output == {"said": ["x?", "y?"]}
+    assert set(answers) == {"a?x.1", "a?y.1"}
+
+
+def test_what_a_recorded_step_read_from_the_clock_moves_no_other_reading():
+    broken = True
+
+    async def body(task, ctx):
+        async def look() -> float:
+            return ctx.now()
+
+        await ctx.step("look", look)
+        now = ctx.now()
+        if broken:
+            raise RuntimeError("power cut")
+        return Out({"now": now})
+
+    journal = MemoryJournal()
+    run(one(body), run_id="r", journal=journal)
+    broken = False
+    now = run(one(body), run_id="r", journal=journal).output["now"]
+    assert [e.data["value"] for e in journal.entries("r") if e.kind == "clock" and e.data["call"] == 1] == [now]
+
+
 def test_a_node_in_a_cycle_may_ask_in_every_round():
     async def body(task, ctx):
         return Out({"n": await ctx.ask("n?")})

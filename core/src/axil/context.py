@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -82,6 +83,10 @@ class Channel(Protocol):
         ...
 
 
+Call = int | str
+"""Which of a body's questions, clock reads or sleeps it is: ``2``; ``fetch.1`` is the first inside the step ``fetch``."""
+
+
 class Host(Protocol):
     """What a run offers to the contexts of its activations."""
 
@@ -90,9 +95,9 @@ class Host(Protocol):
     @property
     def deps(self) -> Any: ...
     def emit(self, activation: Activation, chunk: Any) -> None: ...
-    def now(self, activation: Activation, call: int) -> float: ...
-    async def sleep(self, activation: Activation, call: int, seconds: float) -> None: ...
-    async def ask(self, activation: Activation, call: int, question: Question) -> Any: ...
+    def now(self, activation: Activation, call: Call) -> float: ...
+    async def sleep(self, activation: Activation, call: Call, seconds: float) -> None: ...
+    async def ask(self, activation: Activation, call: Call, question: Question) -> Any: ...
     async def step(self, activation: Activation, step: StepCall) -> Any: ...
     def key(self, activation: Activation, step: str = "") -> str: ...
     async def enter(self, task: Task, plan: Plan, inputs: Any, name: tuple[str | int, ...], state: State | None) -> Returned: ...
@@ -159,9 +164,18 @@ class Context:
         """Whether the caller of the run allowed ``what``: ``code`` is code from files."""
         return self._host.allows(what)
 
-    def _call(self) -> int:
-        self._calls += 1
-        return self._calls
+    def _call(self) -> Call:
+        inside = self._inside()
+        if inside is None:
+            self._calls += 1
+            return self._calls
+        inside.calls += 1
+        return f"{inside.name}.{inside.calls}"
+
+    def _inside(self) -> _Step | None:
+        """The step of this firing that the caller is in."""
+        step = _step.get()
+        return step if step is not None and step.owner is self else None
 
     def emit(self, chunk: Any, /) -> None:
         """Show ``chunk`` to whoever watches the run. Never waits, never moves a token, never changes a result."""
@@ -175,14 +189,16 @@ class Context:
         """Wait. Recorded: a resumed run waits only for the rest."""
         await self._host.sleep(self.activation, self._call(), seconds)
 
-    async def ask(self, question: Question | str, /) -> Any:
+    async def ask(self, question: Question | str, /, *, name: str = "") -> Any:
         """The answer of a person.
+
+        ``name``: what the question is called in this activation, and its id is made of; empty: it is counted.
 
         If one is at hand it is returned; if a channel is attached, this waits for it; else the run ends *paused*, with
         the question in its result, and this body runs again from its top when the answer is there.
         """
         asked = Question(text=question) if isinstance(question, str) else question
-        return await self._host.ask(self.activation, self._call(), asked)
+        return await self._host.ask(self.activation, name or self._call(), asked)
 
     async def step(self, name: str, call: Callable[[], Awaitable[Any]], /, *, request: Any = None, effects: Effects = "idempotent") -> Any:
         """``await call()``, recorded under ``name``: a resumed body gets the recorded result. The result is plain data.
@@ -192,9 +208,22 @@ class Context:
                 the call is made, and nothing recorded by this activation after it is used any more.
             effects: ``external``: it must not be done twice unasked. It is journaled that it begins; if the run breaks off before
                 the result is recorded, a person is asked whether to do it again.
+        What is asked, read from the clock or slept inside is counted for the step alone: a step that was recorded asks nothing, and
+        what comes behind it, or runs beside it, is called the same as before.
         Raises: Uncertain: it may have been done, and was given up.
         """
-        return await self._host.step(self.activation, StepCall(self._once(f"step {name}", name), call, request, effects))
+        inside = self._inside()
+        part = name if inside is None else f"{inside.name}/{name}"
+        step = _Step(self, self._once(f"step {part}", part))
+
+        async def within() -> Any:
+            token = _step.set(step)
+            try:
+                return await call()
+            finally:
+                _step.reset(token)
+
+        return await self._host.step(self.activation, StepCall(step.name, within, request, effects))
 
     def key(self, name: str = "", /) -> str:
         """A key for what this activation (and, within it, ``name``) does: the same however often the body is run again in this run.
@@ -225,6 +254,18 @@ class Context:
     def spend(self, *, cost: float = 0.0, **tokens: int) -> None:
         """Report usage: ``ctx.spend(input_tokens=812, output_tokens=40, cost=0.0012)``. Limits are checked against it."""
         self._host.spend(tokens, cost)
+
+
+class _Step:
+    """A step that is being taken, and how many calls were made in it."""
+
+    __slots__ = ("calls", "name", "owner")
+
+    def __init__(self, owner: Context, name: str) -> None:
+        self.owner, self.name, self.calls = owner, name, 0
+
+
+_step: ContextVar[_Step | None] = ContextVar("axil_step", default=None)
 
 
 def local_field(node: str) -> str:

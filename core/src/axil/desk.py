@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-from axil.context import Channel, Clock, Question, Returned, StepCall
+from axil.context import Call, Channel, Clock, Question, Returned, StepCall
 from axil.errors import Uncertain
 from axil.hooks import Observers
 from axil.journal import Book, Entry, Replay, decode, encode
@@ -147,7 +147,7 @@ class Desk:
         else:
             self.loop.call_soon_threadsafe(call, *values)
 
-    def now(self, activation: Activation, call: int) -> float:
+    def now(self, activation: Activation, call: Call) -> float:
         known = self.replay.clock.get((activation, call))
         if known is not None:
             return known
@@ -160,7 +160,7 @@ class Desk:
                 self.note(entry)
         return now
 
-    async def sleep(self, activation: Activation, call: int, seconds: float) -> None:
+    async def sleep(self, activation: Activation, call: Call, seconds: float) -> None:
         until = self.replay.slept.get((activation, call))
         if until is None:
             until = self.elapsed + seconds
@@ -170,7 +170,7 @@ class Desk:
         left = until - self.elapsed
         await self.clock.sleep(max(0.0, left if wall is None else min(left, wall - time.time())))
 
-    async def ask(self, activation: Activation, call: int | str, question: Question) -> Any:
+    async def ask(self, activation: Activation, call: Call, question: Question) -> Any:
         asked = replace(question, id=f"{activation}?{call}", node=activation.path)
         if asked.id in self.replay.answers:
             return self.replay.answers[asked.id]

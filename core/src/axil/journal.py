@@ -416,9 +416,9 @@ class Replay:
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
         self.done: dict[Activation, Entry] = {}
         self.rounds: dict[Activation, list[Entry]] = {}
-        self.clock: dict[tuple[Activation, int], float] = {}
-        self.slept: dict[tuple[Activation, int], float] = {}
-        self.woken: dict[tuple[Activation, int], float] = {}
+        self.clock: dict[tuple[Activation, int | str], float] = {}
+        self.slept: dict[tuple[Activation, int | str], float] = {}
+        self.woken: dict[tuple[Activation, int | str], float] = {}
         """When sleeps end by the clock on the wall: time passes while nothing runs."""
         self.used: dict[str, Any] = {}
         self.steps: dict[tuple[Activation, str], Mapping[str, Any]] = {}
