@@ -1,0 +1,174 @@
+"""Looking back at runs, forking them, stopping before nodes, comparing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from axil.errors import JournalError
+from axil.hooks import manager
+from axil.journal import MemoryJournal
+from axil.past import Breakpoints, differences, fork, moment, steps
+from axil.sync import run_sync
+from axil.tokens import Out
+from axil.workflow import Workflow
+
+from .tools import Tape, edge, never, node, workflow
+
+
+def run(flow: Workflow, given: Any = None, **options: Any) -> Any:
+    return run_sync(flow.start({} if given is None else given, **options).result())
+
+
+def line(ran: list[str] | None = None, add: int = 1) -> Workflow:
+    """in → a → b → c → out; each adds to ``n`` and writes what it saw."""
+
+    def body(name: str) -> Any:
+        def call(task: Any, ctx: Any) -> Out:
+            if ran is not None:
+                ran.append(name)
+            n = task.tokens[0].payload["n"] + add
+            return Out({"n": n}, {name: n})
+
+        return call
+
+    return workflow([node(name, body(name)) for name in "abc"], ["in a", "a b", "b c", "c out"])
+
+
+def test_steps_say_what_each_activation_came_to():
+    tape = Tape()
+    run(line(), {"n": 0}, journal=tape, run_id="r")
+    told = [(step.number, step.kind, step.activation, step.output, dict(step.delta)) for step in steps(tape.lines)]
+    assert told == [
+        (1, "run", "", {"n": 0}, {}),
+        (2, "done", "a", {"a->b": {"n": 1}}, {"a": 1}),
+        (3, "done", "b", {"b->c": {"n": 2}}, {"b": 2}),
+        (4, "done", "c", {"c->@exit": {"n": 3}}, {"c": 3}),
+        (5, "ended", "", {"status": "done", "output": {"n": 3}}, {}),
+    ]
+
+
+def test_a_moment_is_found_without_running_anything():
+    tape, ran = Tape(), list[str]()
+    flow = line(ran)
+    run(flow, {"n": 0}, journal=tape, run_id="r")
+    ran.clear()
+    stood = run_sync(moment(flow, tape.lines, at=3))
+    assert stood.state == {"a": 1, "b": 2}
+    assert [(due.activation, due.inputs, due.state) for due in stood.due] == [("c", {"n": 2}, {"a": 1, "b": 2})]
+    assert stood.result.status == "paused"
+    begun = run_sync(moment(flow, tape.lines, at=1))
+    assert ([due.activation for due in begun.due], begun.state) == (["a"], {})
+    over = run_sync(moment(flow, tape.lines))
+    assert (over.due, over.result.status, over.result.output) == ((), "done", {"n": 3})
+    assert ran == []
+
+
+def test_a_moment_inside_a_round_is_seen_where_its_entries_are_kept():
+    def count(task: Any, ctx: Any) -> Out:
+        return Out({"n": task.state.get("n", 0) + 1}, {"n": task.state.get("n", 0) + 1})
+
+    edges = ["in a", "a b", edge("b", "a", condition=lambda p, s: s["n"] < 6), edge("b", "out", condition=lambda p, s: s["n"] >= 6)]
+    flow = workflow([node("a", count), node("b", count)], edges)
+    tape = Tape()
+    assert run(flow, journal=tape, run_id="r").attributes == {"n": 6}
+    stood = [run_sync(moment(flow, tape.lines, at=at)) for at in range(1, len(tape.lines) - 1)]
+    assert [m.due[0].activation for m in stood if m.due][:4] == ["cycle(a,b)/0/a", "cycle(a,b)/0/b", "cycle(a,b)/1/a", "cycle(a,b)/1/a"]
+    assert stood[1].due[0].state == {"n": 1}
+
+
+def test_nothing_is_known_of_no_run():
+    with pytest.raises(JournalError, match="AX503"):
+        run_sync(moment(line(), []))
+    with pytest.raises(JournalError, match="AX503"):
+        run_sync(fork(MemoryJournal(), "nobody", "new"))
+
+
+def test_a_fork_goes_on_from_where_it_was_cut_and_leaves_the_first_run_alone():
+    journal, ran = MemoryJournal(), list[str]()
+    flow = line(ran)
+    run(flow, {"n": 0}, journal=journal, run_id="r")
+    before = list(journal.entries("r"))
+    ran.clear()
+    run_sync(fork(journal, "r", "f", at=2))
+    result = run_sync(flow.resume("f", journal=journal))
+    assert (result.output, ran) == ({"n": 3}, ["b", "c"])
+    assert list(journal.entries("r")) == before
+    assert {info.run_id: info.forked_from for info in journal.runs()} == {"r": "", "f": "r"}
+    with pytest.raises(JournalError, match=r'AX506.*"f"'):
+        run_sync(fork(journal, "r", "f"))
+
+
+def test_a_fork_may_go_on_with_another_version_of_the_graph():
+    journal = MemoryJournal()
+    run(line(), {"n": 0}, journal=journal, run_id="r")
+    other = Workflow(replace(line(add=10).spec, description="a newer one"))
+    with pytest.raises(JournalError, match="AX504"):
+        run_sync(other.resume("r", journal=journal))
+    run_sync(fork(journal, "r", "f", at=2, workflow=other))
+    assert run_sync(other.resume("f", journal=journal)).output == {"n": 21}
+
+
+def test_the_keys_of_a_fork_are_its_own():
+    keys: list[str] = []
+
+    async def body(task: Any, ctx: Any) -> Out:
+        keys.append(ctx.key())
+        return Out({})
+
+    flow = workflow([node("a", body, mode="async")], ["in a", "a out"])
+    journal = MemoryJournal()
+    run(flow, journal=journal, run_id="r")
+    run_sync(fork(journal, "r", "f", at=1))
+    run_sync(flow.resume("f", journal=journal))
+    assert len(set(keys)) == 2
+
+
+def test_a_run_stops_before_nodes_and_goes_on_as_it_is_told():
+    journal, ran = MemoryJournal(), list[str]()
+    flow = line(ran)
+    stopping = Workflow(flow.spec, replace(flow.setting, hooks=manager([Breakpoints(frozenset({"b"}))])))
+    stopped = run(stopping, {"n": 0}, journal=journal, run_id="r")
+    [question] = stopped.questions
+    assert (question.id, question.kind, question.data["inputs"], ran) == ("b?break", "break", {"n": 1}, ["a"])
+    other = run(
+        stopping, journal=journal, run_id="r", resuming=True, answers={question.id: {"output": {"n": 50}, "delta": {"b": "edited"}}}
+    )
+    assert (other.output, other.attributes["b"], ran) == ({"n": 51}, "edited", ["a", "c"])
+
+
+def test_every_node_can_be_stepped_through_and_threads_stay_threads():
+    def slow(inputs: Any) -> dict[str, Any]:
+        return {"n": inputs["n"] + 1}
+
+    from axil import RootGraph
+
+    graph = RootGraph("g", hooks=manager([Breakpoints(frozenset("*"))]))
+    a, b = (graph.create_node(slow, name=name) for name in "ab")
+    graph.edge_from_entry(a, keys={"n": ""})
+    graph.create_edge(a, b, keys={"n": ""})
+    graph.edge_to_exit(b, keys={"n": ""})
+    graph.build()
+    journal = MemoryJournal()
+    result = run_sync(graph.run({"n": 0}, journal=journal, run_id="r"))
+    seen = []
+    while result.status == "paused":
+        [question] = result.questions
+        seen.append(question.id)
+        result = run_sync(graph.resume("r", journal=journal, answers={question.id: "go"}))
+    assert (seen, result.output) == (["a?break", "b?break"], {"n": 2})
+
+
+def test_differences_are_found_whatever_came_first():
+    one, other, third = Tape(), Tape(), Tape()
+    run(line(), {"n": 0}, journal=one)
+    run(line(), {"n": 0}, journal=other)
+    other.lines.reverse()
+    assert differences(one.lines, other.lines) == []
+    edges = ["in a", edge("a", "b", condition=never), edge("a", "c"), "c out"]
+    flow = line()
+    run(Workflow(replace(flow.spec, edges=workflow(list(flow.spec.nodes), edges).spec.edges)), {"n": 0}, journal=third)
+    found = [(each.activation, each.kind) for each in differences(one.lines, third.lines)]
+    assert found == [("a", "output"), ("b", "only first"), ("c", "output"), ("c", "delta")]
