@@ -15,7 +15,7 @@ from axil.context import Question
 from axil.desk import Pause
 from axil.errors import JournalError
 from axil.hooks import hookimpl, manager
-from axil.journal import Book, Entry, Journal, RunInfo, decode
+from axil.journal import Book, Entry, Journal, RunInfo, decode, encode
 from axil.plan import Body, Mode
 from axil.result import Result
 from axil.tokens import Activation, Out, Task
@@ -174,13 +174,22 @@ class _Record:
 # ------------------------------------------------------------------------------------------------------------- going on
 
 
-async def fork(journal: Journal, run_id: str, new_id: str, *, at: int | None = None, workflow: Workflow | None = None) -> None:
+async def fork(
+    journal: Journal,
+    run_id: str,
+    new_id: str,
+    *,
+    at: int | None = None,
+    workflow: Workflow | None = None,
+    origin: Mapping[str, Any] | None = None,
+) -> None:
     """Begin the run ``new_id`` with what is known of ``run_id``, up to entry number ``at`` (None: all, but for its end).
 
     What was done is not done again; what follows is, under keys of its own (see ``Context.key``). Resume it to let it go on.
 
     Args:
         workflow: another version of the graph, to go on with; nodes that it does not have any more are left out.
+        origin: instead of the run's own, see ``Options.origin``.
     Raises: JournalError: AX503 nothing is known of the run; AX506 there is a run ``new_id`` already.
     """
     entries = list(journal.entries(run_id))[:at]
@@ -196,6 +205,8 @@ async def fork(journal: Journal, run_id: str, new_id: str, *, at: int | None = N
                 data["forked_from"] = run_id
                 if workflow is not None:
                     data["digest"] = workflow.spec.digest()
+                if origin is not None:
+                    data["origin"] = encode(dict(origin))
                 entry = replace(entry, data=data)
             if entry.kind not in ("ended", "resumed"):
                 book.append(entry)

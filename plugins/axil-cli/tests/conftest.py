@@ -126,6 +126,7 @@ def registry() -> Iterator[Registry]:
 def axil(registry, capsys, monkeypatch):
     """``axil("run", path)``: the exit code and what was printed."""
     monkeypatch.delenv("AXIL_DEBUG", raising=False)
+    monkeypatch.setenv("AXIL_JOURNAL", "off")
 
     def run(*arguments: object) -> Done:
         code = main([str(each) for each in arguments])

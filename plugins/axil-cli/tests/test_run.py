@@ -360,4 +360,4 @@ def test_progress_is_quiet_while_a_question_is_open_and_a_question_is_shown_once
     told = capsys.readouterr().err
     assert told.count("how much?") == 1
     assert "…" not in told
-    assert "The run is paused." in told
+    assert "The run is paused:" in told

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import secrets
 import signal
 import traceback
 from collections import deque
@@ -22,6 +23,7 @@ from axil.run import run_sync
 from axil.tokens import ENTRY
 from axil.values import MISSING
 from axil.workflow import Workflow, load
+from axil_cli import record
 from axil_cli.command import Exit, Session, is_debugging, misuse, problems_of, read_text
 from axil_cli.launch import Launch, prepared
 from axil_cli.page import Page, Paragraph
@@ -57,17 +59,10 @@ class Run:
             metavar="NAME=VALUE",
             help="a variable of the file (${NAME}) has this value; JSON where it is JSON, else text; may be repeated",
         )
-        parser.add_argument("--answers", metavar="FILE", help="answers to questions, in order: a JSON list, or one answer a line")
-        parser.add_argument("--allow-code", action="store_true", help="let the file run code, with your rights")
-        parser.add_argument(
-            "--format", choices=("text", "json", "events"), default="text", help="events: one JSON object a line, as it happens"
-        )
-        parser.add_argument(
-            "--progress",
-            action=argparse.BooleanOptionalAction,
-            default=None,
-            help="show what happens; without it: on a terminal, with text",
-        )
+        record.arguments(parser)
+        parser.add_argument("--run-id", metavar="ID", default="", help="what the run is called; without it something nobody else is called")
+        parser.add_argument("--thread", metavar="NAME", default="", help="go on with the conversation NAME, where its last run left it")
+        ways_of_watching(parser)
 
     def run(self, options: argparse.Namespace, session: Session) -> int:
         """Run the file; see ``Exit``."""
@@ -89,42 +84,82 @@ class Run:
         )
         with launch.within:
             prepared(launch, session.options)
-            workflow = load(launch.file, registry=launch.registry, hooks=session.hooks, **launch.reading)
+            asked_for = next((option for option in ("thread", "run_id") if getattr(options, option)), "")
+            journal = record.opened(options, session, needed=f"--{asked_for}".replace("_", "-") if asked_for else "")
+            if journal is not None:
+                launch.within.callback(journal.close)
+            workflow = load(launch.file, registry=launch.registry, hooks=stopping(options.breaks, session.hooks), **launch.reading)
             for name in _unused(variables, launch.file, workflow):
                 session.tell(f"warning: nothing in {launch.file} is called {name}; --set {name}=… has no effect.")
             text = read_text(options.input_file, "--input-file") if options.input_file else options.input
             input: Any = as_input(text, workflow.plan.graph.spec.payload)
             for change in launch.inputs:
                 input = change(input, workflow)
-            return self._watched(_Job(workflow, input, launch.running, launch.observers), options, session)
-
-    def _watched(self, job: _Job, options: argparse.Namespace, session: Session) -> int:
-        """Run the job, show it and print what it comes to."""
-        shown = (options.format == "text" and session.stderr.isatty()) if options.progress is None else options.progress
-        progress = Progress(session.stderr, job.input) if shown else None
-        asked = set[str]()
-        job.ways.setdefault("channel", _channel(options, session, progress, asked))
-        record = Record()
-        job.observers.insert(0, record)
-        lines = Lines(session.stdout, job.stop) if options.format == "events" else None
-        job.observers.extend(each for each in (lines, progress) if each is not None)
-        with redirect_stdout(session.stderr):  # what bodies print must not spoil the output, and questions are none
-            result: Result = run_sync(job.done())
-        if lines is not None and lines.is_broken:
-            raise BrokenPipeError
-        if (unfit := _unfit(result)) is not None:
-            raise unfit
-        if options.format == "json":
-            told = summary(result)
-            session.say(as_json({**told, "activations": record.activations}))
-        elif options.format == "text":
-            _print(result, session, progress.page if progress is not None else None, asked)
-        if is_debugging() and result.error is not None:
-            session.tell("".join(traceback.format_exception(result.error)).rstrip())
-        return CODES[result.status]
+            if journal is not None:
+                kept = {"journal": journal, "thread": options.thread, "origin": record.origin(launch.file, workflow, launch.reading)}
+                launch.running = {"run_id": options.run_id or secrets.token_hex(4), **kept, **launch.running}
+            return watched(Job(workflow, input, launch.running, launch.observers), options, session)
 
 
-class _Job:
+def stopping(paths: Iterable[str], hooks: Any) -> Any:
+    """The hook plugins, and one that stops before the nodes that ``--break`` names."""
+    if not (breaks := frozenset(paths)):
+        return hooks
+    from axil.hooks import manager
+    from axil.past import Breakpoints
+
+    made = hooks or manager()
+    made.register(Breakpoints(breaks))
+    return made
+
+
+def ways_of_watching(parser: argparse.ArgumentParser) -> None:
+    """Add the options of every command that lets a run go on."""
+    parser.add_argument("--answers", metavar="FILE", help="answers to questions, in order: a JSON list, or one answer a line")
+    parser.add_argument("--allow-code", action="store_true", help="let the file run code, with your rights")
+    parser.add_argument(
+        "--format", choices=("text", "json", "events"), default="text", help="events: one JSON object a line, as it happens"
+    )
+    parser.add_argument(
+        "--progress",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="show what happens; without it: on a terminal, with text",
+    )
+    parser.add_argument(
+        "--break", dest="breaks", action="append", default=[], metavar="NODE", help="stop before NODE and ask; * is all; may be repeated"
+    )
+
+
+def watched(job: Job, options: argparse.Namespace, session: Session) -> int:
+    """Run the job, show it and print what it comes to."""
+    shown = (options.format == "text" and session.stderr.isatty()) if options.progress is None else options.progress
+    progress = Progress(session.stderr, job.input) if shown else None
+    asked = set[str]()
+    job.ways.setdefault("channel", _channel(options, session, progress, asked))
+    seen = Record()
+    job.observers.insert(0, seen)
+    lines = Lines(session.stdout, job.stop) if options.format == "events" else None
+    job.observers.extend(each for each in (lines, progress) if each is not None)
+    with redirect_stdout(session.stderr):  # what bodies print must not spoil the output, and questions are none
+        result: Result = run_sync(job.done())
+    if lines is not None and lines.is_broken:
+        raise BrokenPipeError
+    if (unfit := _unfit(result)) is not None:
+        raise unfit
+    if options.format == "json":
+        told = summary(result)
+        session.say(as_json({**told, "activations": seen.activations}))
+    elif options.format == "text":
+        _print(result, session, progress.page if progress is not None else None, asked)
+        if result.status != "done" and "journal" in job.ways:
+            session.tell(f"The run is kept: axil runs {'answer' if result.questions else 'resume'} {result.run_id}")
+    if is_debugging() and result.error is not None:
+        session.tell("".join(traceback.format_exception(result.error)).rstrip())
+    return CODES[result.status]
+
+
+class Job:
     """One run that a signal may end."""
 
     def __init__(self, workflow: Workflow, input: Any, ways: dict[str, Any], observers: list[Any]) -> None:
@@ -317,7 +352,7 @@ def _ask(questions: Iterable[Question], session: Session) -> None:
             f"one of: {', '.join(question.options)}" if question.options else "",
         )
         session.tell(f"{question.node} asks:\n" + "\n".join(f"    {line}" for line in "\n".join(filter(None, told)).splitlines()))
-    session.tell("The run is paused. Answer on a terminal, or with --answers FILE.")
+    session.tell("The run is paused: answer on a terminal, or with --answers FILE.")
 
 
 def _spoken(result: Result) -> str:

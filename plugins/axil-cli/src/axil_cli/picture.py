@@ -1,0 +1,84 @@
+"""Kept runs in lines of text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from axil.inputs import is_messages, text_of
+from axil.journal import RunInfo
+from axil.past import Difference, Step
+from axil_cli.plain import as_json, plain
+from axil_cli.scopes import shortened
+
+_WIDTH = 100
+
+
+def listed(infos: Sequence[RunInfo], now: float) -> Iterator[str]:
+    """Runs as a table."""
+    rows = [("RUN", "STATUS", "STEPS", "TOUCHED", "GRAPH", "THREAD")] if infos else []
+    rows += [(info.run_id, info.status, str(info.entries), ago(now - info.touched), info.graph, info.thread) for info in infos]
+    widths = [max(len(row[i]) for row in rows) for i in range(6)] if rows else []
+    for row in rows:
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+def ago(seconds: float) -> str:
+    """How long that is, in one unit.
+
+    >>> ago(5), ago(200), ago(7300), ago(200000)
+    ('5s ago', '3m ago', '2h ago', '2d ago')
+    """
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "m")):
+        if seconds >= size:
+            return f"{int(seconds // size)}{unit} ago"
+    return f"{int(max(seconds, 0))}s ago"
+
+
+def told_run(info: RunInfo, now: float, changed: Sequence[str]) -> Iterator[str]:
+    """A run in a few lines."""
+    yield f"{info.run_id}  {info.graph}  {info.status}"
+    parts = [f"begun {ago(now - info.begun)}", f"touched {ago(now - info.touched)}"]
+    parts += [f"thread {info.thread}"] if info.thread else []
+    parts += [f"forked from {info.forked_from}"] if info.forked_from else []
+    yield "  " + ", ".join(parts)
+    if changed:
+        yield f"  changed since: {', '.join(changed)}"
+
+
+def told_step(step: Step) -> Iterator[str]:
+    """A step: its number, when it was, who, and what came of it."""
+    who = " ".join(part for part in (step.activation, "" if step.kind == "done" else _KINDS.get(step.kind, step.kind)) if part)
+    yield f"{step.number:>5} {step.at:>9.3f}s  {who}"
+    if isinstance(step.output, dict):
+        for name, value in step.output.items():
+            yield _line(f"{name}: ", value)
+    elif step.output is not None:
+        yield _line("", step.output)
+    for name, value in step.delta.items():
+        yield _line(f"{name} := ", value)
+    if tokens := step.used.get("tokens"):
+        yield _line("used so far: ", {**tokens, **({"cost": step.used["cost"]} if step.used.get("cost") else {})})
+
+
+_KINDS = {"run": "input"}
+
+
+def _line(name: str, value: Any) -> str:
+    return " " * 18 + shortened(name + said(value), _WIDTH - 18)
+
+
+def said(value: Any) -> str:
+    """A value on one line: of messages what they say, else JSON."""
+    if is_messages(value):
+        return " | ".join(" ".join(text_of(plain(each)).split()) for each in value)
+    return " ".join(value.split()) if isinstance(value, str) else as_json(plain(value), indent=None)
+
+
+def told_difference(each: Difference) -> Iterator[str]:
+    """What one activation came to in each of two runs."""
+    yield f"{each.activation}: {each.kind}"
+    for sign, value in (("-", each.first), ("+", each.second)):
+        if value is not None:
+            told = [f"{name}: {said(part)}" for name, part in value.items()] if isinstance(value, dict) else [said(value)]
+            yield from (f"  {sign} {shortened(line, _WIDTH)}" for line in told)

@@ -1,0 +1,85 @@
+"""Where runs are kept: the journal that a command uses, and what it keeps beside each run so that it can go on."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from typing import Any, Final
+
+from axil.config import make
+from axil.errors import JournalError, UnknownComponent
+from axil.workflow import Workflow, load
+from axil_cli.command import Session, misuse
+
+FOLDER: Final = ".axil"
+_OFF: Final = ("off", "none", "no", "0")
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the option that names the journal."""
+    parser.add_argument(
+        "--journal", metavar="DIR", help=f"the folder that runs are kept in; without it $AXIL_JOURNAL, else {FOLDER} (off: nowhere)"
+    )
+
+
+def opened(options: argparse.Namespace, session: Session, *, needed: str = "") -> Any:
+    """The journal, or None: nothing is kept.
+
+    ``needed``: what cannot do without; empty: where the journal cannot be used and nobody asked for it, that is told, and the run goes on.
+    Raises: ConfigError, UnknownComponent, JournalError.
+    """
+    named = options.journal or os.environ.get("AXIL_JOURNAL", "")
+    where = named or FOLDER
+    if where.lower() in _OFF:
+        if needed:
+            raise misuse(needed, "runs are kept nowhere.", "Name a folder with --journal.")
+        return None
+    try:
+        journal: Any = make(session.registry.resolve("journals", "sqlite", "--journal"), {"folder": where}, "--journal")
+        journal.runs()
+    except UnknownComponent:
+        if needed or named:
+            raise
+        return None
+    except JournalError as error:
+        if needed or named:
+            raise
+        session.tell(f"warning: {error.message} The run is kept nowhere; --journal DIR names another place, --journal off none.")
+        return None
+    return journal
+
+
+def origin(file: str, workflow: Workflow, reading: dict[str, Any]) -> dict[str, Any]:
+    """What is kept of a file with a run: its texts, those that it includes among them, so that the run goes on with what it began with."""
+    workflow.plan  # noqa: B018  # what the file includes is read when it is compiled
+    kept = {"file": os.path.realpath(file), "texts": dict(workflow.spec.extras.get("texts", {})), "vars": dict(reading.get("vars") or {})}
+    return {**kept, "allow_code": bool(reading.get("allow_code"))}
+
+
+def reopened(kept: dict[str, Any], session: Session, *, allow_code: bool, current: bool = False, hooks: Any = None) -> Workflow:
+    """The workflow of a run, as it was when the run began. ``current``: as its files are now.
+
+    Raises: ConfigError: the run was not begun from a file; it used code, which is not allowed now.
+    """
+    if not kept.get("file"):
+        raise misuse("RUN", "the run was not begun from a workflow file.", "Go on with it where it was begun: graph.resume(…).")
+    if kept.get("allow_code") and not allow_code:
+        raise misuse("--allow-code", "the run was begun with leave to run code.", "Give it again: axil runs resume RUN --allow-code")
+    texts = {} if current else dict(kept["texts"])
+    return load(
+        kept["file"], registry=session.registry, hooks=hooks or session.hooks, vars=kept["vars"], allow_code=allow_code, texts=texts
+    )
+
+
+def changed(kept: dict[str, Any]) -> list[str]:
+    """The files of a run that are not what they were, or are gone."""
+    root = os.path.dirname(kept.get("file", ""))
+    return [name for name, text in kept.get("texts", {}).items() if _text(os.path.join(root, name)) != text]
+
+
+def _text(path: str) -> str | None:
+    try:
+        with open(path, encoding="utf-8-sig") as file:
+            return file.read()
+    except (OSError, UnicodeDecodeError):
+        return None

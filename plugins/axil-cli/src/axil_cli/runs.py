@@ -1,0 +1,302 @@
+"""``axil runs``: the runs that a journal keeps: look at them, go on with them, branch off from them, clear them away."""
+
+from __future__ import annotations
+
+import argparse
+import secrets
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from axil.errors import JournalError
+from axil.journal import Entry, Replay, decode
+from axil.past import differences, fork, moment, steps
+from axil.run import run_sync
+from axil_cli import record
+from axil_cli.command import Exit, Session, misuse, read_text
+from axil_cli.picture import listed, told_difference, told_run, told_step
+from axil_cli.plain import as_json, plain
+from axil_cli.run import Job, answers_in, as_data, as_input, stopping, watched, ways_of_watching
+
+_OPEN: Final = ("open", "paused", "failed", "limited", "cancelled")
+
+
+class Runs:
+    """Look at kept runs, and go on with them.
+
+    RUN is a run's id, or as much of its beginning as tells it from the others. Runs are kept by axil run unless it is told not to.
+    """
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        doing = parser.add_subparsers(dest="doing", metavar="WHAT", required=True)
+
+        def one(name: str, help: str, *, format: Sequence[str] = ("text", "json")) -> argparse.ArgumentParser:
+            made = doing.add_parser(name, help=help, description=help, allow_abbrev=False)
+            record.arguments(made)
+            if format:
+                made.add_argument("--format", choices=format, default="text")
+            return made
+
+        listing = one("list", "the runs, newest first")
+        listing.add_argument("--thread", default="", metavar="NAME", help="only those of a conversation")
+        listing.add_argument("--status", action="append", default=[], help="only those that ended so; may be repeated")
+        listing.add_argument("--limit", type=int, default=30, metavar="N", help="so many at most; 0: all")
+        showing = one("show", "what happened in a run, step by step; or where it stood at one of them")
+        showing.add_argument("run", metavar="RUN")
+        showing.add_argument("--at", type=int, metavar="N", help="where the run stood after step N: its state, and what came next")
+        showing.add_argument("--allow-code", action="store_true", help="as for axil run")
+        for name, help in (
+            ("resume", "go on with a run: what is done is not done again"),
+            ("answer", "answer a paused run, and go on with it"),
+        ):
+            going = one(name, help, format=())
+            going.add_argument("run", metavar="RUN")
+            if name == "answer":
+                going.add_argument("answers_given", metavar="ANSWER", nargs="*", help="in the order of the questions, or ID=ANSWER")
+            ways_of_watching(going)
+            going.add_argument("--current", action="store_true", help="go on with the files as they are now, where the graph is the same")
+        forking = one("fork", "branch off: a new run that has done what a run had done up to a step")
+        forking.add_argument("run", metavar="RUN")
+        forking.add_argument("--at", type=int, metavar="N", help="up to step N; without it all")
+        forking.add_argument("--as", dest="new", metavar="ID", default="", help="what the new run is called")
+        forking.add_argument(
+            "--current", action="store_true", help="with the files as they are now: another prompt, other edges, other code"
+        )
+        forking.add_argument("--allow-code", action="store_true", help="as for axil run")
+        cancelling = one("cancel", "end a run that waits or broke off; nothing of it runs any more", format=())
+        cancelling.add_argument("run", metavar="RUN")
+        comparing = one("diff", "where two runs differ, node by node")
+        comparing.add_argument("run", metavar="RUN")
+        comparing.add_argument("other", metavar="OTHER")
+        exporting = one("export", "the whole record of a run, one JSON object a line", format=())
+        exporting.add_argument("run", metavar="RUN")
+        pruning = one("prune", "forget runs that have ended")
+        pruning.add_argument("--older-than", type=float, default=30.0, metavar="DAYS", help="those untouched for so long; 30")
+        pruning.add_argument("--status", action="append", default=[], help="those that ended so; done. May be repeated")
+        pruning.add_argument("--dry-run", action="store_true", help="say which, and forget none")
+        healing = one("doctor", "look for damage")
+        healing.add_argument("--cut", metavar="RUN", help="drop what follows the damage in RUN, so that it goes on from there")
+
+    def run(self, options: argparse.Namespace, session: Session) -> int:
+        """Do it."""
+        journal = record.opened(options, session, needed="axil runs")
+        try:
+            return int(getattr(self, f"_{options.doing}")(journal, options, session))
+        finally:
+            journal.close()
+
+    # ------------------------------------------------------------------ looking
+
+    def _list(self, journal: Any, options: argparse.Namespace, session: Session) -> int:
+        infos = [
+            info
+            for info in journal.runs()
+            if (not options.thread or info.thread == options.thread) and (not options.status or info.status in options.status)
+        ]
+        some = infos[: options.limit] if options.limit > 0 else infos
+        if options.format == "json":
+            session.say(as_json([plain(info) for info in some]))
+            return Exit.DONE
+        for line in listed(some, time.time()):
+            session.say(line)
+        if len(some) < len(infos):
+            session.tell(f"{len(infos) - len(some)} more; --limit 0 shows all.")
+        if not infos:
+            session.tell("No runs are kept here that fit.")
+        return Exit.DONE
+
+    def _show(self, journal: Any, options: argparse.Namespace, session: Session) -> int:
+        run_id = found(journal, options.run)
+        entries = journal.entries(run_id)
+        if options.at is not None:
+            return self._stood(entries, options, session)
+        info = next(info for info in journal.runs() if info.run_id == run_id)
+        if options.format == "json":
+            session.say(as_json({"run": plain(info), "steps": [plain(step) for step in steps(entries)]}))
+            return Exit.DONE
+        for line in told_run(info, time.time(), record.changed(_origin(entries))):
+            session.say(line)
+        for step in steps(entries):
+            for line in told_step(step):
+                session.say(line)
+        replay = Replay(entries)
+        for question in replay.ended.data.get("questions", ()) if replay.ended is not None else ():
+            session.say(f"waits for an answer to {question['id']}")
+        return Exit.DONE
+
+    def _stood(self, entries: Sequence[Entry], options: argparse.Namespace, session: Session) -> int:
+        if not 0 < options.at <= len(entries):
+            raise misuse("--at", f"expected a step from 1 to {len(entries)}, found {options.at}.")
+        workflow = record.reopened(_origin(entries), session, allow_code=options.allow_code)
+        stood = run_sync(moment(workflow, entries, at=options.at))
+        data = {"state": plain(stood.state), "due": [plain(due) for due in stood.due], "status": stood.result.status}
+        if options.format == "json":
+            session.say(as_json(data))
+            return Exit.DONE
+        session.say("state:")
+        for name, value in data["state"].items():
+            session.say(f"  {name}: {as_json(value, indent=None)}")
+        for due in stood.due:
+            session.say(f"next: {due.activation}")
+            session.say(f"  inputs: {as_json(due.inputs, indent=None)}")
+        if not stood.due:
+            session.say("next: nothing, the run was over" if stood.result.status == "done" else f"next: nothing ({stood.result.status})")
+        return Exit.DONE
+
+    def _diff(self, journal: Any, options: argparse.Namespace, session: Session) -> int:
+        one, other = (journal.entries(found(journal, name)) for name in (options.run, options.other))
+        apart = differences(one, other)
+        if options.format == "json":
+            session.say(as_json([plain(each) for each in apart]))
+        else:
+            for each in apart:
+                for line in told_difference(each):
+                    session.say(line)
+            if not apart:
+                session.tell("Every node came to the same.")
+        return Exit.FAILED if apart else Exit.DONE
+
+    def _export(self, journal: Any, options: argparse.Namespace, session: Session) -> int:
+        for number, entry in enumerate(journal.entries(found(journal, options.run)), 1):
+            who = {"frame": list(entry.frame), "node": entry.node, "ordinal": list(entry.ordinal)}
+            session.say(as_json({"number": number, "kind": entry.kind, **who, "data": dict(entry.data)}, indent=None))
+        return Exit.DONE
+
+    # ------------------------------------------------------------------ going on
+
+    def _resume(self, journal: Any, options: argparse.Namespace, session: Session) -> int:
+        return self._go_on(journal, options, session, {})
+
+    def _answer(self, journal: Any, options: argparse.Namespace, session: Session) -> int:
+        run_id = found(journal, options.run)
+        replay = Replay(journal.entries(run_id))
+        open_ones = [question["id"] for question in (replay.ended.data.get("questions", ()) if replay.ended is not None else ())]
+        if not open_ones:
+            raise misuse("RUN", f'no question of "{run_id}" is open.', "axil runs show tells where it stands.")
+        given = list(options.answers_given)
+        if options.answers is not None:
+            given += answers_in(read_text(options.answers, "--answers"))
+            options.answers = None
+        return self._go_on(journal, options, session, answered(open_ones, given))
+
+    def _go_on(self, journal: Any, options: argparse.Namespace, session: Session, answers: dict[str, Any]) -> int:
+        run_id = found(journal, options.run)
+        entries = journal.entries(run_id)
+        kept = _origin(entries)
+        hooks = stopping(options.breaks, session.hooks)
+        workflow = record.reopened(kept, session, allow_code=options.allow_code, current=options.current, hooks=hooks)
+        if not options.current and (files := record.changed(kept)):
+            told = f"{', '.join(files)} changed since the run began; it goes on with what it began with."
+            session.tell(f"note: {told} axil runs fork --current goes on with what is there now.")
+        ways = {"journal": journal, "run_id": run_id, "resuming": True, "answers": answers}
+        ways["allow"] = frozenset({"code"} if options.allow_code else ())
+        return watched(Job(workflow, as_input(None, workflow.plan.graph.spec.payload), ways, []), options, session)
+
+    def _fork(self, journal: Any, options: argparse.Namespace, session: Session) -> int:
+        run_id, new = found(journal, options.run), options.new or secrets.token_hex(4)
+        entries = journal.entries(run_id)
+        if options.at is not None and not 0 < options.at <= len(entries):
+            raise misuse("--at", f"expected a step from 1 to {len(entries)}, found {options.at}.")
+        workflow = record.reopened(_origin(entries), session, allow_code=options.allow_code, current=True) if options.current else None
+        origin = None if workflow is None else record.origin(_origin(entries)["file"], workflow, _origin(entries))
+        run_sync(fork(journal, run_id, new, at=options.at, workflow=workflow, origin=origin))
+        session.say(as_json({"run_id": new, "forked_from": run_id}) if options.format == "json" else new)
+        session.tell(f"Let it go on with: axil runs resume {new}")
+        return Exit.DONE
+
+    def _cancel(self, journal: Any, options: argparse.Namespace, session: Session) -> int:
+        run_id = found(journal, options.run)
+        info = next(info for info in journal.runs() if info.run_id == run_id)
+        if info.status not in _OPEN:
+            if info.status == "running":
+                raise misuse("RUN", f'"{run_id}" is at work.', "End it where it runs: Ctrl-C, or SIGTERM to its process.")
+            raise misuse("RUN", f'"{run_id}" is {info.status} already.')
+
+        async def end() -> None:
+            book = journal.open(run_id)
+            try:
+                book.append(Entry("ended", data={"status": "cancelled", "error": "it was cancelled"}))
+                if (waiting := book.kept()) is not None:
+                    await waiting
+            finally:
+                book.close()
+
+        run_sync(end())
+        session.tell(f"{run_id} is cancelled.")
+        return Exit.DONE
+
+    # ------------------------------------------------------------------ clearing away
+
+    def _prune(self, journal: Any, options: argparse.Namespace, session: Session) -> int:
+        before, ended = time.time() - options.older_than * 86_400, options.status or ["done"]
+        old = [info for info in journal.runs() if info.status in ended and info.touched < before]
+        for info in old if not options.dry_run else ():
+            journal.forget(info.run_id)
+        if not options.dry_run and hasattr(journal, "shrink"):
+            journal.shrink()
+        if options.format == "json":
+            session.say(as_json([info.run_id for info in old]))
+        else:
+            for line in listed(old, time.time()):
+                session.say(line)
+            session.tell(f"{len(old)} run(s) {'would be' if options.dry_run else 'are'} forgotten.")
+        return Exit.DONE
+
+    def _doctor(self, journal: Any, options: argparse.Namespace, session: Session) -> int:
+        if not hasattr(journal, "examine"):
+            raise misuse("axil runs doctor", "this journal cannot be examined.")
+        damages = journal.examine()
+        if options.cut:
+            there = [each for each in damages if each.run_id == options.cut]
+            if not there:
+                raise misuse("--cut", f'nothing is wrong with a run "{options.cut}".')
+            journal.cut(options.cut, there[0].good)
+            session.tell(f"{options.cut} goes on from step {there[0].good}: axil runs resume {options.cut}")
+            return Exit.DONE
+        if options.format == "json":
+            session.say(as_json([each._asdict() for each in damages]))
+        for each in damages if options.format == "text" else ():
+            session.say(f"{each.run_id or 'the database'}: {each.problem}")
+        if not damages:
+            session.tell("Nothing is damaged.")
+        return Exit.FAILED if damages else Exit.DONE
+
+
+def found(journal: Any, name: str) -> str:
+    """The id of the run that is called ``name``, or begins so. Raises: JournalError (AX503): none, or several."""
+    ids = [info.run_id for info in journal.runs()]
+    if name in ids:
+        return name
+    near = [each for each in ids if each.startswith(name)] if name else []
+    if len(near) == 1:
+        return near[0]
+    told = f'several runs begin with "{name}": {", ".join(near[:5])}.' if near else f'the journal knows no run "{name}".'
+    raise JournalError(told, id="AX503", hint="axil runs list shows them.")
+
+
+def answered(questions: Sequence[str], given: Iterable[Any]) -> dict[str, Any]:
+    """Answers by question: those that name one go there, the others in order. Raises: ConfigError (AX700): too many, or none.
+
+    >>> answered(["a?1", "b?1"], ["b?1=no", "yes"])
+    {'b?1': 'no', 'a?1': 'yes'}
+    """
+    answers: dict[str, Any] = {}
+    rest: list[Any] = []
+    for each in given:
+        name, equals, value = each.partition("=") if isinstance(each, str) else ("", "", "")
+        if equals and name in questions:
+            answers[name] = as_data(value)
+        else:
+            rest.append(as_data(each) if isinstance(each, str) else each)
+    left = [question for question in questions if question not in answers]
+    if len(rest) > len(left):
+        raise misuse("ANSWER", f"{len(rest) + len(answers)} answers to {len(questions)} question(s).", f"Open: {', '.join(questions)}.")
+    answers.update(zip(left, rest, strict=False))
+    if not answers:
+        raise misuse("ANSWER", "no answer was given.", f"Open: {', '.join(questions)}.")
+    return answers
+
+
+def _origin(entries: Sequence[Entry]) -> dict[str, Any]:
+    header = Replay(entries).header
+    return dict(decode(header.data["origin"])) if header is not None and "origin" in header.data else {}

@@ -1,0 +1,246 @@
+"""Kept runs at the command line: durable by default, looked at, answered in another process, forked, compared, forgotten."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from axil_cli.main import main
+from axil_sqlite import SqliteJournal
+
+ASKING = """
+graph:
+  id: letters
+  nodes:
+    - {id: draft, type: literal, config: {content: Dear customer, role: user}}
+    - {id: sign, type: human, config: {description: Sign as?}}
+    - {id: close, type: literal, config: {content: Yours}}
+  edges: [{from: draft, to: sign}, {from: sign, to: close}]
+  start: [draft]
+  end: [close]
+"""
+
+
+class Done(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    @property
+    def data(self) -> Any:
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("AXIL_JOURNAL", raising=False)
+    (tmp_path / "letters.yaml").write_text(ASKING)
+    return tmp_path
+
+
+@pytest.fixture
+def axil(here, capsys):
+    def run(*arguments: object) -> Done:
+        code = main([str(each) for each in arguments])
+        printed = capsys.readouterr()
+        return Done(code, printed.out, printed.err)
+
+    return run
+
+
+def test_a_run_is_kept_unless_it_is_told_not_to(axil, here, monkeypatch):
+    assert axil("run", "letters.yaml", "--run-id", "one").code == 3
+    assert [info["run_id"] for info in axil("runs", "list", "--format", "json").data] == ["one"]
+    axil("run", "letters.yaml", "--journal", "off")
+    monkeypatch.setenv("AXIL_JOURNAL", "off")
+    axil("run", "letters.yaml")
+    assert "kept nowhere" in axil("runs", "list").err
+    monkeypatch.setenv("AXIL_JOURNAL", "elsewhere")
+    axil("run", "letters.yaml", "--run-id", "two")
+    assert [info["run_id"] for info in axil("runs", "list", "--format", "json").data] == ["two"]
+    assert [info["run_id"] for info in axil("runs", "list", "--format", "json", "--journal", ".axil").data] == ["one"]
+
+
+def test_a_place_that_cannot_be_used_costs_a_warning_and_not_the_run(axil, here):
+    (here / ".axil").write_text("in the way")
+    done = axil("run", "letters.yaml", "--answers", answers(here, "Ada"))
+    assert (done.code, done.out.strip()) == (0, "Yours")
+    assert "warning: the journal in .axil cannot be used" in done.err
+    assert axil("run", "letters.yaml", "--thread", "t").code == 2
+
+
+def answers(here: Path, *given: str) -> Path:
+    path = here / "answers.txt"
+    path.write_text("\n".join(given))
+    return path
+
+
+def test_a_paused_run_is_answered_later_and_what_was_done_is_not_done_again(axil, here):
+    paused = axil("run", "letters.yaml", "--run-id", "letter-1")
+    assert "The run is kept: axil runs answer letter-1" in paused.err
+    shown = axil("runs", "show", "letter")
+    assert "draft->sign: Dear customer" in shown.out
+    assert "waits for an answer to sign?1" in shown.out
+    events = axil("runs", "answer", "letter-1", "Ada", "--format", "events")
+    started = [json.loads(line) for line in events.out.splitlines()]
+    assert [event["node"] for event in started if event["event"] == "firing_started"] == ["sign", "close"]
+    assert axil("runs", "show", "letter-1", "--format", "json").data["run"]["status"] == "done"
+    again = axil("runs", "answer", "letter-1", "Bob")
+    assert (again.code, "no question" in again.err) == (2, True)
+
+
+def test_answers_may_name_their_questions_and_too_many_are_refused(axil):
+    axil("run", "letters.yaml", "--run-id", "r")
+    refused = axil("runs", "answer", "r", "Ada", "Bob")
+    assert (refused.code, "2 answers to 1 question" in refused.err) == (2, True)
+    done = axil("runs", "answer", "r", "sign?1=Ada")
+    assert (done.code, done.out.strip()) == (0, "Yours")
+
+
+def test_a_run_goes_on_with_the_file_that_it_began_with(axil, here):
+    axil("run", "letters.yaml", "--run-id", "r")
+    (here / "letters.yaml").write_text(ASKING.replace("Yours", "Cheers"))
+    assert "changed since: letters.yaml" in axil("runs", "show", "r").out
+    axil("runs", "fork", "r", "--as", "new", "--current", "--at", 2)
+    old = axil("runs", "answer", "r", "Ada")
+    assert old.out.strip() == "Yours"
+    assert "letters.yaml changed since the run began" in old.err
+    assert axil("runs", "resume", "new").code == 3
+    assert axil("runs", "answer", "new", "Ada").out.strip() == "Cheers"
+    differing = axil("runs", "diff", "r", "new")
+    assert (differing.code, differing.out.splitlines()) == (1, ["close: output", "  - close->@exit: Yours", "  + close->@exit: Cheers"])
+    (here / "letters.yaml").unlink()
+    assert axil("runs", "resume", "r").out.strip() == "Yours"
+
+
+def test_a_changed_graph_is_not_gone_on_with_unasked(axil, here):
+    axil("run", "letters.yaml", "--run-id", "r")
+    (here / "letters.yaml").write_text(ASKING.replace("Yours", "Cheers"))
+    refused = axil("runs", "resume", "r", "--current")
+    assert (refused.code, "AX504" in refused.err) == (2, True)
+
+
+def test_where_a_run_stood_is_shown_for_each_of_its_steps(axil):
+    axil("run", "letters.yaml", "--run-id", "r")
+    before = axil("runs", "show", "r", "--at", 1, "--format", "json").data
+    assert [due["activation"] for due in before["due"]] == ["draft"]
+    later = axil("runs", "show", "r", "--at", 2)
+    assert "next: sign" in later.out
+    assert "Dear customer" in later.out
+    assert axil("runs", "show", "r", "--at", 99).code == 2
+
+
+def test_a_run_stops_before_a_node_and_takes_another_outcome(axil):
+    stopped = axil("run", "letters.yaml", "--run-id", "r", "--break", "close", "--answers", "/dev/null")
+    assert stopped.code == 3
+    axil("runs", "answer", "r", "Ada", "--break", "close")
+    edited = axil("runs", "answer", "r", '{"output": [{"role": "assistant", "content": "Love"}]}', "--break", "close")
+    assert (edited.code, edited.out.strip()) == (0, "Love")
+
+
+def test_a_conversation_goes_on(axil, here):
+    (here / "count.yaml").write_text(
+        "graph:\n  id: count\n  nodes:\n    - {id: a, type: literal, config: {content: hi}}\n  edges: []\n  start: [a]\n  end: [a]\n"
+    )
+    for _ in range(2):
+        assert axil("run", "count.yaml", "--thread", "ada").code == 0
+    axil("run", "count.yaml")
+    assert len(axil("runs", "list", "--thread", "ada", "--format", "json").data) == 2
+    axil("run", "letters.yaml", "--thread", "paused", "--run-id", "p")
+    waiting = axil("run", "letters.yaml", "--thread", "paused")
+    assert (waiting.code, "AX509" in waiting.err) == (2, True)
+    assert axil("runs", "cancel", "p").code == 0
+    assert axil("run", "letters.yaml", "--thread", "paused").code == 3
+
+
+def test_what_is_cancelled_or_done_is_not_cancelled_again(axil, here):
+    axil("run", "letters.yaml", "--run-id", "r", "--answers", answers(here, "Ada"))
+    refused = axil("runs", "cancel", "r")
+    assert (refused.code, "done already" in refused.err) == (2, True)
+
+
+def test_runs_are_told_apart_by_their_beginnings(axil):
+    for name in ("alpha", "alert", "beta"):
+        axil("run", "letters.yaml", "--run-id", name)
+    assert "several runs" in axil("runs", "show", "al").err
+    assert "knows no run" in axil("runs", "show", "gamma").err
+    assert axil("runs", "show", "b").code == 0
+
+
+def test_old_runs_are_forgotten_and_those_that_wait_are_not(axil, here):
+    axil("run", "letters.yaml", "--run-id", "done", "--answers", answers(here, "Ada"))
+    axil("run", "letters.yaml", "--run-id", "waiting")
+    assert axil("runs", "prune", "--format", "json").data == []
+    assert axil("runs", "prune", "--older-than", 0, "--dry-run", "--format", "json").data == ["done"]
+    assert axil("runs", "prune", "--older-than", 0, "--format", "json").data == ["done"]
+    assert [info["run_id"] for info in axil("runs", "list", "--format", "json").data] == ["waiting"]
+
+
+def test_the_whole_record_can_be_exported(axil):
+    axil("run", "letters.yaml", "--run-id", "r")
+    lines = [json.loads(line) for line in axil("runs", "export", "r").out.splitlines()]
+    assert [(line["number"], line["kind"], line["node"]) for line in lines] == [
+        (1, "run", ""),
+        (2, "done", "draft"),
+        (3, "asked", "sign"),
+        (4, "ended", ""),
+    ]
+
+
+def test_damage_is_found_cut_away_and_gone_on_from(axil, here):
+    axil("run", "letters.yaml", "--run-id", "r", "--answers", answers(here, "Ada"))
+    assert axil("runs", "doctor").code == 0
+    journal = SqliteJournal(here / ".axil")
+    journal.writer.store.connection.execute("update entries set body = replace(body, 'Yours', 'Yous') where kind = 'done'")
+    journal.close()
+    sick = axil("runs", "doctor")
+    assert (sick.code, sick.out.startswith("r: entry")) == (1, True)
+    assert axil("runs", "doctor", "--cut", "r").code == 0
+    assert axil("runs", "resume", "r").out.strip() == "Yours"
+
+
+TURNING = """
+graph:
+  id: turning
+  start: [begin]
+  end: [over]
+  cycle_limits: {work: {rounds: unlimited}}
+  nodes:
+    - {id: begin, type: literal, config: {content: go}}
+    - {id: work, type: passthrough}
+    - {id: clock, type: loop_timer, config: {max_duration: 2, passthrough: true, message: Time is up.}}
+    - {id: over, type: passthrough}
+  edges:
+    - {from: begin, to: work}
+    - {from: work, to: clock}
+    - {from: clock, to: work, condition: {type: keyword, config: {none: [Time is up.]}}}
+    - {from: clock, to: over, condition: {type: keyword, config: {any: [Time is up.]}}}
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there is no SIGKILL")
+def test_a_killed_process_leaves_a_run_that_goes_on(axil, here):
+    (here / "turning.yaml").write_text(TURNING)
+    command = [sys.executable, "-m", "axil_cli.main", "run", "turning.yaml", "--run-id", "r", "--format", "events"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=here) as child:
+        assert child.stdout is not None
+        turns = 0
+        for line in child.stdout:
+            turns += '"clock"' in line
+            if turns > 200:
+                break
+        child.kill()
+    [info] = axil("runs", "list", "--format", "json").data
+    assert info["status"] == "open"
+    done = axil("runs", "resume", "r", "--format", "events")
+    events = [json.loads(line) for line in done.out.splitlines()]
+    assert done.code == 0
+    assert "begin" not in [event["node"] for event in events if event["event"] == "firing_started"]
+    assert events[-1]["cycles"]["cycle(work,clock)"]["rounds"] > 100
