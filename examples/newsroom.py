@@ -59,9 +59,8 @@ def newsroom(model: Any, rounds: int = 3) -> RootGraph:
     graph.create_node(agent(model, EDITOR), name="editor")
 
     writer = loop.create_node(agent(model, WRITER, memories=HistoryMemory()), name="writer")
-    critic = loop.create_node(
-        agent(model, CRITIC, memories=HistoryMemory(), tools=[measure_text], model_settings={"parallel_tool_calls": False}), name="critic"
-    )
+    measuring = {"tools": [measure_text], "model_settings": {"parallel_tool_calls": False}}
+    critic = loop.create_node(agent(model, CRITIC, memories=HistoryMemory(), **measuring), name="critic")
     verdict = loop.create_node(LogicSwitch, name="verdict")
     loop.edge_from_controller(writer, ["question", "botany", "history", "remarks"])
     loop.create_edge(writer, critic, {"draft": "the text"})

@@ -110,7 +110,7 @@ class Run:
         except asyncio.CancelledError:
             self._halt(RunCancelled("the task that ran it was cancelled"))
             raise
-        except Exception as error:  # the journal failed, or we did: nobody's outcome, so it goes to the caller as it is
+        except BaseException as error:  # the journal failed, or we did: nobody's outcome, so it goes to the caller as it is
             self._halt(RunCancelled(f"the run broke: {type(error).__name__}: {error}"))
             raise
         finally:

@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from axil.errors import ConfigError
+from axil_testing import agents
+
 FLOW = {
     "graph": {
         "start": ["plan"],
@@ -118,10 +121,8 @@ def test_a_cassette_is_recorded_once_and_replayed_strictly(project):
     assert "AX663" in told
     assert project("--axil-record=once")[0] == {"passed": 2}
     tapes = [project.path / "cassettes/test_it/test_a.jsonl", project.path / "tapes/one.jsonl"]
-    written = [tape.read_text() for tape in tapes]
+    before = tapes[1].read_text()
     assert project()[0] == {"passed": 2}
-    assert project("--axil-record=once")[0] == {"passed": 2}
-    assert [tape.read_text() for tape in tapes] == written
     file.write_text(TALES.replace('"axils"', '"axes"'))
     changed, told = project()
     assert changed == {"failed": 1, "passed": 1}
@@ -130,27 +131,30 @@ def test_a_cassette_is_recorded_once_and_replayed_strictly(project):
     assert project("--axil-record")[0] == {"passed": 2}
     assert "axes" in tapes[0].read_text()
     assert "axils" not in tapes[0].read_text()
+    assert tapes[1].read_text() != before
+    file.write_text("def test_a(cassette):\n    assert cassette.is_recording\n")
+    before = tapes[0].read_text()
+    assert project("--axil-record")[0] == {"passed": 1}
+    assert tapes[0].read_text() == before, "a recording in which nothing was asked replaces nothing"
     assert not list(project.path.rglob("*.new"))
 
 
-def test_the_environment_says_how_to_record_and_a_flag_says_it_louder(project):
-    (project.path / "test_it.py").write_text(TALES)
-    assert project(AXIL_RECORD="all")[0] == {"passed": 2}
-    assert project("--axil-record=none")[0] == {"passed": 2}
-    counted, told = project(AXIL_RECORD="sometimes")
-    assert counted == {"error": 2}
-    assert "AX712" in told
+@pytest.mark.parametrize(
+    ("flag", "environment", "mode"), [(None, None, "none"), (None, "once", "once"), ("none", "all", "none"), ("all", "once", "all")]
+)
+def test_a_flag_says_how_to_record_louder_than_the_environment(pytestconfig, monkeypatch, flag, environment, mode):
+    monkeypatch.delenv("AXIL_RECORD", raising=False)
+    if environment is not None:
+        monkeypatch.setenv("AXIL_RECORD", environment)
+    monkeypatch.setattr(pytestconfig.option, "axil_record", flag, raising=False)
+    assert agents._mode(pytestconfig) == mode
 
 
-def test_a_recording_in_which_nothing_was_asked_replaces_nothing(project):
-    (project.path / "test_it.py").write_text(TALES)
-    project("--axil-record")
-    before = (project.path / "tapes/one.jsonl").read_text()
-    (project.path / "test_it.py").write_text(
-        "import pytest\n\n@pytest.mark.cassette('tapes/one.jsonl')\ndef test_b(cassette):\n    assert cassette.is_recording\n"
-    )
-    assert project("--axil-record")[0] == {"passed": 1}
-    assert (project.path / "tapes/one.jsonl").read_text() == before
+def test_the_environment_has_to_mean_something(pytestconfig, monkeypatch):
+    monkeypatch.setattr(pytestconfig.option, "axil_record", None, raising=False)
+    monkeypatch.setenv("AXIL_RECORD", "sometimes")
+    with pytest.raises(ConfigError, match=r'AX712 .*found "sometimes"'):
+        agents._mode(pytestconfig)
 
 
 def test_a_runner_answers_questions_reads_variables_and_runs_graphs(workflow, tmp_path):

@@ -120,7 +120,7 @@ def _cassette(request: pytest.FixtureRequest) -> Path:
 
 def _mode(config: pytest.Config) -> Mode:
     """The flag, else the environment. Raises: ConfigError (AX712): the environment names no mode."""
-    given = config.getoption("--axil-record", default=None) or os.environ.get("AXIL_RECORD") or "none"
+    given = config.getoption("axil_record", default=None) or os.environ.get("AXIL_RECORD") or "none"
     if given not in _MODES:
         raise ConfigError(Problem("AX712", "AXIL_RECORD", f'expected none, once or all, found "{given}".'))
     return given

@@ -1,0 +1,194 @@
+"""Crashes: at every point at which a run writes down something, and at any moment by SIGKILL; what was written is not done again."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from axil import Loop, RootGraph
+from axil.journal import Replay
+from axil_sqlite import SqliteJournal
+
+LONG = os.environ.get("AXIL_HYPOTHESIS") == "thorough"
+
+
+def effects(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()] if path.exists() else []
+
+
+def factory(path: Path, rounds: int = 3) -> RootGraph:
+    """A fan, a loop and a join; every body tells the world that it ran, with its key, and takes a moment."""
+
+    async def tell(ctx: Any, say: str) -> None:
+        with path.open("a") as file:
+            file.write(json.dumps({"activation": str(ctx.activation), "key": ctx.key(), "run": ctx.deps, "say": say}) + "\n")
+        await asyncio.sleep(0.001)
+
+    async def start(inputs: Any, ctx: Any) -> dict[str, Any]:
+        await tell(ctx, "start")
+        return {"n": inputs["n"]}
+
+    def branch(add: int) -> Any:
+        async def body(inputs: Any, ctx: Any) -> dict[str, Any]:
+            await tell(ctx, "branch")
+            got = await ctx.step("double", lambda: doubled(ctx, inputs["n"]))
+            return {f"b{add}": got + add}
+
+        return body
+
+    async def doubled(ctx: Any, n: int) -> int:
+        await tell(ctx, "step")
+        return 2 * n
+
+    async def turn(attributes: Any, ctx: Any) -> dict[str, Any]:
+        await tell(ctx, "turn")
+        attributes["turns"] += 1
+        return {"said": attributes["turns"]}
+
+    async def end(inputs: Any, attributes: Any, ctx: Any) -> dict[str, Any]:
+        await tell(ctx, "end")
+        return {"sum": sum(v for k, v in inputs.items() if k.startswith("b")), "turns": attributes["turns"]}
+
+    graph = RootGraph("factory", attributes={"turns": 0})
+    first = graph.create_node(start, name="start")
+    last = graph.create_node(end, name="end", pull_keys={"turns": ""})
+    graph.edge_from_entry(first, {"n": ""})
+    for i in range(3):
+        node = graph.create_node(branch(i), name=f"branch{i}")
+        graph.create_edge(first, node, {"n": ""})
+        graph.create_edge(node, last, {f"b{i}": ""})
+    loop = graph.create_node(Loop, name="loop", max_iterations=rounds, pull_keys={"turns": ""}, push_keys={"turns": ""})
+    worker = loop.create_node(turn, name="turn", pull_keys={"turns": ""}, push_keys={"turns": ""})
+    loop.edge_from_controller(worker, {})
+    loop.edge_to_controller(worker, {"said": ""})
+    graph.create_edge(first, loop, {})
+    graph.create_edge(loop, last, {"said": ""})
+    graph.edge_to_exit(last, {"sum": "", "turns": ""})
+    graph.build()
+    return graph
+
+
+class Gone(BaseException):
+    """The process is gone."""
+
+
+class Breaking(SqliteJournal):
+    """A journal whose process dies at a certain write: before it, or just after it is safe."""
+
+    def __init__(self, folder: Path, at: int, after: bool) -> None:
+        super().__init__(folder, sync="normal")
+        self.at, self.after, self.count = at, after, 0
+
+    def open(self, run_id: str) -> Any:
+        book, append, kept = super().open(run_id), None, None
+        append, kept = book.append, book.kept
+
+        def dying(entry: Any) -> None:
+            self.count += 1
+            if self.count == self.at and not self.after:
+                raise Gone
+            append(entry)
+
+        def safe() -> Any:
+            waiting = kept()
+            if self.after and self.count >= self.at:
+                raise Gone
+            return waiting
+
+        book.append, book.kept = dying, safe  # type: ignore[method-assign]
+        return book
+
+
+def run(graph: RootGraph, journal: Any) -> Any:
+    async def go() -> Any:
+        return await graph.run({"n": 20}, journal=journal, run_id="r")
+
+    return asyncio.run(go())
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+def test_a_crash_at_any_write_is_gone_on_from_and_comes_to_the_same(tmp_path, after):
+    whole = run(factory(tmp_path / "whole"), SqliteJournal(tmp_path / "j", sync="normal"))
+    assert whole.output == {"sum": 123, "turns": 3}
+    points = len(SqliteJournal(tmp_path / "j").entries("r"))
+    assert points > 12
+    for at in range(1, points + 1):
+        folder, told = tmp_path / f"j{at}", tmp_path / f"told{at}"
+        dying = Breaking(folder, at, after)
+        with pytest.raises(Gone):
+            run(factory(told), dying)
+        dying.close()
+        journal = SqliteJournal(folder, sync="normal")
+        done = {str(who) for who in Replay(journal.entries("r")).done}
+        before = Counter(each["activation"] for each in effects(told) if each["say"] != "step")
+        result = run(factory(told), journal)
+        assert (result.status, result.output, result.attributes) == ("done", whole.output, whole.attributes)
+        for name, times in Counter(each["activation"] for each in effects(told) if each["say"] != "step").items():
+            assert times <= 2
+            if name in done:
+                assert times == before[name], f"{name} was done and ran again, after a crash at write {at}"
+        assert list(journal.examine()) == []
+        journal.close()
+
+
+CHILD = """
+import asyncio, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[3])
+from test_kills import factory
+from axil_sqlite import SqliteJournal
+journal = SqliteJournal(sys.argv[1])
+async def go():
+    graph = factory(Path(sys.argv[2]), rounds=40)
+    print("begun", flush=True)
+    await asyncio.gather(*(graph.run({"n": 20}, journal=journal, run_id=f"r{i}", deps=f"r{i}") for i in range(4)))
+asyncio.run(go())
+journal.close()
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there is no SIGKILL")
+def test_runs_outlive_being_killed_again_and_again(tmp_path):
+    """What was recorded never runs again; what was under way runs again under the same key; the end is the same."""
+    chance = random.Random(20)
+    told, folder = tmp_path / "told", tmp_path / "j"
+    kills, done = 0, dict[tuple[str, str], int]()
+    command = [sys.executable, "-c", CHILD, str(folder), str(told), str(Path(__file__).parent)]
+    for _ in range(400 if LONG else 12):
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+            assert child.stdout is not None
+            child.stdout.readline()
+            time.sleep(chance.uniform(0.0, 0.15))
+            child.kill()
+        kills += child.returncode != 0
+        journal, seen = SqliteJournal(folder), len(effects(told))
+        assert list(journal.examine()) == []
+        for info in journal.runs():
+            for who in Replay(journal.entries(info.run_id)).done:
+                done.setdefault((info.run_id, str(who)), seen)
+        journal.close()
+    journal, graph = SqliteJournal(folder), factory(told, rounds=40)
+
+    async def rest() -> list[Any]:
+        return await asyncio.gather(*(graph.run({"n": 20}, journal=journal, run_id=f"r{i}", deps=f"r{i}") for i in range(4)))
+
+    assert [result.output for result in asyncio.run(rest())] == [{"sum": 123, "turns": 40}] * 4
+    journal.close()
+    assert kills >= 3
+    assert len(done) > 20
+    lines = effects(told)
+    for number, each in enumerate(lines):
+        if each["say"] != "step":
+            assert number < done.get((each["run"], each["activation"]), len(lines)), f"{each} was done and ran again"
+    assert max(Counter((each["key"], each["say"]) for each in lines).values()) <= kills + 1
+    assert len({each["key"] for each in lines}) == len({(each["run"], each["activation"]) for each in lines}) == 4 * (5 + 40)
