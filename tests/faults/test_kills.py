@@ -78,7 +78,7 @@ def factory(path: Path, rounds: int = 3) -> RootGraph:
     return graph
 
 
-class Gone(BaseException):
+class Gone(KeyboardInterrupt):
     """The process is gone."""
 
 
