@@ -57,10 +57,10 @@ class Chunk:
         """Where it is: ``120-480``."""
         return f"{self.start}-{self.end}"
 
-    def block(self, document: Document, provider: str) -> ContextBlock:
+    def block(self, document: Document) -> ContextBlock:
         """The chunk as a block that says where it is from."""
         place = {"start": self.start, "end": self.end, **({"heading": self.heading} if self.heading else {})}
-        metadata = {**document.metadata, **place, "provider": provider}
+        metadata = {**document.metadata, **place}
         return ContextBlock(self.text, document.uri, self.id, title=document.title or self.heading or None, metadata=metadata)
 
 

@@ -6,15 +6,16 @@ import asyncio
 import hashlib
 import json
 import threading
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from typing import Any, Generic, Literal, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from axil.config import decode, make
 from axil_agent.errors import ContextError
-from axil_agent.interfaces import ContextQuery, Embedder, Turn
+from axil_agent.interfaces import ContextBlock, ContextQuery, Embedder, Turn
 from axil_agent.values import plain, text_of
 
 Settings = TypeVar("Settings", bound=BaseModel)
@@ -46,6 +47,11 @@ def component(kind: str, given: Any, where: str = "") -> Any:
     use = {"type": given} if isinstance(given, str) else dict(cast("Mapping[str, Any]", given))
     name = str(use.pop("type", ""))
     return make(registry.default().resolve(kind, name, where), use.pop("config", None) or use or None, where)
+
+
+def signed(blocks: Iterable[ContextBlock], provider: str) -> list[ContextBlock]:
+    """The blocks, saying who gives them; their metadata is a copy."""
+    return [replace(block, metadata={**block.metadata, "provider": provider}) for block in blocks]
 
 
 async def embedded(embedder: Embedder, texts: Sequence[str]) -> list[list[float]]:

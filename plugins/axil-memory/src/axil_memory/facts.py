@@ -17,9 +17,10 @@ from typing import Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from axil_agent.context import blocks_of, label_of
+from axil_agent.documents import fits
 from axil_agent.errors import ContextError
 from axil_agent.interfaces import Ask, ContextBlock, ContextQuery, Message, Request, Structure, Turn
-from axil_agent.providers import Offered, Owner, component, configured, owners, turn_id
+from axil_agent.providers import Offered, Owner, component, configured, owners, signed, turn_id
 from axil_agent.threads import called
 from axil_agent.tools import misfits, untitled
 from axil_agent.values import plain
@@ -100,8 +101,7 @@ class FactMemory:
         own = owners(self.config.namespace, query, self.config.user_field)
         wanted = {**query.filters, **own, "kind": "fact"}
         found = await blocks_of(self.index, replace(query, filters=wanted), top_k, self.context_label)
-        mine = [block for block in found if all(block.metadata.get(name) == value for name, value in wanted.items())]
-        return [replace(block, metadata={**block.metadata, "provider": self.context_label}) for block in mine]
+        return signed((block for block in found if fits(block.metadata, wanted)), self.context_label)
 
     async def learn(self, turn: Turn, /) -> list[dict[str, Any]]:
         """What was decided about the facts of a turn, refusals included, and done.

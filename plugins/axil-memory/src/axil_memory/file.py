@@ -18,7 +18,7 @@ from axil_agent.context import block_of, blocks_of, label_of
 from axil_agent.documents import fits, keyed
 from axil_agent.errors import ContextError
 from axil_agent.interfaces import ContextBlock, ContextQuery, Turn
-from axil_agent.providers import Flight, Offered, Owner, component, configured, owners, remembered, turn_id, turn_of
+from axil_agent.providers import Flight, Offered, Owner, component, configured, owners, remembered, signed, turn_id, turn_of
 from axil_agent.threads import called
 from axil_memory.lines import Lines
 
@@ -64,9 +64,9 @@ class FileMemory:
         wanted = {**query.filters, **own}
         if not query.query_text.strip():
             newest = [block for block in reversed(self._known.values()) if fits(block.metadata, wanted)]
-            return newest[:top_k]
+            return signed(newest[:top_k], self.context_label)
         found = await blocks_of(self._index, replace(query, filters=wanted), top_k, self.context_label)
-        return [block for block in found if fits(block.metadata, wanted)]
+        return signed((block for block in found if fits(block.metadata, wanted)), self.context_label)
 
     async def learn(self, turn: Turn, /) -> None:
         """Remember a turn; told again, it is remembered once. Raises: ContextError (AX894, AX895)."""
@@ -74,8 +74,7 @@ class FileMemory:
         text = remembered(turn, self.config.remember)
         if text.strip():
             about = {"by": turn.role_name, "node": turn.query.node_name, "turn": turn.number, "at": time.time()}
-            metadata = {**about, **own, "provider": self.context_label}
-            await self.put([ContextBlock(text, f"memory:{self._lines.path.name}", turn_id(turn), metadata=metadata)])
+            await self.put([ContextBlock(text, f"memory:{self._lines.path.name}", turn_id(turn), metadata={**about, **own})])
 
     async def insert(self, key: str, value: str) -> None:
         """Remember a reply; ``key`` is the JSON of ``Turn.key``. Raises: as ``learn``."""

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from axil_agent.documents import Sources, chunked, difference
 from axil_agent.interfaces import ContextBlock, ContextQuery
-from axil_agent.providers import Offered, configured
+from axil_agent.providers import Offered, configured, signed
 from axil_retrieval.table import Table
 
 
@@ -41,7 +41,8 @@ class KeywordRetriever:
         """The best blocks for any word of the query. Raises: ContextError (AX890): a source cannot be read; AX899: the index."""
         if not self._is_fresh or self.config.refresh == "query":
             self.refresh()
-        return self._table.search(query.query_text, top_k, query.filters, self.config.min_score)
+        found = self._table.search(query.query_text, top_k, query.filters, self.config.min_score)
+        return signed(found, self.context_label)
 
     def refresh(self) -> list[str]:
         """Index what is new or has changed, forget what is gone; the names of the documents that were indexed."""
@@ -49,7 +50,7 @@ class KeywordRetriever:
             cut = self.config.cut
             found = difference(self._table.digests(), self.config.read(), cut.at, cut.chars, cut.overlap_chars)
             for document in found.changed:
-                blocks = [chunk.block(document, self.context_label) for chunk in chunked(document.text, cut)]
+                blocks = [chunk.block(document) for chunk in chunked(document.text, cut)]
                 self._table.replace(document.uri, found.digests[document.uri], blocks)
             for uri in found.gone:
                 self._table.remove(uri)

@@ -16,7 +16,7 @@ from pydantic import Field
 from axil_agent.context import label_of
 from axil_agent.documents import Sources, chunked, difference, fits, keyed
 from axil_agent.interfaces import ContextBlock, ContextQuery, Embedder
-from axil_agent.providers import Flight, Offered, component, configured, embedded
+from axil_agent.providers import Flight, Offered, component, configured, embedded, signed
 from axil_agent.threads import called
 
 Key = tuple[str, str]
@@ -73,7 +73,7 @@ class VectorRetriever:
         fitting = [(key, block, vector) for key, (block, vector) in known if fits(block.metadata, filters)]
         scored = [(-sum(map(mul, asked, vector)), key, block) for key, block, vector in fitting]
         best = nsmallest(top_k, (each for each in scored if -each[0] >= least and each[0]), key=lambda each: each[:2])
-        return [replace(block, score=-cost) for cost, _, block in best]
+        return signed((replace(block, score=-cost) for cost, _, block in best), self.context_label)
 
     async def refresh(self) -> list[str]:
         """Embed what is new or has changed, forget what is gone; the names of the documents that were embedded."""
@@ -84,7 +84,7 @@ class VectorRetriever:
         documents = await called(self.config.read)
         found = difference(self._digests, documents, cut.at, cut.chars, cut.overlap_chars)
         for document in found.changed:
-            blocks = [chunk.block(document, self.context_label) for chunk in chunked(document.text, cut)]
+            blocks = [chunk.block(document) for chunk in chunked(document.text, cut)]
             vectors = await self._vectors(blocks)
             with self._lock:
                 self._forget(self._keys.pop(document.uri, set()))
