@@ -15,6 +15,7 @@ from axil.registry import Registry, use
 PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text("utf-8"))["project"]
 INDEXES = {
     "axil.context": {"keyword": "axil_retrieval.keyword:KeywordRetriever", "vector": "axil_retrieval.vector:VectorRetriever"},
+    "axil.formatters": {"twins": "axil_formatters.twins:Twins"},
     "axil.embedders": {"lexical": "axil_retrieval.lexical:LexicalEmbedder"},
 }
 

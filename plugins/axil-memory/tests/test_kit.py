@@ -79,12 +79,13 @@ class TestSkills(ContextKit):
     searches = False
 
     def make(self) -> Any:
-        for number, text in enumerate(self.texts):
-            folder = self.folder / f"skill-{number}"
-            if not folder.exists():
-                folder.mkdir()
-                (folder / "SKILL.md").write_text(f"---\nname: skill-{number}\ndescription: |\n  {text}\n---\nbody {number}\n", "utf-8")
         return Skills(paths=[str(self.folder)])
+
+    async def fill(self, provider: Any, texts: Any = (), owner: str = "") -> None:
+        for number, text in enumerate(texts or self.texts):
+            folder = self.folder / f"skill-{number}"
+            folder.mkdir()
+            (folder / "SKILL.md").write_text(f"---\nname: skill-{number}\ndescription: |\n  {text}\n---\nbody {number}\n", "utf-8")
 
     def broken(self) -> Any:
         return Skills(paths=["no/such/folder"])

@@ -27,8 +27,9 @@ class Entry:
 
 @pytest.fixture(autouse=True)
 def registry() -> Any:
-    """The components of this distribution."""
+    """The components of this distribution, and a formatter for agents."""
     dist = SimpleNamespace(name=PROJECT["name"], version=PROJECT["version"], requires=[])
-    tables = PROJECT["entry-points"].items()
-    with use(Registry(entry_points=[Entry(name=n, group=g, value=v, dist=dist) for g, table in tables for n, v in table.items()])) as made:
+    tables = {**PROJECT["entry-points"], "axil.formatters": {"twins": "axil_formatters.twins:Twins"}}
+    entries = [Entry(name=n, group=group, value=v, dist=dist) for group, table in tables.items() for n, v in table.items()]
+    with use(Registry(entry_points=entries)) as made:
         yield made

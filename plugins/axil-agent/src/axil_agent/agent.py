@@ -27,7 +27,7 @@ from axil_agent.interfaces import ContextQuery, Formatter, Message, Structure, T
 from axil_agent.models import Chosen
 from axil_agent.prompt import Observed, Style, Wiring, conversation, described_fields, description, titled, user_prompt
 from axil_agent.settings import checked
-from axil_agent.sharing import is_shared, keep, kept, shared_delta, shared_now
+from axil_agent.sharing import held, is_shared, keep, kept, shared_delta, shared_now
 from axil_agent.template import joined, rendered
 from axil_agent.threads import called
 from axil_agent.tools import Tool, by_name, is_toolset, tool_of, tools_of, untitled
@@ -213,7 +213,7 @@ class Agent:
     def shared(self, ctx: Any) -> dict[str, Any]:
         """What the state holds for memories that agents share, whatever the node pulls."""
         names = [memory.share for memory in self.providers if is_shared(memory)]
-        return {name: list(ctx.state.get(name) or ()) for name in names} if names and hasattr(ctx, "state") else {}
+        return {name: list(held(ctx.state, name)) for name in names} if names and hasattr(ctx, "state") else {}
 
     @property
     def providers(self) -> list[Any]:
@@ -320,8 +320,8 @@ async def _inserted(memory: Any, turn: Turn) -> None:
     await called(memory.insert, turn.key, turn.reply)
 
 
-async def _learnt(memory: Any, turn: Turn) -> None:
-    await called(memory.learn, turn)
+async def _learnt(memory: Any, turn: Turn) -> Any:
+    return plain(await called(memory.learn, turn))
 
 
 def _installed(given: Any, setting: Any) -> Any:

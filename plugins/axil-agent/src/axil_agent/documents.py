@@ -182,18 +182,19 @@ class Sources(BaseModel):
     max_file_bytes: int = Field(5_000_000, ge=1, description="A larger file is an error.")
     cut_at: Boundary = Field("heading", description="heading, paragraph or size.")
     chunk_chars: int = Field(1200, ge=20, description="A chunk's length at most, in characters.")
-    overlap_chars: int = Field(150, ge=0, description="What a chunk repeats of the one before it, where a section had to be cut.")
+    overlap_chars: int | None = Field(None, ge=0, description="What a chunk repeats of the one before it; usual: an eighth of chunk_chars.")
 
     @model_validator(mode="after")
     def _overlap_fits(self) -> Sources:
-        if self.overlap_chars > self.chunk_chars // 2:
+        if self.overlap_chars is not None and self.overlap_chars > self.chunk_chars // 2:
             raise ValueError(f"overlap_chars is at most half of chunk_chars ({self.chunk_chars // 2}), found {self.overlap_chars}")
         return self
 
     @property
     def cut(self) -> Cut:
         """How documents are cut."""
-        return Cut(at=self.cut_at, chars=self.chunk_chars, overlap_chars=self.overlap_chars)
+        overlap = self.chunk_chars // 8 if self.overlap_chars is None else self.overlap_chars
+        return Cut(at=self.cut_at, chars=self.chunk_chars, overlap_chars=overlap)
 
     def read(self) -> list[Document]:
         """All documents, each once. Raises: ContextError (AX890): a file cannot be read; ConfigError (AX891): two have one name."""

@@ -277,8 +277,11 @@ class Turn:
 class TurnMemory(ContextProvider, Protocol):
     """A provider that is told about each turn with all that belongs to it: the run, the node, a model to ask."""
 
-    async def learn(self, turn: Turn, /) -> None:
-        """Take from ``turn`` what is worth keeping. A body that is run again may tell the same turn again."""
+    async def learn(self, turn: Turn, /) -> Any:
+        """Take from ``turn`` what is worth keeping. A body that is run again may tell the same turn again.
+
+        Plain data that it returns, such as what it decided, is journaled.
+        """
         ...
 
 

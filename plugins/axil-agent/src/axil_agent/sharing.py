@@ -7,7 +7,7 @@ reducer says which of them is the delta. So a field that appends gets each note 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from axil.tokens import Task
 from axil_agent.interfaces import ChatMemory, Message
@@ -24,7 +24,13 @@ def is_shared(memory: Any) -> bool:
 def shared_now(name: str, ctx: Any) -> list[Any]:
     """What a shared attribute holds, with what this body has added."""
     written = ctx.local.get(_SHARED, {})
-    return list(written[name]["whole"] if name in written else ctx.state.get(name) or ())
+    return list(written[name]["whole"] if name in written else held(ctx.state, name))
+
+
+def held(state: Any, name: str) -> Sequence[Any]:
+    """What a state holds under a name, whether it is seen as a mapping or as its schema's own kind."""
+    found = cast("Mapping[str, Any]", state).get(name) if isinstance(state, Mapping) else getattr(state, name, None)
+    return found or ()
 
 
 def kept(memory: ChatMemory, ctx: Any) -> Sequence[Message]:
