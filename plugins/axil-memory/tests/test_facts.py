@@ -183,10 +183,17 @@ def test_in_a_graph_decisions_are_journaled_and_the_agents_model_is_asked(tmp_pa
     agent = graph.create_node(Agent, name="agent", model=script, formatters="twins", memories=[memory(tmp_path)])
     graph.edge_from_entry(agent, ["question"])
     graph.edge_to_exit(agent, ["answer"])
-    journal = MemoryJournal()
+    steps: dict[str, Any] = {}
+
+    class Watched(MemoryJournal):
+        def append(self, run_id: str, entry: Any) -> Any:
+            if entry.kind == "step":
+                steps[entry.data["name"]] = entry.data["value"]
+            return super().append(run_id, entry)
+
+    journal = Watched()
     result = run_sync(graph.build().run({"question": "My cat is Tom."}, journal=journal, run_id="r"))
     assert result.output == {"answer": "noted"}
-    steps = {entry.data["name"]: entry.data["value"] for entry in journal.entries("r") if entry.kind == "step"}
     assert [each["after"] for each in steps["learn:0"]] == ["Tom is a cat"]
     assert result.usage.tokens["input_tokens"] > 0
     run_sync(graph.run({"question": "Who is the cat?"}))
