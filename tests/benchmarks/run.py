@@ -22,8 +22,9 @@ from typing import Any
 from axil import Workflow
 
 if __package__:
-    from . import subjects
+    from . import retrieval, subjects
 else:
+    import retrieval
     import subjects
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/explanation/performance.md"
@@ -227,6 +228,7 @@ def main() -> None:
     options = parser.parse_args()
     figures = table(options.quick)
     print(figures)
+    print(f"\n{retrieval.table()}")
     if options.write:
         PAGE.write_text(written(PAGE.read_text("utf-8") if PAGE.exists() else FRESH, figures), "utf-8")
 

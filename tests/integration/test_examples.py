@@ -44,6 +44,8 @@ RUNS = [
 ]
 PROGRAMS = {
     "newsroom.py": ARTICLE.splitlines()[-1],
+    "remember.py": "to repair: roof and pump",
+    "search_documents.py": "In the axil, the angle between a leaf and its stem.",
     "review_loop.py": "(accepted in round 4)",
     "pause_and_resume.py": "done: Dear Ada, we are sorry. Sent: True.",
 }

@@ -91,6 +91,8 @@ class Host(Protocol):
     """What a run offers to the contexts of its activations."""
 
     @property
+    def run_id(self) -> str: ...
+    @property
     def workspace(self) -> Path | None: ...
     @property
     def deps(self) -> Any: ...
@@ -149,6 +151,11 @@ class Context:
         """The state this activation began with, as its schema's kind; what is done to it is seen by nobody."""
         state = self._task.state
         return state.schema.view(state) if state.schema.view else StateView(state)
+
+    @property
+    def run_id(self) -> str:
+        """The run's id; a resumed run keeps it."""
+        return self._host.run_id
 
     @property
     def deps(self) -> Any:

@@ -6,7 +6,6 @@ added; the model is asked, tools are run, until a reply can be read as fields; t
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -24,13 +23,14 @@ from axil_agent.converse import Answer, Manner, converse, think
 from axil_agent.errors import PromptError, WiringError
 from axil_agent.formatters import pair_of
 from axil_agent.history import is_chat_memory
-from axil_agent.interfaces import ChatMemory, ContextQuery, Formatter, Message, Structure, listed_or_one
+from axil_agent.interfaces import ContextQuery, Formatter, Message, Structure, Turn, listed_or_one
 from axil_agent.models import Chosen
 from axil_agent.prompt import Observed, Style, Wiring, conversation, described_fields, description, titled, user_prompt
 from axil_agent.settings import checked
+from axil_agent.sharing import held, is_shared, keep, kept, shared_delta, shared_now
 from axil_agent.template import joined, rendered
 from axil_agent.threads import called
-from axil_agent.tools import Tool, by_name, is_toolset, tool_of, untitled
+from axil_agent.tools import Tool, by_name, is_toolset, tool_of, tools_of, untitled
 from axil_agent.values import plain
 
 
@@ -173,7 +173,7 @@ class Agent:
         fields = style.fields(inputs, attributes or {}, wiring)
         system = rendered(style.instructions, fields, where)
         message = style.message(fields, where)
-        query = _query(inputs, attributes or {}, message, wiring.node, ctx)
+        query = self._query(inputs, attributes or {}, message, wiring.node, ctx)
         found = await passive_context(self.providers, query, self.policy, ctx or Alone(), where)
         asked = described_fields(wiring.asked, self.output_type)
         user = user_prompt(style, fields, message, self.pair, asked, found)
@@ -189,11 +189,31 @@ class Agent:
         """One turn: the fields of the reply. What memories keep is put into ``ctx.local``."""
         heard = self._heard(inputs, wiring)[0]
         seen = await self.observed(inputs, attributes, history=self.recalled(ctx), ctx=ctx, wiring=wiring)
-        manner = await self.manner(wiring, _query(heard, attributes, seen.user, wiring.node, ctx, seen.messages))
+        query = self._query(heard, attributes, seen.user, wiring.node, ctx, seen.messages)
+        manner = await self.manner(wiring, query)
         answer = await converse(seen.messages, manner, ctx)
         said: list[Message] = [{"role": "user", "content": seen.user}, {"role": "assistant", "content": answer.text}]
-        await self.tell(said, answer, heard, manner, ctx)
+        await self.tell(said, answer, query, manner, ctx)
         return answer.fields
+
+    def _query(
+        self, inputs: Mapping[str, Any], attributes: Mapping[str, Any], message: str, node: str, ctx: Any, messages: Sequence[Message] = ()
+    ) -> ContextQuery:
+        path = ctx.activation.path if hasattr(ctx, "activation") else node
+        return ContextQuery(
+            query_text(inputs, message),
+            dict(inputs),
+            {**attributes, **self.shared(ctx)},
+            node,
+            path,
+            run_id=getattr(ctx, "run_id", None),
+            messages=list(messages),
+        )
+
+    def shared(self, ctx: Any) -> dict[str, Any]:
+        """What the state holds for memories that agents share, whatever the node pulls."""
+        names = [memory.share for memory in self.providers if is_shared(memory)]
+        return {name: list(held(ctx.state, name)) for name in names} if names and hasattr(ctx, "state") else {}
 
     @property
     def providers(self) -> list[Any]:
@@ -206,11 +226,11 @@ class Agent:
 
     def recalled(self, ctx: Any) -> list[Message]:
         """The history that is sent."""
-        return [m for memory in self._memories if is_chat_memory(memory) for m in memory.recall(_kept(memory, ctx))]
+        return [m for memory in self._memories if is_chat_memory(memory) for m in memory.recall(kept(memory, ctx))]
 
     async def manner(self, wiring: Wiring, query: ContextQuery, formatter: Formatter | None = None) -> Manner:
         """How the conversation of a turn goes. Raises: as making the tools does; ToolError (AX656): two have one name."""
-        tools = [*await self._all_tools(), *active_tools(self.providers, query)]
+        tools = [*await self._all_tools(), *await tools_of(self.providers), *active_tools(self.providers, query)]
         output = self.output_type
         return Manner(
             model=self._model.now(),
@@ -229,7 +249,7 @@ class Agent:
     async def _all_tools(self) -> list[Tool]:
         tools: list[Tool] = []
         for known in self._known_tools():
-            tools += [tool_of(each) for each in (await known.tools() if is_toolset(known) else [known])]
+            tools += await tools_of([known]) if is_toolset(known) else [tool_of(known)]
         return tools
 
     def _known_tools(self) -> list[Any]:
@@ -240,17 +260,23 @@ class Agent:
                 self.owned.append(made)
         return self._tools
 
-    async def tell(self, said: list[Message], answer: Answer, inputs: Mapping[str, Any], manner: Manner, ctx: Any) -> None:
-        """Tell the memories of a turn: chat memories what was ``said``, others the inputs and the reply."""
-        ctx.kept["turn"] = turn = int(ctx.kept.get("turn") or 0) + 1
-        role = self.role_name or self.name
-        key = json.dumps({"input": plain(inputs), "role_name": role, "turn": turn}, ensure_ascii=False, default=str)
+    async def tell(self, said: list[Message], answer: Answer, query: ContextQuery, manner: Manner, ctx: Any) -> None:
+        """Tell the memories of a turn: chat memories what was ``said``, others the query and the reply."""
+        ctx.kept["turn"] = count = int(ctx.kept.get("turn") or 0) + 1
+        query = replace(query, inputs=plain(query.inputs))
+        turn = Turn(query=query, reply=answer.text, role_name=self.role_name or self.name, number=count)
         for number, memory in enumerate(self._memories):
+            ask = partial(think, manner.model, ctx=ctx, name=f"memory:{number}")
             if is_chat_memory(memory):
-                ask = partial(think, manner.model, ctx=ctx, name=f"memory:{number}")
-                _keep(memory, ctx, plain(await memory.remember(_kept(memory, ctx), said, ask)))
+                keep(memory, ctx, plain(await memory.remember(kept(memory, ctx), said, ask)), plain(said))
+            elif is_shared(memory):
+                new = plain(memory.notes(turn))
+                before = shared_now(memory.share, ctx)
+                keep(memory, ctx, plain(memory.keep([*before, *new])), new)
+            elif hasattr(memory, "learn"):
+                await ctx.step(f"learn:{number}", partial(_learnt, memory, replace(turn, ask=ask)))
             elif hasattr(memory, "insert"):
-                await ctx.step(f"insert:{number}", partial(_inserted, memory, key, answer.text))
+                await ctx.step(f"insert:{number}", partial(_inserted, memory, turn))
 
     async def close(self) -> None:
         """Close what was given by name: the model, tools, providers."""
@@ -275,7 +301,7 @@ class _Firing:
             fields = await self.agent.step(inputs, attributes, ctx, self.wiring)
         except PromptError as error:
             raise _with_edges(error, task) from None
-        shared = ctx.local.pop(_SHARED, {})
+        shared = shared_delta(ctx, task)
         if self.rules.payload == "state":
             names = self.rules.push if self.rules.push is not None else fields
             return Out({}, {**{name: fields[name] for name in names if name in fields}, **shared})
@@ -290,30 +316,12 @@ def _with_edges(error: PromptError, task: Task) -> PromptError:
     return PromptError(error.id, error.message + came, error.hint, error.problem.where)
 
 
-async def _inserted(memory: Any, key: str, value: str) -> None:
-    await called(memory.insert, key, value)
+async def _inserted(memory: Any, turn: Turn) -> None:
+    await called(memory.insert, turn.key, turn.reply)
 
 
-_SHARED = "@shared"
-
-
-def _kept(memory: ChatMemory, ctx: Any) -> Sequence[Message]:
-    if memory.share:
-        shared = ctx.local.get(_SHARED, {})
-        return shared[memory.share] if memory.share in shared else list(ctx.state.get(memory.share) or ())
-    return ctx.kept.get("history", {}).get(memory.label, ())
-
-
-def _keep(memory: ChatMemory, ctx: Any, messages: list[Message]) -> None:
-    where, slot = (ctx.local, _SHARED) if memory.share else (ctx.kept, "history")
-    where[slot] = {**where.get(slot, {}), memory.share or memory.label: messages}
-
-
-def _query(
-    inputs: Mapping[str, Any], attributes: Mapping[str, Any], message: str, node: str, ctx: Any, messages: Sequence[Message] = ()
-) -> ContextQuery:
-    path = ctx.activation.path if hasattr(ctx, "activation") else node
-    return ContextQuery(query_text(inputs, message), dict(inputs), dict(attributes), node, path, messages=list(messages))
+async def _learnt(memory: Any, turn: Turn) -> Any:
+    return plain(await called(memory.learn, turn))
 
 
 def _installed(given: Any, setting: Any) -> Any:

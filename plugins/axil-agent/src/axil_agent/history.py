@@ -6,8 +6,8 @@ remember, concurrent runs never mix, and a resumed run has lost nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
 
 from axil.errors import ConfigError, Problem
 from axil_agent.interfaces import Ask, Message, Request
@@ -16,6 +16,21 @@ _ASKED = (
     "Summarise the conversation below for the one who will go on with it: facts, decisions, open questions. "
     "Be brief, and write only the summary."
 )
+
+
+def estimated_tokens(text: str) -> int:
+    """About how many tokens a text has: a quarter of its characters."""
+    return -(-len(text) // 4)
+
+
+def _words(message: Message) -> str:
+    """What a message says, without what is no text."""
+    content: Any = message.get("content") or ""
+    if isinstance(content, str):
+        return content
+    parts = cast("Sequence[Any]", content) if isinstance(content, Sequence) else ()
+    texts = [str(cast("Mapping[str, Any]", part).get("text") or "") for part in parts if isinstance(part, Mapping)]
+    return "\n".join(text for text in texts if text)
 
 
 class HistoryMemory:
@@ -33,6 +48,8 @@ class HistoryMemory:
         share: str = "",
         messages: Sequence[Message] = (),
         summarise: bool = False,
+        max_tokens: int | None = None,
+        tokens_of: Callable[[str], int] = estimated_tokens,
     ) -> None:
         """What is remembered, and how much of it is sent.
 
@@ -43,20 +60,24 @@ class HistoryMemory:
                 what an earlier run gave back; empty: the node keeps them for itself.
             messages: what it begins with.
             summarise: what would fall out is summarised by the agent's model into one message; else it is forgotten.
-        Raises: ConfigError (AX655): memory_size is not positive.
+            max_tokens: tokens that are sent, the newest whole turns; with ``summarise``, what is kept beyond is summarised.
+            tokens_of: how a text's tokens are counted; a quarter of its length.
+        Raises: ConfigError (AX655): memory_size or max_tokens is not positive.
         """
-        if memory_size < 1:
-            raise ConfigError(Problem("AX655", "memory_size", f"expected a whole number of at least 1, found {memory_size}."))
+        for name, number in (("memory_size", memory_size), ("max_tokens", 1 if max_tokens is None else max_tokens)):
+            if number < 1:
+                raise ConfigError(Problem("AX655", name, f"expected a whole number of at least 1, found {number}."))
         self.top_k, self.memory_size = top_k, memory_size
         self.label = self.context_label = context_label
         self.share, self.first, self.summarise = share, tuple(messages), summarise
+        self.max_tokens, self.tokens_of = max_tokens, tokens_of
 
     def recall(self, kept: Sequence[Message]) -> list[Message]:
         """The messages that are sent."""
         known = [dict(m) for m in kept or self.first]
         if self.top_k < 0:
             return []
-        sent = known if self.top_k == 0 else known[-self.top_k :]
+        sent = self._fitting(known if self.top_k == 0 else known[-self.top_k :], self.max_tokens)
         while sent and sent[0].get("role") == "assistant":  # half a turn would be a conversation that the model began
             sent = sent[1:]
         return sent
@@ -64,15 +85,25 @@ class HistoryMemory:
     async def remember(self, kept: Sequence[Message], turn: Sequence[Message], ask: Ask) -> list[Message]:
         """What is kept after ``turn``."""
         known = [*(dict(m) for m in kept or self.first), *(dict(m) for m in turn)]
-        if len(known) <= self.memory_size:
-            return known
         if not self.summarise:
             return known[-self.memory_size :]
+        if len(known) <= self.memory_size and len(self._fitting(known, self.max_tokens)) == len(known):
+            return known
         most = max(self.memory_size // 2, 1)
-        old, new = known[:-most], known[-most:]
+        new = self._fitting(known[-most:], None if self.max_tokens is None else max(self.max_tokens // 2, 1))
+        old = known[: len(known) - len(new)]
         text = "\n\n".join(f"{m.get('role')}: {m.get('content')}" for m in old)
         reply = await ask(Request(messages=[{"role": "system", "content": _ASKED}, {"role": "user", "content": text}]))
         return [{"role": "user", "content": f"[Summary of what was said before]\n{reply.text.strip()}"}, *new]
+
+    def _fitting(self, messages: list[Message], most: int | None) -> list[Message]:
+        """The newest messages that have no more than ``most`` tokens together; None: all."""
+        if most is None:
+            return messages
+        left, first = most, len(messages)
+        while first and (left := left - self.tokens_of(_words(messages[first - 1]))) >= 0:
+            first -= 1
+        return messages[first:]
 
     def __repr__(self) -> str:
         return f"HistoryMemory(top_k={self.top_k}, memory_size={self.memory_size}, share={self.share!r})"

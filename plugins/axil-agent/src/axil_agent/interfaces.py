@@ -6,6 +6,7 @@ A message is a dict as everywhere in axil: ``role`` and ``content``. An assistan
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Protocol, TypeVar, cast, runtime_checkable
@@ -18,16 +19,21 @@ __all__ = [
     "ContextBlock",
     "ContextProvider",
     "ContextQuery",
+    "Embedder",
     "Emit",
     "Formatter",
+    "Index",
     "Memory",
     "Message",
     "Model",
     "Reply",
     "Request",
+    "SharedMemory",
     "Structure",
     "ToolCall",
     "ToolSpec",
+    "Turn",
+    "TurnMemory",
     "Usage",
 ]
 
@@ -147,6 +153,28 @@ class Model(Protocol):
         ...
 
 
+# -------------------------------------------------------------------------------------------------------------- embedders
+
+
+@runtime_checkable
+class Embedder(Protocol):
+    """Gives vectors for texts. ``axil.embedders``. Lifecycle as a ``Model``'s."""
+
+    @property
+    def name(self) -> str:
+        """Which vectors these are: those of two embedders with one name can be compared. Stores keep it beside the vectors."""
+        ...
+
+    @property
+    def dimensions(self) -> int | None:
+        """The length of the vectors; None: not known before the first are there."""
+        ...
+
+    async def embed(self, texts: Sequence[str], /) -> list[list[float]]:
+        """A vector for each text, in their order. Raises: ModelError."""
+        ...
+
+
 # ------------------------------------------------------------------------------------------------------------ formatters
 
 
@@ -197,13 +225,15 @@ class ContextQuery:
     run_id: str | None = None
     session_id: str | None = None
     messages: Sequence[Message] = ()
+    filters: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Metadata that a block has to have: each name with this very value. Providers that keep metadata hold to it."""
 
 
 class ContextProvider(Protocol):
     """Gives context. ``axil.context``. All but ``get_blocks`` may be missing; it may be async.
 
     ``context_label``: what it is called, else its class's name. ``passive`` (true): its blocks are put into the prompt.
-    ``active`` (false): the model may ask it.
+    ``active`` (false): the model may ask it. One with ``async tools()`` brings tools of its own.
     """
 
     def get_blocks(self, query: ContextQuery, top_k: int = 8) -> Sequence[ContextBlock] | Awaitable[Sequence[ContextBlock]]:
@@ -221,6 +251,65 @@ class Memory(ContextProvider, Protocol):
 
 Ask = Callable[[Request], Awaitable[Reply]]
 """A model call that is recorded and counted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """One turn of an agent, as memories are told of it."""
+
+    query: ContextQuery
+    """What context was asked for in this turn: the inputs, the node, the run."""
+    reply: str
+    """What the model said in the end."""
+    role_name: str = ""
+    number: int = 1
+    """Which turn of the node in this run it is, from 1."""
+    ask: Ask | None = None
+    """The agent's model, for memories that think; None: there is none at hand."""
+
+    @property
+    def key(self) -> str:
+        """The turn as the JSON that ``Memory.insert`` is given."""
+        told = {"input": self.query.inputs, "role_name": self.role_name, "turn": self.number}
+        return json.dumps(told, ensure_ascii=False, default=str)
+
+
+class TurnMemory(ContextProvider, Protocol):
+    """A provider that is told about each turn with all that belongs to it: the run, the node, a model to ask."""
+
+    async def learn(self, turn: Turn, /) -> Any:
+        """Take from ``turn`` what is worth keeping. A body that is run again may tell the same turn again.
+
+        Plain data that it returns, such as what it decided, is journaled.
+        """
+        ...
+
+
+class SharedMemory(ContextProvider, Protocol):
+    """A memory that agents of one run share. What it holds is an attribute of the state: read from the query's attributes."""
+
+    share: str
+    """The attribute: a list of notes."""
+
+    def notes(self, turn: Turn, /) -> list[dict[str, Any]]:
+        """What ``turn`` adds; plain data."""
+        ...
+
+    def keep(self, notes: Sequence[Mapping[str, Any]], /) -> list[dict[str, Any]]:
+        """Those of all ``notes`` that are kept, where the attribute is overwritten rather than appended to."""
+        ...
+
+
+class Index(ContextProvider, Protocol):
+    """A provider whose blocks can be put and deleted one by one; a block is known by its ``uri`` and ``chunk_id``."""
+
+    def put(self, blocks: Sequence[ContextBlock], /) -> Any:
+        """Add blocks; one that is known already is replaced. May be async."""
+        ...
+
+    def delete(self, blocks: Sequence[ContextBlock], /) -> Any:
+        """Forget blocks, known by ``uri`` and ``chunk_id``; those that are not there are passed over. May be async."""
+        ...
 
 
 class ChatMemory(Protocol):

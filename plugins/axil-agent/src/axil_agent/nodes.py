@@ -16,7 +16,7 @@ from axil.bodies import Rules, adapt
 from axil.config import Secret, make
 from axil.inputs import Message, message, text_of
 from axil.plan import Body
-from axil.tokens import Out
+from axil.tokens import Out, Task
 from axil_agent.agent import Agent, DynamicAgent
 from axil_agent.context import passive_context
 from axil_agent.converse import converse
@@ -25,6 +25,7 @@ from axil_agent.human import HumanNode
 from axil_agent.interfaces import ContextQuery
 from axil_agent.prompt import Wiring
 from axil_agent.settings import checked
+from axil_agent.sharing import shared_delta
 from axil_agent.switch import AgentSwitch
 from axil_agent.template import Verbatim
 
@@ -175,12 +176,13 @@ class _Chat:
     def __init__(self, agent: Agent, node: str, mode: str) -> None:
         self.agent, self.node, self.mode = agent, node, mode
 
-    async def run(self, messages: list[Message], ctx: Any) -> Out:
+    async def run(self, messages: list[Message], ctx: Any, task: Task) -> Out:
         agent, wiring = self.agent, Wiring(node=self.node)
         heard = [_told(m) for m in messages] if self.mode == "messages" else [message(_blocks(messages))]
         history, told = agent.recalled(ctx), list(heard)
         text = "\n".join(text_of(m) for m in heard if m.get("role") == "user")
-        query = ContextQuery(text, {"message": text}, {}, self.node, ctx.activation.path, messages=heard)
+        shared, path = agent.shared(ctx), ctx.activation.path
+        query = ContextQuery(text, {"message": text}, shared, self.node, path, run_id=getattr(ctx, "run_id", None), messages=heard)
         found = await passive_context(agent.providers, query, agent.policy, ctx, f'node "{self.node}"')
         if found:
             told.insert(max(len(told) - 1, 0), message(found))
@@ -189,8 +191,8 @@ class _Chat:
         first: list[Message] = [{"role": "system", "content": system}] if system else []
         manner = await agent.manner(wiring, query, formatter=_Text())
         answer = await converse([*first, *history, *told], manner, ctx)
-        await agent.tell([*heard, {"role": "assistant", "content": answer.text}], answer, {"message": text}, manner, ctx)
-        return Out([{"role": "assistant", "content": answer.text}])
+        await agent.tell([*heard, {"role": "assistant", "content": answer.text}], answer, query, manner, ctx)
+        return Out([{"role": "assistant", "content": answer.text}], shared_delta(ctx, task))
 
 
 def _told(given: Message) -> Message:

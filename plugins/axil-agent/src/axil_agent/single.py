@@ -9,6 +9,7 @@ from axil.sync import run_sync
 from axil_agent.agent import Agent
 from axil_agent.alone import Alone
 from axil_agent.prompt import Wiring
+from axil_agent.sharing import shared_values
 from axil_agent.values import plain
 
 
@@ -52,7 +53,7 @@ class SingleAgent(Agent):
         local, state = self._threads.get(thread, ({}, {}))
         stage = Alone(plain(local), on_chunk, dict(state))
         fields = await self.step(inputs, attributes or {}, stage, self._wiring)
-        shared = stage.local.pop("@shared", {})
+        shared = shared_values(stage)
         if thread:
             self._threads[thread] = (stage.local, {**state, **shared})
         return fields

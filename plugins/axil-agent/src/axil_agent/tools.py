@@ -273,6 +273,11 @@ def by_name(tools: Sequence[Tool]) -> dict[str, Tool]:
     return known
 
 
+async def tools_of(given: Sequence[Any]) -> list[Tool]:
+    """The tools of those that are toolsets. Raises: as asking for and making them does."""
+    return [tool_of(tool) for each in given if is_toolset(each) for tool in await each.tools()]
+
+
 def is_toolset(given: Any) -> bool:
     """Whether it has tools rather than being one."""
     return not isinstance(given, (Tool, type)) and is_async(getattr(given, "tools", None))

@@ -1,0 +1,62 @@
+"""What memories keep in the state: with the node, or in an attribute that agents share.
+
+While a body runs, an attribute's new value and what was added to it stand side by side in ``local``; when it ends, the field's
+reducer says which of them is the delta. So a field that appends gets each note once, whoever else writes beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from axil.tokens import Task
+from axil_agent.interfaces import ChatMemory, Message
+
+_SHARED = "@shared"
+_GROWING = ("append", "append_messages")
+
+
+def is_shared(memory: Any) -> bool:
+    """Whether agents of one run share it by an attribute, as a blackboard."""
+    return hasattr(memory, "notes") and hasattr(memory, "keep") and bool(getattr(memory, "share", ""))
+
+
+def shared_now(name: str, ctx: Any) -> list[Any]:
+    """What a shared attribute holds, with what this body has added."""
+    written = ctx.local.get(_SHARED, {})
+    return list(written[name]["whole"] if name in written else held(ctx.state, name))
+
+
+def held(state: Any, name: str) -> Sequence[Any]:
+    """What a state holds under a name, whether it is seen as a mapping or as its schema's own kind."""
+    found = cast("Mapping[str, Any]", state).get(name) if isinstance(state, Mapping) else getattr(state, name, None)
+    return found or ()
+
+
+def kept(memory: ChatMemory, ctx: Any) -> Sequence[Message]:
+    """What a chat memory was given to keep."""
+    return shared_now(memory.share, ctx) if memory.share else ctx.kept.get("history", {}).get(memory.label, ())
+
+
+def keep(memory: Any, ctx: Any, whole: list[Any], new: list[Any]) -> None:
+    """Give it back: ``whole`` is the new value, of which ``new`` was added in this turn."""
+    if not memory.share:
+        ctx.kept["history"] = {**ctx.kept.get("history", {}), memory.label: whole}
+        return
+    written = ctx.local.get(_SHARED, {})
+    before: Mapping[str, Any] = written.get(memory.share, {"new": []})
+    ctx.local[_SHARED] = {**written, memory.share: {"whole": whole, "new": [*before["new"], *new]}}
+
+
+def shared_values(ctx: Any) -> dict[str, Any]:
+    """The new values of shared attributes; they are no longer in ``local``."""
+    return {name: written["whole"] for name, written in ctx.local.pop(_SHARED, {}).items()}
+
+
+def shared_delta(ctx: Any, task: Task) -> dict[str, Any]:
+    """What the body writes to shared attributes, as their reducers take it; it is no longer in ``local``."""
+    delta: dict[str, Any] = {}
+    for name, written in ctx.local.pop(_SHARED, {}).items():
+        grows = task.state.schema.of(name).reducer.name in _GROWING
+        delta[name] = written["new" if grows else "whole"]
+    return delta

@@ -1,0 +1,96 @@
+"""A real server, ``chroma run``: several clients, one store."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from axil import run_sync
+from axil_agent import ContextQuery
+from axil_agent.interfaces import Turn
+from axil_chroma import ChromaMemory, ChromaRetriever
+
+pytest.importorskip("chromadb", reason="chromadb cannot be installed here")
+
+
+@pytest.fixture(scope="module")
+def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """The port of a server of this module's own."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        number = free.getsockname()[1]
+    program = Path(sys.executable).with_name("chroma")
+    command = [program, "run", "--host", "127.0.0.1", "--port", str(number), "--path", str(tmp_path_factory.mktemp("server"))]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
+        try:
+            for _ in range(600):
+                try:
+                    urllib.request.urlopen(f"http://127.0.0.1:{number}/api/v2/heartbeat", timeout=5).close()
+                    break
+                except (urllib.error.URLError, ConnectionError):
+                    assert server.poll() is None, "the server has ended"
+                    time.sleep(0.1)
+            yield number
+        finally:
+            server.terminate()
+
+
+def told(user: str, number: int) -> Turn:
+    return Turn(query=ContextQuery("tea", {"user": user}, node_name="n", run_id=user), reply=f"tea {number} of {user}", number=number)
+
+
+def test_many_clients_write_and_read_one_store(port):
+    users = [f"user{n}" for n in range(10)]
+
+    async def client(user: str) -> list[str]:
+        memory = ChromaMemory(host="127.0.0.1", port=port, collection="many", namespace=["user"])
+        for number in range(5):
+            await memory.learn(told(user, number))
+        await memory.close()
+        again = ChromaMemory(host="127.0.0.1", port=port, collection="many", namespace=["user"])
+        found = [block.text for block in await again.get_blocks(ContextQuery("tea", {"user": user}), 100)]
+        await again.close()
+        return sorted(found)
+
+    async def go() -> list[list[str]]:
+        return await asyncio.gather(*map(client, users))
+
+    assert run_sync(go()) == [[f"tea\ntea {number} of {user}" for number in range(5)] for user in users]
+
+
+def test_documents_that_one_client_has_indexed_are_there_for_all(port):
+    documents = [f"Sheet {n} is about {topic}." for n, topic in enumerate(("ferns", "mosses", "lichens"))]
+
+    async def go() -> None:
+        first = ChromaRetriever(host="127.0.0.1", port=port, collection="sheets", documents=documents)
+        assert len(await first.refresh()) == 3
+        second = ChromaRetriever(host="127.0.0.1", port=port, collection="sheets", documents=documents)
+        assert await second.refresh() == []
+        reader = ChromaRetriever(host="127.0.0.1", port=port, collection="sheets", refresh="never")
+        assert [block.text for block in await reader.get_blocks(ContextQuery("mosses"), 1)] == [documents[1]]
+        for client in (first, second, reader):
+            await client.close()
+
+    run_sync(go())
+
+
+def test_two_embedders_do_not_meet_on_a_server(port):
+    async def go(dimensions: int) -> None:
+        memory = ChromaMemory(host="127.0.0.1", port=port, collection="strict", embedder={"type": "lexical", "dimensions": dimensions})
+        try:
+            await memory.learn(told("ann", 1))
+        finally:
+            await memory.close()
+
+    run_sync(go(64))
+    with pytest.raises(Exception, match=r'AX910 .* holds vectors of "lexical-1/64", and the embedder is "lexical-1/128"'):
+        run_sync(go(128))

@@ -1,0 +1,181 @@
+"""``context:file_memory``: what was said, in a file that is only appended to, searched by an index.
+
+The file is the truth; the index is made from it, and follows it: what other processes append is found by the next query. Nothing
+is ever rewritten, so a deletion is a line, too.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+from pydantic import Field
+
+from axil_agent.context import block_of, blocks_of, label_of
+from axil_agent.documents import fits, keyed
+from axil_agent.errors import ContextError
+from axil_agent.interfaces import ContextBlock, ContextQuery, Turn
+from axil_agent.providers import Flight, Offered, Owner, component, configured, owners, remembered, signed, turn_id, turn_of
+from axil_agent.threads import called
+from axil_memory.lines import Lines
+
+log = logging.getLogger("axil.memory")
+
+Key = tuple[str, str]
+
+
+class FileMemoryConfig(Offered):
+    """Where it is kept, whose it is, and how it is searched."""
+
+    path: str = Field(min_length=1, description="The file of JSON lines; made when the first thing is remembered.")
+    index: Any = Field("keyword", description="What searches it: keyword, vector, {type: …}, or an object with put and delete.")
+    namespace: list[Owner] = Field(default_factory=list[Owner], description="Kept apart for each: run, session, agent, user.")
+    user_field: str = Field("user", description="The attribute or input that says who the user is.")
+    remember: Literal["turn", "reply"] = Field("turn", description="The reply, or the task and the reply.")
+    max_items: int = Field(1000, ge=1, description="Of each namespace, so many are found, the newest; the file keeps all.")
+    lock_seconds: float = Field(30.0, gt=0, description="How long a writer waits for another one.")
+
+
+class FileMemory:
+    """A memory in a file, safe between threads and processes. An index, too: blocks can be put and deleted."""
+
+    Config = FileMemoryConfig
+
+    def __init__(self, config: FileMemoryConfig | None = None, **settings: Any) -> None:
+        """``settings``: those of ``FileMemoryConfig``; nothing is opened before it is used. Raises: ConfigError."""
+        self.config = configured(FileMemoryConfig, config, settings)
+        self.context_label = self.config.context_label or "file_memory"
+        self.passive, self.active = self.config.passive, self.config.active
+        self._lines = Lines(self.config.path, self.config.lock_seconds)
+        self._index: Any = None
+        self._known: dict[Key, ContextBlock] = {}
+        """What the index holds, oldest first."""
+        self._flight = Flight[None]()
+
+    async def get_blocks(self, query: ContextQuery, top_k: int = 8) -> list[ContextBlock]:
+        """What fits best; for an empty query, what is newest. Raises: ContextError (AX658, AX894, AX895)."""
+        own = owners(self.config.namespace, query, self.config.user_field)
+        await self._follow()
+        if top_k < 1:
+            return []
+        wanted = {**query.filters, **own}
+        if not query.query_text.strip():
+            newest = [block for block in reversed(self._known.values()) if fits(block.metadata, wanted)]
+            return signed(newest[:top_k], self.context_label)
+        found = await blocks_of(self._index, replace(query, filters=wanted), top_k, self.context_label)
+        return signed((block for block in found if fits(block.metadata, wanted)), self.context_label)
+
+    async def learn(self, turn: Turn, /) -> None:
+        """Remember a turn; told again, it is remembered once. Raises: ContextError (AX894, AX895)."""
+        own = owners(self.config.namespace, turn.query, self.config.user_field)
+        text = remembered(turn, self.config.remember)
+        if text.strip():
+            about = {"by": turn.role_name, "node": turn.query.node_name, "turn": turn.number, "at": time.time()}
+            await self.put([ContextBlock(text, f"memory:{self._lines.path.name}", turn_id(turn), metadata={**about, **own})])
+
+    async def insert(self, key: str, value: str) -> None:
+        """Remember a reply; ``key`` is the JSON of ``Turn.key``. Raises: as ``learn``."""
+        await self.learn(turn_of(key, value))
+
+    async def put(self, blocks: Sequence[ContextBlock], /) -> None:
+        """Add or replace blocks. Raises: ContextError (AX892, AX895)."""
+        for block in blocks:
+            keyed(block)
+        records = [{"put": _plain(block)} for block in blocks]
+        if records:
+            await called(self._lines.append, records)
+
+    async def delete(self, blocks: Sequence[ContextBlock], /) -> None:
+        """Forget blocks, and write that down. Raises: ContextError (AX892, AX895)."""
+        records = [{"delete": list(keyed(block))} for block in blocks]
+        if records:
+            await called(self._lines.append, records)
+
+    async def _follow(self) -> None:
+        """Bring the index to where the file is; what was appended before this call is in it after."""
+        while self._index is None or await called(lambda: self._lines.has_more):
+            await self._flight.run(self._followed)
+
+    async def _followed(self) -> None:
+        try:
+            anew, records = await called(self._lines.read)
+            index = await self._emptied() if anew or self._index is None else self._index
+            gone, new = self._changes(records)
+            await called(index.delete, gone)
+            await called(index.put, new)
+        except BaseException:  # what was read is not all in the index: it is made again from the file
+            self._lines.rewind()
+            raise
+
+    async def _emptied(self) -> Any:
+        """A new index, with nothing in it that is ours."""
+        before = list(self._known.values())
+        self._known = {}
+        await self._closed()
+        index = self._index = component("context", self.config.index, self.context_label)
+        if not hasattr(index, "put") or not hasattr(index, "delete"):
+            told = f'"{label_of(index)}" is no index: blocks cannot be put into it.'
+            raise ContextError("AX898", told, "Give an index: keyword, vector, chroma.")
+        await called(index.delete, before)
+        return index
+
+    def _changes(self, records: Sequence[Mapping[str, Any]]) -> tuple[list[ContextBlock], list[ContextBlock]]:
+        """What the index has to forget, and what to take, to be where the file is after ``records``."""
+        before = dict(self._known)
+        for record in records:
+            entry = _entry(record)
+            if entry is None:
+                log.warning("%s: a line that is no record is passed over: %.60r", self._lines.path.as_posix(), record)
+                continue
+            key, block = entry
+            self._known.pop(key, None)
+            if block is not None:
+                self._known[key] = block
+        for key in self._beyond():
+            del self._known[key]
+        gone = [block for key, block in before.items() if key not in self._known]
+        return gone, [block for key, block in self._known.items() if before.get(key) is not block]
+
+    def _beyond(self) -> list[Key]:
+        """What is more than ``max_items`` of its namespace."""
+        counts: dict[tuple[Any, ...], int] = {}
+        beyond: list[Key] = []
+        for key, block in reversed(self._known.items()):
+            whose = tuple(block.metadata.get(f"owner_{name}") for name in self.config.namespace)
+            counts[whose] = counts.get(whose, 0) + 1
+            if counts[whose] > self.config.max_items:
+                beyond.append(key)
+        return beyond
+
+    async def close(self) -> None:
+        """Close an index that was made by name; it is made again from the file when it is needed."""
+        await self._closed()
+        self._lines.rewind()
+
+    async def _closed(self) -> None:
+        index, self._index = self._index, None
+        close = getattr(index, "close", None)
+        if close is not None and isinstance(self.config.index, (str, Mapping)):
+            await called(close)
+
+    def __repr__(self) -> str:
+        return f"FileMemory({self._lines.path.name!r})"
+
+
+def _plain(block: ContextBlock) -> dict[str, Any]:
+    return {"text": block.text, "uri": block.uri, "chunk_id": block.chunk_id, "title": block.title, "metadata": dict(block.metadata)}
+
+
+def _entry(record: Mapping[str, Any]) -> tuple[Key, ContextBlock | None] | None:
+    """What a record says: a block, or a key to forget. None: it says neither."""
+    try:
+        if "put" in record:
+            block = block_of(record["put"])
+            return keyed(block), block
+        uri, chunk_id = record["delete"]
+        return (str(uri), str(chunk_id)), None
+    except (TypeError, ValueError, KeyError, ContextError):
+        return None

@@ -1,0 +1,89 @@
+"""A file of JSON lines that is only ever appended to, by any number of processes, and read on from where one left off."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from filelock import FileLock, Timeout
+
+from axil_agent.errors import ContextError
+
+log = logging.getLogger("axil.memory")
+
+
+class Lines:
+    """Records, one a line. Writers take turns by a lock beside the file; a line that was cut off by a crash is passed over."""
+
+    def __init__(self, path: str, lock_seconds: float = 30.0) -> None:
+        """Nothing is opened yet. ``lock_seconds``: how long a writer waits for its turn."""
+        self.path = Path(path)
+        self._lock_seconds = lock_seconds
+        self._offset = 0
+        self._file = 0
+        """The inode that was read, so that a file put in place of another is read from its beginning."""
+        self._size = -1
+        """The file's size when it was last read."""
+
+    def append(self, records: Sequence[Mapping[str, Any]]) -> None:
+        """Write records behind all others, as one piece. Raises: ContextError (AX895): the file cannot be written."""
+        data = "".join(json.dumps(record, default=str) + "\n" for record in records).encode("ascii")
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with FileLock(f"{self.path}.lock", timeout=self._lock_seconds), self.path.open("ab+") as file:
+                if file.seek(0, os.SEEK_END):
+                    file.seek(-1, os.SEEK_END)
+                    if file.read(1) != b"\n":  # somebody died while writing; what follows must not become part of that line
+                        data = b"\n" + data
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+        except (OSError, Timeout) as error:
+            told = f'the memory "{self.path.as_posix()}" cannot be written: {error}.'
+            raise ContextError("AX895", told, "Check the path, its permissions, and who holds the lock.") from error
+
+    @property
+    def has_more(self) -> bool:
+        """Whether the file has changed since it was last read."""
+        try:
+            found = self.path.stat()
+        except FileNotFoundError:
+            return self._size >= 0
+        return (found.st_ino, found.st_size) != (self._file, self._size)
+
+    def read(self) -> tuple[bool, list[dict[str, Any]]]:
+        """Whether the reading began anew, and the records since the last reading. Raises: ContextError (AX895)."""
+        try:
+            with self.path.open("rb") as file:
+                found = os.fstat(file.fileno())
+                anew = found.st_ino != self._file or found.st_size < self._offset
+                file.seek(0 if anew else self._offset)
+                data = file.read()
+        except FileNotFoundError:
+            anew, data, found = self._size >= 0, b"", None
+        except OSError as error:
+            told = f'the memory "{self.path.as_posix()}" cannot be read: {error}.'
+            raise ContextError("AX895", told, "Check the path and its permissions.") from error
+        start = 0 if anew else self._offset
+        whole = data[: data.rfind(b"\n") + 1]  # what has no end yet is read when it has one
+        self._file = found.st_ino if found else 0
+        self._offset, self._size = start + len(whole), start + len(data) if found else -1
+        return anew, [record for line in whole.split(b"\n") if line.strip() and (record := self._record(line)) is not None]
+
+    def rewind(self) -> None:
+        """Read from the beginning next time."""
+        self._offset, self._file, self._size = 0, 0, -1
+
+    def _record(self, line: bytes) -> dict[str, Any] | None:
+        try:
+            record: Any = json.loads(line)
+        except ValueError:
+            record = None
+        if isinstance(record, dict):
+            return cast("dict[str, Any]", record)
+        log.warning("%s: a line that cannot be read is passed over: %.60r", self.path.as_posix(), line)
+        return None

@@ -1,0 +1,190 @@
+"""``context:skills``: how things are done, in folders with a ``SKILL.md``.
+
+A prompt holds only names and descriptions; the model reads a skill when it wants it, and the files beside it, through two tools. Files
+are read, never run, and only inside the skill's folder.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from pydantic import Field
+
+from axil.errors import did_you_mean, listed
+from axil_agent.errors import ContextError
+from axil_agent.interfaces import ContextBlock, ContextQuery
+from axil_agent.providers import Offered, configured
+from axil_agent.threads import called
+from axil_agent.tools import Refused, Tool
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_FRONT = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*\r?$\n?(.*)\Z", re.DOTALL | re.MULTILINE)
+_HEAD = "Skills: how some things are done well. Before you do one of them, read its skill with read_skill(name)."
+FILE = "SKILL.md"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skill:
+    """One skill."""
+
+    name: str
+    description: str
+    """When it is used, for a model that has to choose."""
+    folder: Path
+    body: str = field(repr=False)
+    front: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
+    """All that its front matter says: ``license``, ``allowed-tools``, ``compatibility`` …"""
+
+    def files(self) -> list[str]:
+        """The files beside it, as paths below its folder, sorted."""
+        found = (each for each in self.folder.rglob("*") if each.is_file() and each.name != FILE)
+        return sorted(each.relative_to(self.folder).as_posix() for each in found if _is_inside(each, self.folder))
+
+    def read(self, path: str, most_bytes: int) -> str:
+        """A file beside it. Raises: Refused: it is not there, not inside the folder, not text, or too large."""
+        try:
+            file = (self.folder / path).resolve()
+            if not _is_inside(file, self.folder) or not file.is_file():
+                there = listed(self.files(), 20) or "none"
+                raise Refused(f'the skill "{self.name}" has no file "{path}". Its files: {there}.')
+            with file.open("rb") as opened:
+                data = opened.read(most_bytes + 1)
+        except (OSError, ValueError) as error:
+            if isinstance(error, Refused):
+                raise
+            raise Refused(f'"{path}" cannot be read.') from error
+        if len(data) > most_bytes:
+            raise Refused(f'"{path}" is larger than {most_bytes} bytes.')
+        try:
+            return data.decode("utf-8")
+        except UnicodeDecodeError:
+            raise Refused(f'"{path}" is not text.') from None
+
+
+def _is_inside(file: Path, folder: Path) -> bool:
+    return file.resolve().is_relative_to(folder.resolve())
+
+
+class SkillsConfig(Offered):
+    """Where skills are."""
+
+    paths: list[str] = Field(min_length=1, description="Folders of skills, or of folders that are skills.")
+    allow: list[str] = Field(default_factory=list[str], description="Only these skills; empty: all.")
+    max_file_bytes: int = Field(131_072, ge=1, description="A larger file is not read.")
+
+
+class Skills:
+    """A catalogue of skills for the prompt, and the tools to read them."""
+
+    Config = SkillsConfig
+
+    def __init__(self, config: SkillsConfig | None = None, **settings: Any) -> None:
+        """``settings``: those of ``SkillsConfig``; nothing is read yet. Raises: ConfigError."""
+        self.config = configured(SkillsConfig, config, settings)
+        self.context_label = self.config.context_label or "skills"
+        self.passive, self.active = self.config.passive, self.config.active
+
+    def skills(self) -> dict[str, Skill]:
+        """The skills by name, sorted. Raises: ContextError (AX896): a skill cannot be read, is missing, or is there twice."""
+        found: dict[str, Skill] = {}
+        for path in self.config.paths:
+            for skill in read_skills(Path(path), self.config.max_file_bytes):
+                if skill.name in found:
+                    told = f'two skills are called "{skill.name}": {found[skill.name].folder} and {skill.folder}.'
+                    raise ContextError("AX896", told, "Rename one.")
+                found[skill.name] = skill
+        allow = self.config.allow
+        missing = [name for name in allow if name not in found]
+        if missing:
+            hint = did_you_mean(missing[0], found) or f"There are {listed(sorted(found), 20) or 'none'}."
+            raise ContextError("AX896", f'there is no skill "{missing[0]}".', hint)
+        return {name: found[name] for name in sorted(found) if not allow or name in allow}
+
+    def get_blocks(self, query: ContextQuery, top_k: int = 8) -> list[ContextBlock]:
+        """One block: the names and descriptions of all skills. Raises: as ``skills``."""
+        skills = self.skills()
+        if not skills or top_k < 1 or query.filters:
+            return []
+        lines = [f"- {skill.name}: {' '.join(skill.description.split())}" for skill in skills.values()]
+        metadata = {"skills": list(skills), "provider": self.context_label}
+        return [ContextBlock("\n".join([_HEAD, *lines]), "skills:catalogue", title="Skills", metadata=metadata)]
+
+    async def tools(self) -> list[Tool]:
+        """``read_skill`` and ``read_skill_file``; none, if there is no skill."""
+        skills = await called(self.skills)
+        if not skills:
+            return []
+
+        def chosen(name: str) -> Skill:
+            if name not in skills:
+                raise Refused(f'there is no skill "{name}". {did_you_mean(name, skills)} There are {listed(list(skills), 20)}.')
+            return skills[name]
+
+        def read_skill(name: str) -> str:
+            skill = chosen(name)
+            files = skill.files()
+            beside = f"\n\nFiles of this skill, for read_skill_file: {', '.join(files)}" if files else ""
+            return f"{skill.body.strip()}{beside}"
+
+        def read_skill_file(name: str, path: str) -> str:
+            return chosen(name).read(path, self.config.max_file_bytes)
+
+        which = {"type": "string", "enum": list(skills), "description": "The skill."}
+        below = {"type": "string", "description": "The file, as the skill names it."}
+        return [
+            _tool("read_skill", "Read how something is done, before doing it.", {"name": which}, read_skill),
+            _tool("read_skill_file", "Read a file of a skill.", {"name": which, "path": below}, read_skill_file),
+        ]
+
+    def __repr__(self) -> str:
+        return f"Skills({self.config.paths!r})"
+
+
+def _tool(name: str, description: str, properties: Mapping[str, Any], call: Any) -> Tool:
+    def validate(arguments: Mapping[str, Any]) -> tuple[Sequence[Any], Mapping[str, Any]]:
+        if set(arguments) != set(properties) or not all(isinstance(value, str) for value in arguments.values()):
+            raise Refused(f"expected {listed(list(properties))}, each a text.")
+        return (), arguments
+
+    schema = {"type": "object", "properties": properties, "required": list(properties)}
+    return Tool(name=name, description=description, parameters=schema, call=call, validate=validate)
+
+
+def read_skills(path: Path, most_bytes: int = 131_072) -> list[Skill]:
+    """The skill in a folder, or those in the folders inside it. Raises: ContextError (AX896)."""
+    if (path / FILE).is_file():
+        return [_read(path, most_bytes)]
+    try:
+        return [_read(each, most_bytes) for each in sorted(path.iterdir()) if (each / FILE).is_file()]
+    except OSError as error:
+        told = f'the folder of skills "{path.as_posix()}" cannot be read: {error.strerror or error}.'
+        raise ContextError("AX896", told, "Give the folder that holds the skills.") from error
+
+
+def _read(folder: Path, most_bytes: int) -> Skill:
+    import yaml
+
+    file = folder / FILE
+    try:
+        if file.stat().st_size > most_bytes:
+            raise ValueError(f"it is larger than {most_bytes} bytes")
+        parts = _FRONT.match(file.read_bytes().decode("utf-8"))
+        if parts is None:
+            raise ValueError("it does not begin with front matter between two lines of ---")
+        front: Any = yaml.safe_load(parts[1])
+        if not isinstance(front, dict):
+            raise ValueError("its front matter is no mapping")
+        told = cast("dict[str, Any]", front)
+        name, description = told.get("name"), told.get("description")
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            raise ValueError(f"expected a name of letters, digits, - and _, found {name!r:.60}")
+        if not isinstance(description, str) or not description.strip():
+            raise ValueError("it has no description")
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise ContextError("AX896", f'the skill "{file.as_posix()}" cannot be read: {reason}.', "See the format in the README.") from error
+    return Skill(name=name, description=description, folder=folder, body=parts[2], front=told)

@@ -1,0 +1,154 @@
+"""Blocks in SQLite's full-text index: kept, replaced, forgotten, and ranked by BM25.
+
+SQLite is in the standard library; its FTS5 ranks by BM25, takes single changes, and is safe between threads and processes. What it
+indexes is our own words, joined by spaces, so its tokenizer only has to split at spaces, and every script is searched.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from axil_agent.documents import fits, keyed
+from axil_agent.errors import ContextError
+from axil_agent.interfaces import ContextBlock
+from axil_retrieval.words import words
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS documents (uri TEXT PRIMARY KEY, digest TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS blocks (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, uri TEXT NOT NULL, block TEXT NOT NULL);
+CREATE INDEX IF NOT EXISTS blocks_of_uri ON blocks (uri);
+"""
+_WORDS = "CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5 (title, text, tokenize = '{tokenizer}', detail = 'column')"
+_RANKED = (
+    "SELECT -bm25(words, 2.0, 1.0) AS score, block FROM words JOIN blocks ON blocks.id = words.rowid "
+    "WHERE words MATCH ? ORDER BY score DESC, blocks.key"
+)
+MOST_WORDS = 256
+"""Of a query, so many distinct words count, the first ones."""
+
+
+class Table:
+    """Blocks that can be searched by their words. Safe to use from any thread; with a file, from any process."""
+
+    def __init__(self, path: str = "", *, stems: bool = True) -> None:
+        """``path``: empty, it is kept in memory. ``stems``: English words are found by their stem. Nothing is opened yet."""
+        self._path, self._stems = path, stems
+        self._lock = threading.RLock()
+        self._connection: sqlite3.Connection | None = None
+
+    @contextmanager
+    def _open(self) -> Generator[sqlite3.Connection]:
+        """The database, in a transaction, for one thread at a time."""
+        with self._lock:
+            if self._connection is None:
+                self._connection = self._made()
+            with self._connection:
+                yield self._connection
+
+    def _made(self) -> sqlite3.Connection:
+        tokenizer = "porter unicode61" if self._stems else "unicode61"
+        try:
+            if self._path:
+                Path(self._path).parent.mkdir(parents=True, exist_ok=True)
+            connection = sqlite3.connect(self._path or ":memory:", timeout=30, check_same_thread=False)
+            if self._path:
+                connection.execute("PRAGMA journal_mode = WAL")
+            connection.executescript(_TABLES)
+            connection.execute(_WORDS.format(tokenizer=tokenizer))
+        except (sqlite3.Error, OSError) as error:
+            hint = "This SQLite has no FTS5: use a Python with one, or another index." if "fts5" in str(error) else "Check the path."
+            raise ContextError("AX899", f'the index "{self._path or "in memory"}" cannot be opened: {error}.', hint) from error
+        return connection
+
+    def digests(self) -> dict[str, str]:
+        """The digest of each document that is indexed, by its name."""
+        with self._open() as database:
+            return {_read(uri): digest for uri, digest in database.execute("SELECT uri, digest FROM documents")}
+
+    def replace(self, uri: str, digest: str, blocks: Sequence[ContextBlock]) -> None:
+        """Index a document anew, in one transaction."""
+        with self._open() as database:
+            _forget(database, "uri = ?", _told(uri))
+            _insert(database, blocks)
+            database.execute("INSERT OR REPLACE INTO documents VALUES (?, ?)", (_told(uri), digest))
+
+    def remove(self, uri: str) -> None:
+        """Forget a document."""
+        with self._open() as database:
+            _forget(database, "uri = ?", _told(uri))
+            database.execute("DELETE FROM documents WHERE uri = ?", (_told(uri),))
+
+    def put(self, blocks: Sequence[ContextBlock]) -> None:
+        """Add or replace blocks."""
+        with self._open() as database:
+            for block in blocks:
+                _forget(database, "key = ?", _key(block))
+                _insert(database, [block])
+
+    def delete(self, blocks: Sequence[ContextBlock]) -> None:
+        """Forget blocks."""
+        with self._open() as database:
+            for block in blocks:
+                _forget(database, "key = ?", _key(block))
+
+    def search(self, text: str, top_k: int, filters: Mapping[str, Any], least: float | None = None) -> list[ContextBlock]:
+        """The best blocks for any of the words of ``text``; scores are BM25's, higher is better."""
+        asked = list(dict.fromkeys(words(text)))[:MOST_WORDS]
+        found: list[ContextBlock] = []
+        if not asked or top_k < 1:
+            return found
+        expression = " OR ".join(f'"{word}"' for word in asked)
+        with self._open() as database:
+            for score, data in database.execute(_RANKED, (expression,)):
+                if len(found) == top_k or (least is not None and score < least):
+                    break
+                block = ContextBlock(**json.loads(data), score=score)
+                if fits(block.metadata, filters):
+                    found.append(block)
+        return found
+
+    def __len__(self) -> int:
+        with self._open() as database:
+            return int(database.execute("SELECT count(*) FROM blocks").fetchone()[0])
+
+    def close(self) -> None:
+        """Close the database; it is opened again when it is used."""
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+
+def _told(name: str) -> str:
+    """A name as SQLite can hold it, whatever a file system or a model has put into it."""
+    return json.dumps(name)
+
+
+def _read(name: str) -> str:
+    return str(json.loads(name))
+
+
+def _key(block: ContextBlock) -> str:
+    return json.dumps(keyed(block))
+
+
+def _insert(database: sqlite3.Connection, blocks: Sequence[ContextBlock]) -> None:
+    for block in blocks:
+        held = {"text": block.text, "uri": block.uri, "chunk_id": block.chunk_id, "title": block.title, "metadata": dict(block.metadata)}
+        row = (_key(block), _told(block.uri or ""), json.dumps(held, default=str))
+        number = database.execute("INSERT INTO blocks (key, uri, block) VALUES (?, ?, ?)", row).lastrowid
+        indexed = (number, " ".join(words(block.title or "")), " ".join(words(block.text)))
+        database.execute("INSERT INTO words (rowid, title, text) VALUES (?, ?, ?)", indexed)
+
+
+def _forget(database: sqlite3.Connection, which: str, value: str) -> None:
+    """``which`` is one of the conditions written above, never what came from outside."""
+    numbers = database.execute(f"SELECT id FROM blocks WHERE {which}", (value,)).fetchall()
+    database.executemany("DELETE FROM words WHERE rowid = ?", numbers)
+    database.executemany("DELETE FROM blocks WHERE id = ?", numbers)

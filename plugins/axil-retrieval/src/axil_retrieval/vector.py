@@ -1,0 +1,146 @@
+"""``context:vector``: documents found by the nearness of vectors; exact, in memory, for up to some thousand chunks."""
+
+from __future__ import annotations
+
+import math
+import threading
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from heapq import nsmallest
+from operator import mul
+from typing import Any, Literal
+
+from pydantic import Field
+
+from axil_agent.context import label_of
+from axil_agent.documents import Sources, chunked, difference, fits, keyed
+from axil_agent.interfaces import ContextBlock, ContextQuery, Embedder
+from axil_agent.providers import Flight, Offered, component, configured, embedded, signed
+from axil_agent.threads import called
+
+Key = tuple[str, str]
+Entry = tuple[Key, tuple[ContextBlock, "array[float]"]]
+
+
+class VectorConfig(Sources, Offered):
+    """What is searched, and by which vectors."""
+
+    embedder: Any = Field("lexical", description="Makes vectors of texts: a name, {type: …}, or an object.")
+    refresh: Literal["once", "query"] = Field("once", description="When sources are looked at again: never, or at each query.")
+    min_score: float | None = Field(None, description="Blocks with a lower cosine are left out.")
+    batch: int = Field(64, ge=1, description="Texts that the embedder is given at once.")
+
+
+class VectorRetriever:
+    """Documents, files and folders, searched by vectors. An index, too: blocks can be put and deleted. Gone with the process."""
+
+    Config = VectorConfig
+
+    def __init__(self, config: VectorConfig | None = None, **settings: Any) -> None:
+        """``settings``: those of ``VectorConfig``; nothing is read or embedded before the first query. Raises: ConfigError."""
+        self.config = configured(VectorConfig, config, settings)
+        self.context_label = self.config.context_label or "vector"
+        self.passive, self.active = self.config.passive, self.config.active
+        self._embedder: Embedder | None = None
+        self._digests: dict[str, str] = {}
+        self._known: dict[Key, tuple[ContextBlock, array[float]]] = {}
+        self._keys: dict[str, set[Key]] = {}
+        """The keys of each document's blocks."""
+        self._lock = threading.Lock()
+        self._flight = Flight[list[str]]()
+        self._is_fresh = False
+
+    @property
+    def embedder(self) -> Embedder:
+        """What makes the vectors; made when it is first used."""
+        made = self._embedder = self._embedder or component("embedders", self.config.embedder, label_of(self))
+        return made
+
+    async def get_blocks(self, query: ContextQuery, top_k: int = 8) -> list[ContextBlock]:
+        """The nearest blocks; their score is the cosine. Raises: ContextError; and what the embedder raises."""
+        if not self._is_fresh or self.config.refresh == "query":
+            await self.refresh()
+        if top_k < 1 or not query.query_text.strip() or not self._known:
+            return []
+        asked = _unit((await embedded(self.embedder, [query.query_text]))[0])
+        with self._lock:
+            known = list(self._known.items())
+        return await called(self._nearest, asked, known, query.filters, top_k)
+
+    def _nearest(self, asked: array[float], known: Sequence[Entry], filters: Mapping[str, Any], top_k: int) -> list[ContextBlock]:
+        least = 0.0 if self.config.min_score is None else self.config.min_score
+        fitting = [(key, block, vector) for key, (block, vector) in known if fits(block.metadata, filters)]
+        scored = [(-sum(map(mul, asked, vector)), key, block) for key, block, vector in fitting]
+        best = nsmallest(top_k, (each for each in scored if -each[0] >= least and each[0]), key=lambda each: each[:2])
+        return signed((replace(block, score=-cost) for cost, _, block in best), self.context_label)
+
+    async def refresh(self) -> list[str]:
+        """Embed what is new or has changed, forget what is gone; the names of the documents that were embedded."""
+        return await self._flight.run(self._refreshed)
+
+    async def _refreshed(self) -> list[str]:
+        cut = self.config.cut
+        documents = await called(self.config.read)
+        found = difference(self._digests, documents, cut.at, cut.chars, cut.overlap_chars)
+        for document in found.changed:
+            blocks = [chunk.block(document) for chunk in chunked(document.text, cut)]
+            vectors = await self._vectors(blocks)
+            with self._lock:
+                self._forget(self._keys.pop(document.uri, set()))
+                self._keys[document.uri] = self._hold(blocks, vectors)
+                self._digests[document.uri] = found.digests[document.uri]
+        with self._lock:
+            for uri in found.gone:
+                self._forget(self._keys.pop(uri, set()))
+                del self._digests[uri]
+        self._is_fresh = True
+        return [document.uri for document in found.changed]
+
+    async def _vectors(self, blocks: Sequence[ContextBlock]) -> list[array[float]]:
+        vectors: list[array[float]] = []
+        for at in range(0, len(blocks), self.config.batch):
+            texts = [block.text for block in blocks[at : at + self.config.batch]]
+            vectors += [_unit(vector) for vector in await embedded(self.embedder, texts)]
+        return vectors
+
+    def _hold(self, blocks: Sequence[ContextBlock], vectors: Sequence[array[float]]) -> set[Key]:
+        held = {keyed(block): (block, vector) for block, vector in zip(blocks, vectors, strict=True)}
+        self._known.update(held)
+        return set(held)
+
+    def _forget(self, keys: Iterable[Key]) -> None:
+        for key in keys:
+            self._known.pop(key, None)
+
+    async def put(self, blocks: Sequence[ContextBlock], /) -> None:
+        """Add or replace blocks. Raises: ContextError (AX892): a block has neither ``uri`` nor ``chunk_id``; and the embedder's."""
+        keys = [keyed(block) for block in blocks]
+        vectors = await self._vectors(blocks)
+        with self._lock:
+            self._forget(keys)
+            self._hold(blocks, vectors)
+
+    def delete(self, blocks: Sequence[ContextBlock], /) -> None:
+        """Forget blocks."""
+        with self._lock:
+            self._forget([keyed(block) for block in blocks])
+
+    async def close(self) -> None:
+        """Close an embedder that was made by name."""
+        close = getattr(self._embedder, "close", None)
+        if close is not None and isinstance(self.config.embedder, (str, Mapping)):
+            await called(close)
+        self._embedder = None
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def __repr__(self) -> str:
+        return f"VectorRetriever({self.context_label!r})"
+
+
+def _unit(vector: Sequence[float]) -> array[float]:
+    """The vector made as long as 1; zeros stay zeros."""
+    length = math.sqrt(math.fsum(value * value for value in vector))
+    return array("d", [value / length for value in vector] if length else vector)
