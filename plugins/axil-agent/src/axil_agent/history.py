@@ -11,6 +11,7 @@ from typing import Any
 
 from axil.errors import ConfigError, Problem
 from axil_agent.interfaces import Ask, Message, Request
+from axil_agent.parts import said
 
 _ASKED = (
     "Summarise the conversation below for the one who will go on with it: facts, decisions, open questions. "
@@ -70,7 +71,7 @@ class HistoryMemory:
             return known[-self.memory_size :]
         most = max(self.memory_size // 2, 1)
         old, new = known[:-most], known[-most:]
-        text = "\n\n".join(f"{m.get('role')}: {m.get('content')}" for m in old)
+        text = "\n\n".join(f"{m.get('role')}: {said(m.get('content'))}" for m in old)
         reply = await ask(Request(messages=[{"role": "system", "content": _ASKED}, {"role": "user", "content": text}]))
         return [{"role": "user", "content": f"[Summary of what was said before]\n{reply.text.strip()}"}, *new]
 
