@@ -1,0 +1,40 @@
+"""Conformance kits: what a component of each kind promises, as tests that its author inherits.
+
+    from axil_testing.kit import NodeKit
+
+    class TestShout(NodeKit):
+        def make(self):
+            return Shout(Shout.Config(marks=2))
+
+Or ``component = Shout`` and ``config = {"marks": 2}`` instead of ``make``. What is not true of every component of a kind is a claim: a
+class attribute such as ``deterministic`` or ``durable``, which adds tests when it is set. ``axil plugins test DIST`` runs the same tests
+on everything that a distribution registers, without a line of code; ``check`` runs those of one kit and gives a ``Report``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from axil_testing.kit.base import Kit, claimed, require
+    from axil_testing.kit.report import Outcome, Report, check
+
+__all__ = ["Kit", "Outcome", "Report", "check", "claimed", "require"]
+
+_FOUND_IN = {
+    "Kit": "base",
+    "Outcome": "report",
+    "Report": "report",
+    "check": "report",
+    "claimed": "base",
+    "require": "base",
+}
+
+
+def __getattr__(name: str) -> Any:
+    module = _FOUND_IN.get(name)
+    if module is None:
+        raise AttributeError(f"module 'axil_testing.kit' has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(f"axil_testing.kit.{module}"), name)

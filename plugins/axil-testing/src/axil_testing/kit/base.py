@@ -1,0 +1,253 @@
+"""What all kits share: how a component is made, what may be claimed, and the laws that hold for every kind.
+
+A kit is a class whose ``test_…`` methods take nothing but ``self``: pytest runs them, and so does ``report.check``, which needs no pytest.
+A test that waits is a plain function all the same: it calls ``self.wait(…)``, which gives the coroutine a loop of its own, bounds it, and
+insists that no task is left behind.
+
+A subclass may not override or remove a test of the kit, unless it says why: ``@pytest.mark.xfail(reason="…")``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, ClassVar, Final, TypeVar, cast
+
+import pytest
+
+from axil.config import make
+from axil.errors import AxilError, ConfigError
+from axil_testing.kit.watch import watched
+
+T = TypeVar("T")
+Test = TypeVar("Test", bound=Callable[..., None])
+
+PATIENCE_SECONDS: Final = 20.0
+"""A test that waits longer has failed; what is awaited in a kit takes milliseconds."""
+CANARY: Final = "canary-3f9a-secret"
+"""The value of every secret in a kit; it must not be seen anywhere."""
+_OURS: Final = "axil_testing.kit"
+
+
+def require(condition: object, message: str) -> None:
+    """Nothing, if the condition holds. Raises: AssertionError with the message: pytest does not rewrite a library's asserts."""
+    if not condition:
+        raise AssertionError(message)
+
+
+def claimed(*claims: str) -> Callable[[Test], Test]:
+    """Marks a test that runs only where the kit claims all of ``claims``: attributes that are true."""
+
+    def mark(test: Test) -> Test:
+        @functools.wraps(test)
+        def law(self: Kit) -> None:
+            missing = [claim for claim in claims if not getattr(self, claim, False)]
+            if missing:
+                self.skip(f"it does not claim {', '.join(missing)}")
+            test(self)
+
+        return cast("Test", law)
+
+    return mark
+
+
+class Kit:
+    """The base of all kits. Give ``make``, or ``component`` and ``config``."""
+
+    kind: ClassVar[str] = ""
+    """The kind of component, as in the entry-point group: ``nodes`` for ``axil.nodes``."""
+    component: ClassVar[Any] = None
+    """What the entry point names: a class, a function, or an object."""
+    config: ClassVar[Mapping[str, Any]] = {}
+    """A config that it can be made with, as a file would say it."""
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        if cls.__module__ == _OURS or cls.__module__.startswith(f"{_OURS}."):
+            return
+        for name in vars(cls):
+            laws = [base for base in cls.__mro__[1:] if name in vars(base) and _is_law(base, name)]
+            if laws and not _is_excused(vars(cls)[name]):
+                raise TypeError(
+                    f"{cls.__name__} overrides {laws[0].__name__}.{name}, a law of its kind. "
+                    'If it cannot hold, say why: @pytest.mark.xfail(reason="…").'
+                )
+
+    # -- what an author gives
+
+    def make(self) -> Any:
+        """A new component, ready for use; called several times in one test."""
+        component = type(self).component
+        if component is None:
+            raise NotImplementedError("Give make(self), or component and config.")
+        return make(component, self.config)
+
+    # -- what tests use
+
+    def wait(self, awaitable: Coroutine[Any, Any, T], seconds: float = PATIENCE_SECONDS) -> T:
+        """The result of a coroutine, on an event loop of its own. Raises: AssertionError: it does not end, or leaves tasks behind."""
+
+        async def bounded() -> T:
+            try:
+                result = await asyncio.wait_for(awaitable, seconds)
+            except TimeoutError:
+                raise AssertionError(f"it did not end within {seconds:g} seconds.") from None
+            left = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+            for _ in range(10):  # what was cancelled a moment ago may still be on its way out
+                if all(task.done() for task in left):
+                    break
+                await asyncio.sleep(0)
+            left = [task for task in left if not task.done()]
+            require(not left, f"it leaves tasks behind: {', '.join(map(repr, left))}")
+            return result
+
+        return asyncio.run(bounded())
+
+    def skip(self, reason: str) -> None:
+        """End the test: it says nothing about this component."""
+        pytest.skip(reason)
+
+    @property
+    def subject(self) -> Any:
+        """What the entry point names, or the class of what ``make`` gives."""
+        if type(self).component is not None:
+            return type(self).component
+        made = self.make()
+        return made if isinstance(made, type) or callable(getattr(made, "__code__", None)) else type(made)
+
+    @property
+    def module(self) -> str:
+        """The module that the component is defined in; empty where a new process could not import it."""
+        name = str(getattr(self.subject, "__module__", ""))
+        try:
+            return name if name and name != "__main__" and importlib.util.find_spec(name) is not None else ""
+        except (ImportError, ValueError):
+            return ""
+
+    # -- laws of every kind
+
+    def test_importing_it_does_nothing_else(self) -> None:
+        """No output, no thread, no socket, no process, no change of the environment."""
+        if not self.module:
+            self.skip("its module cannot be imported by name")
+        faults = import_faults(self.module)
+        require(not faults, f"importing {self.module} {'; '.join(faults)}.")
+
+    def test_making_it_has_no_effects(self) -> None:
+        """A constructor connects to nothing, starts nothing and writes nothing."""
+        self.make()  # what it imports, it imports now
+        with watched() as seen:
+            self.make()
+        require(not seen.effects, f"making it has effects: {', '.join(seen.effects)}. Do that in provision, or when it is used.")
+
+    def test_an_unknown_key_in_its_config_is_an_error(self) -> None:
+        """Slips of the pen are found, with the key's name."""
+        component = self.subject
+        if getattr(component, "Config", None) is None:
+            self.skip("it has no Config")
+        strange = "kit_unknown_key"
+        try:
+            make(component, {**self.config, strange: 1})
+        except ConfigError as error:
+            told = str(error)
+            require(strange in told, f"the error does not name the unknown key: {told}")
+            return
+        except Exception as error:
+            raise AssertionError(f"an unknown key raises {type(error).__name__}, not ConfigError: {error}") from error
+        raise AssertionError('its Config takes unknown keys. Say extra="forbid".')
+
+    def test_its_config_has_a_schema(self) -> None:
+        """Editors complete and check with it: it is JSON, and every secret in it is marked."""
+        model = getattr(self.subject, "Config", None)
+        if model is None:
+            self.skip("it has no Config")
+        try:
+            schema = model.model_json_schema()
+            json.dumps(schema)
+        except Exception as error:
+            raise AssertionError(f"its Config has no JSON Schema: {type(error).__name__}: {error}") from error
+
+    def test_a_secret_is_never_shown(self) -> None:
+        """Neither the component nor its config shows the value of a secret that it was given."""
+        component = self.subject
+        names = secrets_of(getattr(component, "Config", None))
+        if not names:
+            self.skip("it has no secrets")
+        made = make(component, {**self.config, **dict.fromkeys(names, CANARY)})
+        shown = f"{made!r} {made} {getattr(made, 'config', None)!r} {vars(made) if hasattr(made, '__dict__') else ''}"
+        require(CANARY not in shown, "the value of a secret is in its text form. Keep it in an axil.config.Secret.")
+
+    def test_closing_it_twice_is_closing_it_once(self) -> None:
+        """Also when it was never provisioned."""
+        if not hasattr(self.subject, "close"):
+            self.skip("it has no close")
+
+        async def close() -> None:
+            made = self.make()
+            await _awaited(made.close())
+            await _awaited(made.close())
+            if hasattr(made, "provision"):
+                with contextlib.suppress(AxilError, OSError):  # what it needs may not be here; it has to be closed all the same
+                    await _awaited(made.provision())
+                await _awaited(made.close())
+                await _awaited(made.close())
+
+        self.wait(close())
+
+
+async def _awaited(given: Any) -> Any:
+    return await given if hasattr(given, "__await__") else given
+
+
+def _is_law(base: type, name: str) -> bool:
+    return name.startswith("test_") and (base.__module__ == _OURS or base.__module__.startswith(f"{_OURS}."))
+
+
+def _is_excused(test: Any) -> bool:
+    return any(mark.name == "xfail" and mark.kwargs.get("reason") for mark in getattr(test, "pytestmark", ()))
+
+
+def secrets_of(model: Any) -> list[str]:
+    """The fields of a config that hold secrets: ``axil.config.Secret``, or a schema with ``x-axil-secret``."""
+    if model is None:
+        return []
+    properties = cast("Mapping[str, Any]", model.model_json_schema().get("properties", {}))
+    return [name for name, shape in properties.items() if '"x-axil-secret": true' in json.dumps(shape)]
+
+
+_IMPORTING: Final = """
+import importlib, json, os, sys, threading
+before = dict(os.environ), os.getcwd(), threading.active_count()
+from axil_testing.kit.watch import watched
+import asyncio, pydantic
+with watched() as seen:
+    importlib.import_module(sys.argv[1])
+faults = [f"has effects ({each})" for each in seen.effects]
+faults += ["changes the environment"] if dict(os.environ) != before[0] else []
+faults += ["changes the working directory"] if os.getcwd() != before[1] else []
+faults += ["starts a thread"] if threading.active_count() != before[2] else []
+sys.stdout.flush()
+print("\\n" + json.dumps(faults))
+"""
+
+
+def import_faults(module: str) -> list[str]:
+    """What importing a module does beside defining things, found out in a process of its own."""
+    command = [sys.executable, "-W", "error::SyntaxWarning", "-c", _IMPORTING, module]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment, check=False)
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+        return [f"fails ({last})"]
+    printed, _, faults = done.stdout.rstrip("\n").rpartition("\n")
+    found = cast("list[str]", json.loads(faults))
+    if printed.strip() or done.stderr.strip():
+        found.append("prints")
+    return found

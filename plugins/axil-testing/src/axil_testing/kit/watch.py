@@ -1,0 +1,92 @@
+"""What code does to the world while it is watched: connections, processes, threads, files that are written, threads that are blocked.
+
+The interpreter's own audit events say it; a hook for them cannot be taken away again, so there is one, and it listens only while somebody
+watches.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+_EFFECTS: Final = {
+    "socket.connect": "connects to a socket",
+    "socket.getaddrinfo": "looks up a host",
+    "socket.bind": "binds a socket",
+    "subprocess.Popen": "starts a process",
+    "os.system": "runs a shell",
+    "os.posix_spawn": "starts a process",
+    "os.fork": "forks",
+    "os.mkdir": "makes a folder",
+    "os.remove": "removes a file",
+    "os.rename": "renames a file",
+    "os.putenv": "changes the environment",
+    "os.chdir": "changes the working directory",
+    "sqlite3.connect": "opens a database",
+    "urllib.Request": "asks a URL",
+}
+_BLOCKING: Final = {
+    "time.sleep": "time.sleep",
+    "os.system": "os.system",
+    "builtins.input": "input",
+    "urllib.Request": "urllib",
+}
+
+
+@dataclass
+class Watch:
+    """What was seen, in order and each once."""
+
+    effects: list[str] = field(default_factory=list[str])
+    """Effects on the world outside the process, by any thread."""
+    blocked: list[str] = field(default_factory=list[str])
+    """Calls that stop the thread that is watching."""
+    thread: int = field(default_factory=threading.get_ident)
+
+    def see(self, event: str, arguments: tuple[Any, ...]) -> None:
+        """Take note of an audit event."""
+        told = _EFFECTS.get(event) or _writes(event, arguments)
+        if told and told not in self.effects:
+            self.effects.append(told)
+        if event in _BLOCKING and threading.get_ident() == self.thread and _BLOCKING[event] not in self.blocked:
+            self.blocked.append(_BLOCKING[event])
+
+
+def _writes(event: str, arguments: tuple[Any, ...]) -> str:
+    if event != "open" or len(arguments) < 2 or not isinstance(arguments[0], str):
+        return ""
+    mode = arguments[1]
+    if arguments[0].endswith((".pyc", "/dev/null")) or "__pycache__" in arguments[0]:  # Python's own
+        return ""
+    return f"writes {arguments[0]}" if isinstance(mode, str) and set(mode) & set("wax+") else ""
+
+
+_watching: list[Watch] = []
+_is_hooked = False
+
+
+def _hook(event: str, arguments: tuple[Any, ...]) -> None:
+    for watch in tuple(_watching):
+        watch.see(event, arguments)
+
+
+@contextmanager
+def watched() -> Generator[Watch]:
+    """What happens within the ``with``. Threads that are started count as an effect, too."""
+    global _is_hooked
+    if not _is_hooked:
+        sys.addaudithook(_hook)
+        _is_hooked = True
+    watch = Watch()
+    before = set(threading.enumerate())
+    _watching.append(watch)
+    try:
+        yield watch
+    finally:
+        _watching.remove(watch)
+        if any(thread not in before and thread.is_alive() for thread in threading.enumerate()):
+            watch.effects.append("starts a thread")
