@@ -52,9 +52,9 @@ class Clients(Generic[C]):
         here.busy += 1
         try:
             async with here.making:
-                if here.client is None:
-                    here.client = await away(self._make, "axil-client")
                 client = here.client
+                if client is None:
+                    client = here.client = await away(self._make, "axil-client")
             yield client
         finally:
             here.busy -= 1

@@ -108,7 +108,9 @@ def is_text(value: Any) -> bool:
 
 def is_content(value: Any) -> bool:
     """Whether a value is a message's content that is more than a text: a list of parts."""
-    return isinstance(value, (list, tuple)) and bool(value) and all(is_part(each) or is_text(each) for each in cast("Any", value))
+    if not isinstance(value, (list, tuple)) or not value:
+        return False
+    return all(is_part(each) or is_text(each) for each in cast("Sequence[Any]", value))
 
 
 def parts_of(content: Any, where: str = "") -> list[Part]:
@@ -228,7 +230,7 @@ async def loaded(request: Request, workspace: Path | None) -> Request:
     messages: list[Message] = []
     for each in request.messages:
         content = each.get("content")
-        if _has_path(content):
+        if content is not None and _has_path(content):
             parts = [await away(lambda p=part: _read(p, workspace)) if _is_path(part) else part for part in content]
             messages.append({**each, "content": parts})
         else:
@@ -270,7 +272,7 @@ def taken(messages: Iterable[Message], modalities: Iterable[str], model: str) ->
     for each in messages:
         content = each.get("content")
         for part in cast("Sequence[Any]", content) if isinstance(content, (list, tuple)) else ():
-            kind = part.get("type") if isinstance(part, Mapping) else None
+            kind = cast("Mapping[str, Any]", part).get("type") if isinstance(part, Mapping) else None
             if kind in KINDS and kind not in known:
                 takes = ", ".join(sorted(known))
                 hint = "Ask a model that can, or say its modalities if it can."

@@ -58,10 +58,10 @@ class Retry(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    max_tries: int = Field(5, ge=1, description="How often it is asked, the first time included; 1: never again.")
-    first_wait_seconds: float = Field(0.5, ge=0, description="The wait before the second try; it doubles with each further one.")
-    longest_wait_seconds: float = Field(30, ge=0, description="The longest wait that is not asked for by the server.")
-    total_seconds: float = Field(1800, gt=0, description="What one call may take in all, waits included.")
+    max_tries: int = Field(default=5, ge=1, description="How often it is asked, the first time included; 1: never again.")
+    first_wait_seconds: float = Field(default=0.5, ge=0, description="The wait before the second try; it doubles with each further one.")
+    longest_wait_seconds: float = Field(default=30, ge=0, description="The longest wait that is not asked for by the server.")
+    total_seconds: float = Field(default=1800, gt=0, description="What one call may take in all, waits included.")
 
     def wait_seconds(self, tries: int, failure: ModelError, chance: Callable[[], float] = random.random) -> float:
         """How long to wait after ``tries`` failed tries: half of it is left to chance, and never less than the server asks for.

@@ -1,0 +1,132 @@
+"""What the two ways of asking share: settings, tools, structured output."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, cast
+
+from pydantic import Field, field_validator
+
+from axil.errors import ConfigError, Problem
+from axil_agent.interfaces import Message, Request, Structure
+from axil_agent.prices import Prices
+from axil_agent.settings import checked
+from axil_openai.connection import ConnectionConfig
+from axil_openai.strict import strict
+
+Form = Literal["auto", "strict", "schema", "object", "prompt"]
+Modality = Literal["text", "image", "file", "audio"]
+
+
+class ModelConfig(ConnectionConfig):
+    """A model of a service."""
+
+    settings: dict[str, Any] = Field(
+        default_factory=dict[str, Any], description="Settings of every request: temperature, …; null leaves one out."
+    )
+    structured_output: Form = Field(
+        "auto",
+        description="How a reply is held to a schema. strict; schema: not strictly; object: JSON, shown the schema; "
+        "prompt: only shown the schema; auto: strict where the schema can be, else schema.",
+    )
+    strict_tools: bool = Field(False, description="Hold arguments of tools to their schemas; all of them become required.")
+    modalities: tuple[Modality, ...] | None = Field(None, description="What it takes; without it all that the API can carry.")
+    prices: Prices | None = Field(None, description="What a million tokens cost: {input, output, cached}.")
+
+    @field_validator("settings")
+    @classmethod
+    def _in_range(cls, settings: dict[str, Any]) -> dict[str, Any]:
+        checked(settings, "settings")
+        return settings
+
+
+def split(settings: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]:
+    """Settings as arguments of the SDK: what it has no argument for goes into the body; None leaves one out."""
+    given = {name: value for name, value in settings.items() if value is not None}
+    strange = {name: given.pop(name) for name in list(given) if name not in known}
+    if strange:
+        given["extra_body"] = {**strange, **cast("dict[str, Any]", given.get("extra_body") or {})}
+    return given
+
+
+def arguments_of(method: Callable[..., Any]) -> frozenset[str]:
+    """The arguments that a method of the SDK has."""
+    return frozenset(inspect.signature(method).parameters) - {"self"}
+
+
+def settings_of(config: ModelConfig, request: Request, refused: frozenset[str]) -> dict[str, Any]:
+    """The settings of one request. Raises: ConfigError (AX806): one is not for users to set."""
+    settings = {**config.settings, **request.settings}
+    wrong = sorted(refused & settings.keys())
+    if wrong:
+        raise ConfigError(
+            Problem("AX806", f"settings.{wrong[0]}", "this setting cannot be used here.", refusals.get(wrong[0], "Remove it."))
+        )
+    if not request.tools:
+        for name in ("tool_choice", "parallel_tool_calls"):
+            settings.pop(name, None)
+    return settings
+
+
+refusals: Mapping[str, str] = {
+    "stop": "The Responses API has no stop; use the Chat Completions API, or max_tokens.",
+    "n": "A model gives one reply.",
+}
+
+
+def chosen_tool(given: Any) -> str | None:
+    """The name of the tool that a ``tool_choice`` names; None: it names none.
+
+    >>> chosen_tool("add"), chosen_tool("auto"), chosen_tool({"type": "function", "function": {"name": "add"}})
+    ('add', None, 'add')
+    """
+    if isinstance(given, str):
+        return None if given in ("auto", "none", "required") else given
+    if isinstance(given, Mapping):
+        choice = cast("Mapping[str, Any]", given)
+        inner = choice.get("function")
+        name = cast("Mapping[str, Any]", inner).get("name") if isinstance(inner, Mapping) else choice.get("name")
+        return str(name) if name and choice.get("type", "function") == "function" else None
+    return None
+
+
+def tool_schema(parameters: Mapping[str, Any], is_strict: bool) -> tuple[dict[str, Any], bool]:
+    """A tool's parameters, and whether they are strict: those that cannot be are not."""
+    if is_strict:
+        try:
+            return strict(parameters), True
+        except ValueError:
+            return dict(parameters), False
+    return dict(parameters), False
+
+
+def held(structure: Structure, form: Form) -> tuple[dict[str, Any] | None, str]:
+    """How a reply is held to a structure: ``{"name", "schema", "strict"}``, ``{}`` for any object, or None; and what the model is told.
+
+    Raises: ConfigError (AX808): the schema cannot be strict, and has to be.
+    """
+    name = re.sub(r"[^A-Za-z0-9_-]", "_", structure.name)[:64] or "reply"
+    if form in ("auto", "strict"):
+        try:
+            return {"name": name, "schema": strict(structure.schema), "strict": True}, ""
+        except ValueError as error:
+            if form == "strict":
+                hint = "Say what it may hold, or set structured_output: schema."
+                raise ConfigError(Problem("AX808", structure.name, f"the schema cannot be strict: {error}.", hint)) from None
+    if form in ("auto", "schema"):
+        return {"name": name, "schema": dict(structure.schema), "strict": False}, ""
+    shown = json.dumps(structure.schema, ensure_ascii=False)
+    told = f"Answer with one JSON object and nothing else. It has to fit this JSON Schema:\n{shown}"
+    return ({} if form == "object" else None), told
+
+
+def with_told(messages: list[Message], told: str) -> list[Message]:
+    """The messages, with ``told`` behind the system's."""
+    if not told:
+        return messages
+    if messages and messages[0].get("role") == "system":
+        return [{**messages[0], "content": f"{messages[0].get('content') or ''}\n\n{told}"}, *messages[1:]]
+    return [{"role": "system", "content": told}, *messages]
