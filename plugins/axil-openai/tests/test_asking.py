@@ -299,10 +299,10 @@ def test_unsealed_reasoning_is_left_out_and_with_it_the_ids_that_need_it():
 
 def test_an_error_in_the_middle_of_a_reply_is_told_by_what_it_says():
     model = OpenAIModel("m", "k", "http://localhost/v1")
-    assert model.connection.failed({"message": "slow down", "type": "rate_limit_error"}).transient
-    assert model.connection.failed({"message": "busy", "code": 503}).status == 503
-    assert not model.connection.failed({"message": "no", "type": "invalid_request_error", "code": "bad"}).transient
-    assert model.connection.failed("what?").transient
+    assert model.service.failed({"message": "slow down", "type": "rate_limit_error"}).transient
+    assert model.service.failed({"message": "busy", "code": 503}).status == 503
+    assert not model.service.failed({"message": "no", "type": "invalid_request_error", "code": "bad"}).transient
+    assert model.service.failed("what?").transient
 
 
 def test_the_text_form_of_a_model_shows_no_part_of_its_url_but_the_host():

@@ -132,8 +132,8 @@ def test_many_runs_at_once_share_a_client_and_cost_little_more_than_by_hand():
     with Stub(delay_seconds=0.05) as server:
         model = OpenAIModel("m", server.key, server.url)
         flow, made = asking(model), []
-        make = model.connection.clients._make
-        model.connection.clients._make = lambda: made.append(1) or make()
+        make = model.service.clients._make
+        model.service.clients._make = lambda: made.append(1) or make()
 
         async def runs() -> list[Any]:
             before = asyncio.all_tasks()
@@ -176,7 +176,7 @@ def test_the_key_is_found_nowhere_in_what_a_run_leaves_behind(tmp_path, monkeypa
                     flow.invoke({"question": "again"}, **{**options, "run_id": "r2"})
             seen.write("".join(traceback.format_exception(failed.value)))
             seen.write(repr([entry for run in ("r", "r2") for entry in journal.entries(run)]))
-            seen.write(repr((model, model.config, model.connection.config, flow, flow.plan, watcher.__dict__, vars(failed.value))))
+            seen.write(repr((model, model.config, model.service.config, flow, flow.plan, watcher.__dict__, vars(failed.value))))
             seen.write(repr([(r.name, r.payload, r.chunks, vars(r) if hasattr(r, "__dict__") else "") for r in watcher.records]))
             seen.write(model.config.model_dump_json() + str(model.config.model_dump()))
             seen.write((tmp_path / "cassette.jsonl").read_text("utf-8"))

@@ -12,19 +12,22 @@ from axil_agent.models import read_arguments
 from axil_agent.parts import Part, parts_of, said, taken
 from axil_agent.prices import Prices
 from axil_agent.retries import Showing
-from axil_openai.connection import BrokenOff, Connection, configured
-from axil_openai.requests import ModelConfig, arguments_of, chosen_tool, held, settings_of, split, tool_schema, with_told
+from axil_agent.services import BrokenOff, Remote, configured
+from axil_openai.connection import Connection
+from axil_openai.requests import ModelConfig, arguments_of, chosen_tool, held, split, tool_schema, with_told
 from axil_openai.wire import data_url, file_name, refuse, sound
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
-_REFUSED = frozenset({"messages", "tools", "stream", "response_format", "n", "functions", "function_call"})
+_REFUSED = dict.fromkeys(("messages", "tools", "stream", "response_format", "functions", "function_call"), "") | {
+    "n": "A model gives one reply."
+}
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _FINISH = {"stop": "stop", "length": "length", "tool_calls": "tools", "function_call": "tools", "content_filter": "filter"}
 
 
-class OpenAIModel:
+class OpenAIModel(Remote):
     """``openai``: a model behind the Chat Completions API.
 
     >>> OpenAIModel("small", base_url="http://localhost:8080/v1")
@@ -32,6 +35,7 @@ class OpenAIModel:
     """
 
     Config = ModelConfig
+    service: Connection
 
     def __init__(
         self,
@@ -51,12 +55,9 @@ class OpenAIModel:
             more: what else ``ModelConfig`` has.
         Raises: ConfigError: all that is wrong with them.
         """
-        given = settings if settings is not None else more.pop("invoke_settings", None)
-        self.config: ModelConfig = configured(
-            ModelConfig, name, api_key, base_url, more if given is None else {**more, "settings": dict(given)}
-        )
+        self.config: ModelConfig = configured(ModelConfig, name, api_key, base_url, {"settings": settings, **more})
         self.modalities = frozenset(self.config.modalities or ("text", "image", "file", "audio"))
-        self.connection = Connection(self.config)
+        self.service = Connection(self.config)
         self._known: frozenset[str] = frozenset()
 
     async def reply(self, request: Request, emit: Emit, /) -> Reply:
@@ -70,11 +71,11 @@ class OpenAIModel:
         async def attempt(client: AsyncOpenAI, show: Showing) -> Reply:
             return await self._attempt(client, asked, show)
 
-        return await self.connection.call(attempt, emit)
+        return await self.service.call(attempt, emit)
 
     def _asked(self, request: Request) -> dict[str, Any]:
         """The request as the API takes it."""
-        config, settings = self.config, settings_of(self.config, request, _REFUSED)
+        config, settings = self.config, self.config.settings_for(request, _REFUSED)
         messages = list(request.messages)
         asked: dict[str, Any] = {"model": settings.pop("model", None) or config.name}
         if request.output is not None:
@@ -88,7 +89,7 @@ class OpenAIModel:
         choice = chosen_tool(settings.get("tool_choice"))
         if choice is not None:
             settings["tool_choice"] = {"type": "function", "function": {"name": choice}}
-        if self.connection.is_openai and "max_tokens" in settings:
+        if self.service.is_openai and "max_tokens" in settings:
             settings.setdefault("max_completion_tokens", settings.pop("max_tokens"))
         asked["timeout"] = settings.pop("timeout_seconds", None)
         return {**asked, "stream_options": {"include_usage": True}, **settings}
@@ -102,20 +103,6 @@ class OpenAIModel:
             async for chunk in stream:
                 heard.hear(chunk)
         return heard.reply(self.config.prices)
-
-    async def __aenter__(self) -> OpenAIModel:
-        self.connection.clients.hold()
-        return self
-
-    async def __aexit__(self, *error: object) -> None:
-        await self.connection.clients.let_go()
-
-    async def close(self) -> None:
-        """Close the connections of this event loop; the next call opens new ones."""
-        await self.connection.clients.close()
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.config.name!r}, host={self.connection.host!r})"
 
 
 # --------------------------------------------------------------------------------------------------------------- sending

@@ -9,14 +9,15 @@ from pydantic import Field
 
 from axil_agent.errors import ModelError
 from axil_agent.retries import Showing
-from axil_openai.connection import Connection, ConnectionConfig, configured
+from axil_agent.services import Remote, configured
+from axil_openai.connection import Connection, OpenAIConfig
 from axil_openai.wire import sound
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
 
-class EmbedderConfig(ConnectionConfig):
+class EmbedderConfig(OpenAIConfig):
     """An embedding model of a service."""
 
     dimensions: int | None = Field(
@@ -25,7 +26,7 @@ class EmbedderConfig(ConnectionConfig):
     batch_size: int = Field(256, ge=1, le=2048, description="How many texts go into one request.")
 
 
-class OpenAIEmbedder:
+class OpenAIEmbedder(Remote):
     """``openai``: vectors for texts.
 
     >>> OpenAIEmbedder("text-embedding-3-small", dimensions=256).name
@@ -33,11 +34,12 @@ class OpenAIEmbedder:
     """
 
     Config = EmbedderConfig
+    service: Connection
 
     def __init__(self, name: EmbedderConfig | str | None = None, api_key: Any = None, base_url: str | None = None, **more: Any) -> None:
         """Connects to nothing; arguments as those of ``OpenAIModel``. Raises: ConfigError: all that is wrong with them."""
         self.config: EmbedderConfig = configured(EmbedderConfig, name, api_key, base_url, more)
-        self.connection = Connection(self.config)
+        self.service = Connection(self.config)
         self._learned: int | None = None
 
     @property
@@ -66,25 +68,11 @@ class OpenAIEmbedder:
             answer = await client.embeddings.create(model=self.config.name, input=texts, encoding_format="float", **more)
             return [list(each.embedding) for each in sorted(answer.data or (), key=lambda each: each.index)]
 
-        vectors = await self.connection.call(attempt, lambda chunk: None)
+        vectors = await self.service.call(attempt, lambda chunk: None)
         sizes = {len(vector) for vector in vectors}
         if len(vectors) != len(texts) or len(sizes) != 1 or (self.dimensions is not None and sizes != {self.dimensions}):
-            told = f"{self.connection.host} gave {len(vectors)} vectors of {sorted(sizes)} numbers for {len(texts)} texts."
+            told = f"{self.service.host} gave {len(vectors)} vectors of {sorted(sizes)} numbers for {len(texts)} texts."
             expected = f" Expected {self.dimensions} numbers each." if self.dimensions else ""
             raise ModelError(told + expected, transient=False, hint="Check that the model is one for embeddings, and its dimensions.")
         self._learned = sizes.pop()
         return vectors
-
-    async def __aenter__(self) -> OpenAIEmbedder:
-        self.connection.clients.hold()
-        return self
-
-    async def __aexit__(self, *error: object) -> None:
-        await self.connection.clients.let_go()
-
-    async def close(self) -> None:
-        """Close the connections of this event loop; the next call opens new ones."""
-        await self.connection.clients.close()
-
-    def __repr__(self) -> str:
-        return f"OpenAIEmbedder({self.config.name!r}, host={self.connection.host!r})"

@@ -8,39 +8,26 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, cast
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from axil.errors import ConfigError, Problem
-from axil_agent.interfaces import Message, Request, Structure
-from axil_agent.prices import Prices
-from axil_agent.settings import checked
-from axil_openai.connection import ConnectionConfig
+from axil_agent.interfaces import Message, Structure
+from axil_agent.services import RemoteModelConfig
+from axil_openai.connection import OpenAIConfig
 from axil_openai.strict import strict
 
 Form = Literal["auto", "strict", "schema", "object", "prompt"]
-Modality = Literal["text", "image", "file", "audio"]
 
 
-class ModelConfig(ConnectionConfig):
-    """A model of a service."""
+class ModelConfig(RemoteModelConfig, OpenAIConfig):
+    """A model of a service that speaks as OpenAI does."""
 
-    settings: dict[str, Any] = Field(
-        default_factory=dict[str, Any], description="Settings of every request: temperature, …; null leaves one out."
-    )
     structured_output: Form = Field(
-        "auto",
+        default="auto",
         description="How a reply is held to a schema. strict; schema: not strictly; object: JSON, shown the schema; "
         "prompt: only shown the schema; auto: strict where the schema can be, else schema.",
     )
-    strict_tools: bool = Field(False, description="Hold arguments of tools to their schemas; all of them become required.")
-    modalities: tuple[Modality, ...] | None = Field(None, description="What it takes; without it all that the API can carry.")
-    prices: Prices | None = Field(None, description="What a million tokens cost: {input, output, cached}.")
-
-    @field_validator("settings")
-    @classmethod
-    def _in_range(cls, settings: dict[str, Any]) -> dict[str, Any]:
-        checked(settings, "settings")
-        return settings
+    strict_tools: bool = Field(default=False, description="Hold arguments of tools to their schemas; all of them become required.")
 
 
 def split(settings: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]:
@@ -55,26 +42,6 @@ def split(settings: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]:
 def arguments_of(method: Callable[..., Any]) -> frozenset[str]:
     """The arguments that a method of the SDK has."""
     return frozenset(inspect.signature(method).parameters) - {"self"}
-
-
-def settings_of(config: ModelConfig, request: Request, refused: frozenset[str]) -> dict[str, Any]:
-    """The settings of one request. Raises: ConfigError (AX806): one is not for users to set."""
-    settings = {**config.settings, **request.settings}
-    wrong = sorted(refused & settings.keys())
-    if wrong:
-        raise ConfigError(
-            Problem("AX806", f"settings.{wrong[0]}", "this setting cannot be used here.", refusals.get(wrong[0], "Remove it."))
-        )
-    if not request.tools:
-        for name in ("tool_choice", "parallel_tool_calls"):
-            settings.pop(name, None)
-    return settings
-
-
-refusals: Mapping[str, str] = {
-    "stop": "The Responses API has no stop; use the Chat Completions API, or max_tokens.",
-    "n": "A model gives one reply.",
-}
 
 
 def chosen_tool(given: Any) -> str | None:

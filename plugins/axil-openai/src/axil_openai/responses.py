@@ -15,19 +15,22 @@ from axil_agent.models import read_arguments
 from axil_agent.parts import Part, parts_of, said, taken
 from axil_agent.prices import Prices
 from axil_agent.retries import Showing
-from axil_openai.chat import OpenAIModel
-from axil_openai.connection import BrokenOff, Connection, configured
-from axil_openai.requests import ModelConfig, arguments_of, chosen_tool, held, settings_of, split, tool_schema, with_told
+from axil_agent.services import BrokenOff, Remote, configured
+from axil_openai.connection import Connection
+from axil_openai.requests import ModelConfig, arguments_of, chosen_tool, held, split, tool_schema, with_told
 from axil_openai.wire import data_url, file_name, refuse, sound
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
-_REFUSED = frozenset({"messages", "input", "instructions", "tools", "stream", "stop", "n"})
+_REFUSED = dict.fromkeys(("messages", "input", "instructions", "tools", "stream"), "") | {
+    "stop": "The Responses API has no stop; use the Chat Completions API, or max_tokens.",
+    "n": "A model gives one reply.",
+}
 _EXTRA = "openai_responses"
 
 
-class OpenAIResponsesModel:
+class OpenAIResponsesModel(Remote):
     """``openai_responses``: a model behind the Responses API.
 
     >>> OpenAIResponsesModel("small").modalities == {"text", "image", "file"}
@@ -35,6 +38,7 @@ class OpenAIResponsesModel:
     """
 
     Config = ModelConfig
+    service: Connection
 
     def __init__(
         self,
@@ -45,12 +49,9 @@ class OpenAIResponsesModel:
         **more: Any,
     ) -> None:
         """Connects to nothing; arguments as those of ``OpenAIModel``. Raises: ConfigError: all that is wrong with them."""
-        given = settings if settings is not None else more.pop("invoke_settings", None)
-        self.config: ModelConfig = configured(
-            ModelConfig, name, api_key, base_url, more if given is None else {**more, "settings": dict(given)}
-        )
+        self.config: ModelConfig = configured(ModelConfig, name, api_key, base_url, {"settings": settings, **more})
         self.modalities = frozenset(self.config.modalities or ("text", "image", "file"))
-        self.connection = Connection(self.config)
+        self.service = Connection(self.config)
         self._known: frozenset[str] = frozenset()
 
     async def reply(self, request: Request, emit: Emit, /) -> Reply:
@@ -64,11 +65,11 @@ class OpenAIResponsesModel:
         async def attempt(client: AsyncOpenAI, show: Showing) -> Reply:
             return await self._attempt(client, asked, show)
 
-        return await self.connection.call(attempt, emit)
+        return await self.service.call(attempt, emit)
 
     def _asked(self, request: Request) -> dict[str, Any]:
         """The request as the API takes it."""
-        config, settings = self.config, settings_of(self.config, request, _REFUSED)
+        config, settings = self.config, self.config.settings_for(request, _REFUSED)
         messages = list(request.messages)
         asked: dict[str, Any] = {"model": settings.pop("model", None) or config.name}
         text: dict[str, Any] = dict(settings.pop("text", None) or {})
@@ -101,24 +102,11 @@ class OpenAIResponsesModel:
         create: Any = client.responses.create
         if not self._known:
             self._known = arguments_of(create)
-        heard = _Heard(show, self.connection)
+        heard = _Heard(show, self.service)
         async with await create(stream=True, **split(asked, self._known)) as stream:
             async for event in stream:
                 heard.hear(event)
         return heard.reply(self.config.prices)
-
-    async def __aenter__(self) -> OpenAIResponsesModel:
-        self.connection.clients.hold()
-        return self
-
-    async def __aexit__(self, *error: object) -> None:
-        await self.connection.clients.let_go()
-
-    async def close(self) -> None:
-        """Close the connections of this event loop; the next call opens new ones."""
-        await self.connection.clients.close()
-
-    __repr__ = OpenAIModel.__repr__
 
 
 # --------------------------------------------------------------------------------------------------------------- sending

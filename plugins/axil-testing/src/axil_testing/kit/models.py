@@ -21,16 +21,16 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Generator
 from typing import Any, ClassVar, Final
 
 from axil import RootGraph
 from axil.errors import AxilError
 from axil_agent import Agent, Model, Reply, Request, Structure, ToolSpec, audio, file, image
-from axil_agent.errors import ModelError, PartError
+from axil_agent.errors import PartError
 from axil_agent.retries import on_clock
 from axil_testing.kit.base import Kit, claimed, require
+from axil_testing.kit.heard import Heard, Jumping
 from axil_testing.stub import Act, Address, Call, Stub
 
 _PNG: Final = b"\x89PNG\r\n\x1a\n" + bytes(range(32))
@@ -50,63 +50,6 @@ _SHAPE: Final = Structure(
 )
 _LONG: Final = "An axil is where the leaf meets the stem."
 _SILENCE_SECONDS: Final = 0.3
-
-
-class Jumping:
-    """A clock on which nobody waits; it keeps the waits."""
-
-    def __init__(self) -> None:
-        self.time = 0.0
-        self.waits: list[float] = []
-
-    def now(self) -> float:
-        """Seconds."""
-        return self.time
-
-    async def sleep(self, seconds: float) -> None:
-        """Let the time pass at once."""
-        self.waits.append(seconds)
-        self.time += seconds
-        await asyncio.sleep(0)
-
-
-@dataclass
-class Heard:
-    """What came of a call."""
-
-    reply: Reply | None = None
-    error: Exception | None = None
-    chunks: list[Any] = field(default_factory=list[Any])
-    waits: list[float] = field(default_factory=list[float])
-
-    @property
-    def answer(self) -> Reply:
-        """The reply. Raises: AssertionError: there is none."""
-        if self.reply is None:
-            raise AssertionError(f"it raised {self.error!r}")
-        return self.reply
-
-    @property
-    def failure(self) -> ModelError:
-        """The failure. Raises: AssertionError: there is none, or it is none of a model."""
-        require(isinstance(self.error, ModelError), f"expected a ModelError, found {self.error or self.reply!r}")
-        assert isinstance(self.error, ModelError)
-        return self.error
-
-    def of(self, kind: str) -> list[Any]:
-        """The chunks of a kind."""
-        return [chunk for chunk in self.chunks if chunk.get("kind") == kind]
-
-    @property
-    def shown(self) -> str:
-        """The text as somebody sees it who watches: what was taken back does not count."""
-        seen: list[Any] = []
-        for chunk in self.chunks:
-            if chunk.get("kind") == "reset":
-                del seen[-chunk["chunks"] or len(seen) :]
-            elif chunk.get("kind") != "retry":
-                seen.append(chunk)
-        return "".join(chunk["text"] for chunk in seen if chunk.get("kind") == "text")
 
 
 def asking(*said: Any, **more: Any) -> Request:
@@ -155,7 +98,7 @@ class ModelKit(Kit):
     # -- what laws use
 
     @contextlib.contextmanager
-    def served(self, *acts: Any) -> Iterator[tuple[Stub, Any]]:
+    def served(self, *acts: Any) -> Generator[tuple[Stub, Any]]:
         """A stub that will do ``acts``, and a model that asks it. Afterwards nothing may be open, and no thread left."""
         before = set(threading.enumerate())
         with Stub(self.dialect) as server:
@@ -361,11 +304,11 @@ class ModelKit(Kit):
     def test_a_reply_that_breaks_off_is_asked_for_again(self) -> None:
         """Dropped, ended early, or garbled: what was shown is taken back, and if nothing was there is nothing to take back."""
         for how in ("break_at", "end_at", "garble_at"):
-            with self.served(Act(text="to be forgotten, all of it", **{how: 0.6}), _LONG) as (_, model):
+            with self.served({"text": "to be forgotten, all of it", how: 0.6}, _LONG) as (_, model):
                 heard = self.hear(model)
                 require(heard.answer.text == _LONG == heard.shown, f"{how}: found {heard}")
                 require(len(heard.of("reset")) == 1, f"{how}: nothing says that the first text does not count")
-            with self.served(Act(text="never seen", **{how: 0.0}), _LONG) as (_, model):
+            with self.served({"text": "never seen", how: 0.0}, _LONG) as (_, model):
                 heard = self.hear(model)
                 require(heard.answer.text == _LONG and not heard.of("reset"), f"{how}: found {heard}")
 
@@ -383,7 +326,11 @@ class ModelKit(Kit):
 
             async def cancelled() -> None:
                 shown = asyncio.Event()
-                call = asyncio.ensure_future(model.reply(asking(), lambda chunk: shown.set()))
+
+                def show(chunk: Any) -> None:
+                    shown.set()
+
+                call = asyncio.ensure_future(model.reply(asking(), show))
                 await shown.wait()
                 call.cancel()
                 with contextlib.suppress(asyncio.CancelledError):

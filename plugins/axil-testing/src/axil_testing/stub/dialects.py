@@ -52,7 +52,7 @@ class Chat:
                 yield self._chunk({"tool_calls": [{"index": number, "function": {"arguments": part}}]})
         usual = "tool_calls" if act.calls else "stop"
         yield self._chunk({}, {"length": "length", "filter": "content_filter"}.get(act.finish, usual))
-        if (asked.get("stream_options") or {}).get("include_usage"):
+        if "include_usage" in (asked.get("stream_options") or ()):
             yield self._chunk(None, usage=act.usage)
         yield event("[DONE]")
 
@@ -112,8 +112,8 @@ class Responses:
             yield self._event("response.output_text.delta", item_id=id, output_index=at, content_index=0, delta=word, logprobs=[])
         for word in pieces(act.refusal, 2):
             yield self._event("response.refusal.delta", item_id=id, output_index=at, content_index=0, delta=word)
-        spoken = {"type": "output_text", "text": act.text, "annotations": []}
-        content = [spoken] if act.text else [{"type": "refusal", "refusal": act.refusal}]
+        spoken: dict[str, Any] = {"type": "output_text", "text": act.text, "annotations": []}
+        content: list[dict[str, Any]] = [spoken] if act.text else [{"type": "refusal", "refusal": act.refusal}]
         output.append({"id": id, "type": "message", "role": "assistant", "status": "completed", "content": content})
         yield self._event("response.output_item.done", output_index=at, item=output[-1])
 
@@ -143,7 +143,7 @@ class Responses:
             "output": output,
             "usage": counted,
         }
-        more = {
+        more: dict[str, Any] = {
             "incomplete_details": {"reason": reason} if reason else None,
             "parallel_tool_calls": True,
             "tool_choice": "auto",
@@ -172,7 +172,15 @@ class Messages:
             "cache_read_input_tokens": act.usage["cached"],
             "output_tokens": 1,
         }
-        message = {"id": "m", "type": "message", "role": "assistant", "model": MODEL, "content": [], "stop_reason": None, "usage": usage}
+        message: dict[str, Any] = {
+            "id": "m",
+            "type": "message",
+            "role": "assistant",
+            "model": MODEL,
+            "content": [],
+            "stop_reason": None,
+            "usage": usage,
+        }
         yield self._event("message_start", message=message)
         if act.thought or act.sealed:
             deltas = [{"type": "thinking_delta", "thinking": part} for part in pieces(act.thought, 2)]
@@ -185,7 +193,7 @@ class Messages:
             yield from self._block(at, {"type": "text", "text": ""}, [{"type": "text_delta", "text": part} for part in pieces(said, 8)])
             at += 1
         for number, call in enumerate(act.calls):
-            begun = {"type": "tool_use", "id": call.id or f"call_{number}", "name": call.name, "input": {}}
+            begun: dict[str, Any] = {"type": "tool_use", "id": call.id or f"call_{number}", "name": call.name, "input": {}}
             yield from self._block(at, begun, [{"type": "input_json_delta", "partial_json": part} for part in pieces(call.text, 3)])
             at += 1
         usual = "refusal" if act.refusal else "tool_use" if act.calls else "end_turn"
