@@ -6,6 +6,7 @@ has what a model or an embedder is beside that. No SDK is imported here.
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 from collections.abc import Awaitable, Callable, Mapping
@@ -18,8 +19,9 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from axil.config import Secret, decode
 from axil.errors import ConfigError, Problem
 from axil_agent.clients import Clients
-from axil_agent.errors import ModelError
-from axil_agent.interfaces import Emit, Request
+from axil_agent.errors import ModelError, PartError
+from axil_agent.interfaces import Emit, Message, Request, Structure
+from axil_agent.parts import label
 from axil_agent.prices import Prices
 from axil_agent.retries import Retry, Showing, persevere, retry_after_seconds
 from axil_agent.settings import checked
@@ -271,6 +273,55 @@ class Service(Generic[C]):
                 return True
             error, seen = error.__cause__ or error.__context__, seen + 1
         return False
+
+
+def split(settings: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]:
+    """Settings as arguments of the SDK: what it has no argument for goes into the body; None leaves one out."""
+    given = {name: value for name, value in settings.items() if value is not None}
+    strange = {name: given.pop(name) for name in list(given) if name not in known}
+    if strange:
+        given["extra_body"] = {**strange, **cast("dict[str, Any]", given.get("extra_body") or {})}
+    return given
+
+
+def arguments_of(method: Callable[..., Any]) -> frozenset[str]:
+    """The arguments that a method of the SDK has."""
+    return frozenset(inspect.signature(method).parameters) - {"self"}
+
+
+def in_words(structure: Structure) -> str:
+    """What a model is told that cannot be held to a structure in another way."""
+    shown = json.dumps(structure.schema, ensure_ascii=False)
+    return f"Answer with one JSON object and nothing else. It has to fit this JSON Schema:\n{shown}"
+
+
+def with_told(messages: list[Message], told: str) -> list[Message]:
+    """The messages, with ``told`` behind the system's."""
+    if not told:
+        return messages
+    if messages and messages[0].get("role") == "system":
+        return [{**messages[0], "content": f"{messages[0].get('content') or ''}\n\n{told}"}, *messages[1:]]
+    return [{"role": "system", "content": told}, *messages]
+
+
+def sound(text: str) -> str:
+    """A text that can be written as UTF-8: lone surrogates become question marks.
+
+    >>> sound("a\\ud800b")
+    'a?b'
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode()
+    return text
+
+
+def refuse(part: Mapping[str, Any], api: str) -> PartError:
+    """The error of a part that cannot be sent in the way in which it is given."""
+    source = next((key for key in ("url", "file_id", "data") if part.get(key)), "path")
+    hint = "Let an agent send it: it reads paths in the workspace of the run." if source == "path" else "Give it in another way."
+    return PartError("AX801", f"{api} cannot be sent {label(part)} by its {source}.", hint)
 
 
 class Remote:

@@ -12,10 +12,10 @@ from axil_agent.models import read_arguments
 from axil_agent.parts import Part, parts_of, said, taken
 from axil_agent.prices import Prices
 from axil_agent.retries import Showing
-from axil_agent.services import BrokenOff, Remote, configured
+from axil_agent.services import BrokenOff, Remote, arguments_of, configured, refuse, sound, split, with_told
 from axil_openai.connection import Connection
-from axil_openai.requests import ModelConfig, arguments_of, chosen_tool, held, split, tool_schema, with_told
-from axil_openai.wire import data_url, file_name, refuse, sound
+from axil_openai.requests import ModelConfig, chosen_tool, held, tool_schema
+from axil_openai.wire import data_url, file_name
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI

@@ -9,9 +9,8 @@ from pydantic import Field
 
 from axil_agent.errors import ModelError
 from axil_agent.retries import Showing
-from axil_agent.services import Remote, configured
+from axil_agent.services import Remote, configured, sound
 from axil_openai.connection import Connection, OpenAIConfig
-from axil_openai.wire import sound
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import inspect
-import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal, cast
 
 from pydantic import Field
 
 from axil.errors import ConfigError, Problem
-from axil_agent.interfaces import Message, Structure
-from axil_agent.services import RemoteModelConfig
+from axil_agent.interfaces import Structure
+from axil_agent.services import RemoteModelConfig, in_words
 from axil_openai.connection import OpenAIConfig
 from axil_openai.strict import strict
 
@@ -28,20 +26,6 @@ class ModelConfig(RemoteModelConfig, OpenAIConfig):
         "prompt: only shown the schema; auto: strict where the schema can be, else schema.",
     )
     strict_tools: bool = Field(default=False, description="Hold arguments of tools to their schemas; all of them become required.")
-
-
-def split(settings: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]:
-    """Settings as arguments of the SDK: what it has no argument for goes into the body; None leaves one out."""
-    given = {name: value for name, value in settings.items() if value is not None}
-    strange = {name: given.pop(name) for name in list(given) if name not in known}
-    if strange:
-        given["extra_body"] = {**strange, **cast("dict[str, Any]", given.get("extra_body") or {})}
-    return given
-
-
-def arguments_of(method: Callable[..., Any]) -> frozenset[str]:
-    """The arguments that a method of the SDK has."""
-    return frozenset(inspect.signature(method).parameters) - {"self"}
 
 
 def chosen_tool(given: Any) -> str | None:
@@ -85,15 +69,4 @@ def held(structure: Structure, form: Form) -> tuple[dict[str, Any] | None, str]:
                 raise ConfigError(Problem("AX808", structure.name, f"the schema cannot be strict: {error}.", hint)) from None
     if form in ("auto", "schema"):
         return {"name": name, "schema": dict(structure.schema), "strict": False}, ""
-    shown = json.dumps(structure.schema, ensure_ascii=False)
-    told = f"Answer with one JSON object and nothing else. It has to fit this JSON Schema:\n{shown}"
-    return ({} if form == "object" else None), told
-
-
-def with_told(messages: list[Message], told: str) -> list[Message]:
-    """The messages, with ``told`` behind the system's."""
-    if not told:
-        return messages
-    if messages and messages[0].get("role") == "system":
-        return [{**messages[0], "content": f"{messages[0].get('content') or ''}\n\n{told}"}, *messages[1:]]
-    return [{"role": "system", "content": told}, *messages]
+    return ({} if form == "object" else None), in_words(structure)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Final
 
-from axil_testing.stub.act import Act, event
+from axil_testing.stub.act import Act
 from axil_testing.stub.dialects import DIALECTS
 
 KEY: Final = "canary-77c1-key"
@@ -168,9 +168,7 @@ class Stub:
                 return False
             if number == places["end"]:
                 break
-            if number == places["garble"]:
-                await line.piece(event('{"broken": '))
-            await line.piece(piece)
+            await line.piece(piece[: len(piece) * 2 // 3] + b"\n\n" if number == places["garble"] else piece)
             await line.wait(act.pause_seconds)
         await line.end()
         return True
