@@ -338,3 +338,21 @@ def test_one_object_is_not_two_nodes():
     graph.create_node(node, name="a")
     with pytest.raises(SpecError, match="AX167"):
         graph.create_node(node, name="b")
+
+
+def test_a_wait_on_the_clock_itself_inside_a_step_does_not_rename_what_is_asked_after_it():
+    """A resumed body skips the step with its waits, so they may not count among the calls that are numbered."""
+
+    async def careful(inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
+        async def wait() -> float:
+            before = ctx.clock.now()
+            await ctx.clock.sleep(0)
+            return float(ctx.clock.now() >= before)
+
+        moved = await ctx.step("wait", wait)
+        return {"message": (await ctx.ask("sure?"), moved)}
+
+    graph, journal = chain(careful), MemoryJournal()
+    paused = run_sync(graph.run({"message": ""}, journal=journal, run_id="r"))
+    answers = {paused.questions[0].id: "yes"}
+    assert run_sync(graph.resume("r", journal=journal, answers=answers)).output == {"message": ("yes", 1.0)}

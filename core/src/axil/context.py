@@ -96,6 +96,8 @@ class Host(Protocol):
     def workspace(self) -> Path | None: ...
     @property
     def deps(self) -> Any: ...
+    @property
+    def clock(self) -> Clock: ...
     def emit(self, activation: Activation, chunk: Any) -> None: ...
     def now(self, activation: Activation, call: Call) -> float: ...
     async def sleep(self, activation: Activation, call: Call, seconds: float) -> None: ...
@@ -166,6 +168,11 @@ class Context:
     def workspace(self) -> Path | None:
         """The run's own directory, if it has one."""
         return self._host.workspace
+
+    @property
+    def clock(self) -> Clock:
+        """The run's clock. What is read from it or waited for on it is not recorded: for use inside a ``step``, which is."""
+        return self._host.clock
 
     def allows(self, what: str, /) -> bool:
         """Whether the caller of the run allowed ``what``: ``code`` is code from files."""

@@ -110,6 +110,18 @@ def test_a_tool_call_is_shown_with_its_result_between_what_is_said():
     ]
 
 
+def test_a_service_that_is_asked_again_is_seen_and_its_reply_begins_anew():
+    again = {"kind": "retry", "try": 2, "of": 5, "wait_seconds": 0.5, "status": None, "error": "the reply broke off."}
+    lines = shown(
+        says(A, "An axil is"),
+        lambda p: p.chunk(A, {"kind": "reset", "chunks": 1}),
+        lambda p: p.chunk(A, again),
+        says(A, "An angle."),
+        ends(A),
+    )
+    assert lines == ["ann    An axil is", "       ↻ 2 of 5: the reply broke off.", "       An angle."]
+
+
 def test_a_reply_that_is_data_is_shown_as_fields_when_it_is_whole():
     assert shown(says(A, '{"score": 3, '), says(A, '"why": "so"}'), ends(A, {"score": 3, "why": "so"})) == [
         "ann    score: 3",

@@ -10,6 +10,7 @@ from axil_agent.interfaces import (
     ContextBlock,
     ContextProvider,
     ContextQuery,
+    Embedder,
     Formatter,
     Memory,
     Message,
@@ -24,6 +25,7 @@ from axil_agent.interfaces import (
 from axil_agent.judge import Judge
 from axil_agent.measure import measure_text
 from axil_agent.models import models_through
+from axil_agent.parts import audio, file, image
 from axil_agent.replay import Recorder, Replay
 from axil_agent.scripted import Scripted
 from axil_agent.single import SingleAgent
@@ -38,6 +40,7 @@ __all__ = [
     "ContextProvider",
     "ContextQuery",
     "DynamicAgent",
+    "Embedder",
     "Formatter",
     "HistoryMemory",
     "HumanFileEdit",
@@ -57,6 +60,9 @@ __all__ = [
     "ToolCall",
     "ToolSpec",
     "Usage",
+    "audio",
+    "file",
+    "image",
     "measure_text",
     "models_through",
     "tool_of",

@@ -25,6 +25,7 @@ from axil_agent.formatters import pair_of
 from axil_agent.history import is_chat_memory
 from axil_agent.interfaces import ContextQuery, Formatter, Message, Structure, Turn, listed_or_one
 from axil_agent.models import Chosen
+from axil_agent.parts import bare, text
 from axil_agent.prompt import Observed, Style, Wiring, conversation, described_fields, description, titled, user_prompt
 from axil_agent.settings import checked
 from axil_agent.sharing import held, is_shared, keep, kept, shared_delta, shared_now
@@ -153,6 +154,8 @@ class Agent:
     def observe(self, inputs: Mapping[str, Any] | None = None, attributes: Mapping[str, Any] | None = None) -> Observed:
         """``(system_prompt, user_prompt, messages)`` for ``inputs``: no model and no graph is needed, and no history is known.
 
+        An image, a file or a recording in a field is named in the prompt, and sent as a part of the user's message.
+
         Raises: PromptError (AX650): a prompt asks for a field that is not there; RuntimeError: an event loop is running (``observed``).
         """
         return cast("Observed", run_sync(self.observed(inputs or {}, attributes)))
@@ -170,14 +173,14 @@ class Agent:
         wiring = wiring or self._wiring
         where = f'node "{wiring.node}"' if wiring.node else ""
         inputs, style = self._heard(inputs, wiring)
-        fields = style.fields(inputs, attributes or {}, wiring)
+        fields, parts = style.shown(style.fields(inputs, attributes or {}, wiring))
         system = rendered(style.instructions, fields, where)
         message = style.message(fields, where)
-        query = self._query(inputs, attributes or {}, message, wiring.node, ctx)
+        query = self._query(bare(inputs), bare(attributes or {}), message, wiring.node, ctx)
         found = await passive_context(self.providers, query, self.policy, ctx or Alone(), where)
         asked = described_fields(wiring.asked, self.output_type)
         user = user_prompt(style, fields, message, self.pair, asked, found)
-        return Observed(system=system, user=user, messages=conversation(system, history, user))
+        return Observed(system=system, user=user, messages=conversation(system, history, [text(user), *parts] if parts else user))
 
     def _heard(self, inputs: Mapping[str, Any], wiring: Wiring) -> tuple[Mapping[str, Any], Style]:
         """The inputs and the style of one firing."""
@@ -187,12 +190,12 @@ class Agent:
 
     async def step(self, inputs: Mapping[str, Any], attributes: Mapping[str, Any], ctx: Any, wiring: Wiring) -> dict[str, Any]:
         """One turn: the fields of the reply. What memories keep is put into ``ctx.local``."""
-        heard = self._heard(inputs, wiring)[0]
+        heard = bare(self._heard(inputs, wiring)[0])
         seen = await self.observed(inputs, attributes, history=self.recalled(ctx), ctx=ctx, wiring=wiring)
-        query = self._query(heard, attributes, seen.user, wiring.node, ctx, seen.messages)
+        query = self._query(heard, bare(attributes), seen.user, wiring.node, ctx, seen.messages)
         manner = await self.manner(wiring, query)
         answer = await converse(seen.messages, manner, ctx)
-        said: list[Message] = [{"role": "user", "content": seen.user}, {"role": "assistant", "content": answer.text}]
+        said: list[Message] = [seen.messages[-1], {"role": "assistant", "content": answer.text}]
         await self.tell(said, answer, query, manner, ctx)
         return answer.fields
 
@@ -233,7 +236,7 @@ class Agent:
         tools = [*await self._all_tools(), *await tools_of(self.providers), *active_tools(self.providers, query)]
         output = self.output_type
         return Manner(
-            model=self._model.now(),
+            model=await self._model.ready(),
             formatter=formatter or self.pair[1],
             required=tuple(wiring.needed),
             asked=tuple(wiring.asked if output is None else output.model_fields),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any, cast
 
 from axil.errors import RunPaused
@@ -10,6 +11,8 @@ from axil.errors import RunPaused
 
 class Alone:
     """What an agent asks of a firing's context, where there is none."""
+
+    workspace: Path | None = None
 
     def __init__(self, local: dict[str, Any] | None = None, emit: Callable[[Any], None] | None = None, state: dict[str, Any] | None = None):
         self.local: dict[str, Any] = {} if local is None else local

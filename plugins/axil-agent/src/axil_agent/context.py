@@ -12,6 +12,7 @@ from axil.errors import did_you_mean, listed
 from axil_agent.converse import Stage
 from axil_agent.errors import ContextError
 from axil_agent.interfaces import ContextBlock, ContextQuery
+from axil_agent.retries import on_clock
 from axil_agent.threads import called
 from axil_agent.tools import Refused, Tool
 from axil_agent.values import plain, text_of
@@ -144,7 +145,8 @@ async def passive_context(providers: Sequence[Any], query: ContextQuery, policy:
         found: list[tuple[str, list[ContextBlock]]] = []
         for label, provider in some:
             try:
-                found.append((label_of(provider), await blocks_of(provider, query, policy.per_provider, where)))
+                with on_clock(getattr(ctx, "clock", None)):
+                    found.append((label_of(provider), await blocks_of(provider, query, policy.per_provider, where)))
             except ContextError as error:
                 if policy.failures == "raise":
                     raise

@@ -17,6 +17,8 @@ from pydantic import BaseModel, ValidationError
 from axil.errors import LimitReached, RunError, did_you_mean, listed
 from axil_agent.errors import ModelContract, ReplyError, TurnLimit
 from axil_agent.interfaces import Formatter, Message, Model, Reply, Request, Structure, ToolCall
+from axil_agent.parts import loaded
+from axil_agent.retries import on_clock
 from axil_agent.tools import Refused, Tool, misfits
 
 
@@ -57,10 +59,15 @@ class Answer:
 
 
 async def think(model: Model, request: Request, ctx: Stage, name: str) -> Reply:
-    """One model call: recorded as the step ``name``, its usage counted. Raises: ModelContract (AX654): it gave no reply."""
+    """One model call: recorded as the step ``name``, its usage counted.
+
+    Raises: ModelContract (AX654): it gave no reply; PartError (AX804): a file cannot be sent; and what the model raises.
+    """
 
     async def call() -> dict[str, Any]:
-        reply: Any = await model.reply(request, ctx.emit)
+        asked = await loaded(request, getattr(ctx, "workspace", None))
+        with on_clock(getattr(ctx, "clock", None)):
+            reply: Any = await model.reply(asked, ctx.emit)
         if not isinstance(reply, Reply):
             raise ModelContract("AX654", f"the model gave a {type(reply).__name__}, not a Reply.")
         return reply.plain()
@@ -75,7 +82,8 @@ async def think(model: Model, request: Request, ctx: Stage, name: str) -> Reply:
 async def converse(messages: Sequence[Message], manner: Manner, ctx: Stage) -> Answer:
     """Ask until there is an answer that can be used.
 
-    Raises: ReplyError (AX652): no reply could be used; TurnLimit (AX653): too many turns with tools; and what the model raises.
+    Raises: ReplyError (AX652): no reply could be used, (AX805): the model would not answer; TurnLimit (AX653): too many turns with
+    tools; and what the model raises.
     """
     said = list(messages)
     settings = dict(manner.settings)
@@ -100,11 +108,17 @@ async def converse(messages: Sequence[Message], manner: Manner, ctx: Stage) -> A
             return Answer(read(reply.text, manner), reply.text)
         except ValueError as error:
             fault = _fault(error, reply)
+            if reply.finish in ("refusal", "filter"):
+                told = f'the model {_UNSAID[reply.finish]}: "{reply.text:.200}"' if reply.text else f"the model {_UNSAID[reply.finish]}."
+                raise ReplyError("AX805", told, "Asking again would not help; change what is asked.", manner.where) from error
             if repairs >= manner.max_repairs:
                 told = f"no reply of {repairs + 1} could be used. The last fault: {fault}"
                 raise ReplyError("AX652", told, "Make the task easier, or choose another formatter.", manner.where) from error
             repairs += 1
             said += [reply.message(), {"role": "user", "content": f"Your reply could not be used: {fault}\nPlease answer again, in full."}]
+
+
+_UNSAID = {"refusal": "refused to answer", "filter": "was stopped by a content filter"}
 
 
 def read(text: str, manner: Manner) -> dict[str, Any]:

@@ -7,6 +7,7 @@ AxilError
     ├── TurnLimit            the model asked for tools once too often               (RuntimeError)
     ├── ModelError           a model could not answer: status, retry_after_seconds  (RuntimeError)
     ├── ModelContract        what was given as a model, or what it gave, is none    (TypeError)
+    ├── PartError            a content part is none, too large, or not taken        (ValueError)
     ├── ToolError            what was given as a tool cannot be one                 (ValueError)
     ├── ContextError         a context provider failed; the original is the cause   (RuntimeError)
     ├── ReplayMiss           a recording does not hold the request                  (LookupError)
@@ -68,6 +69,10 @@ def _may_pass(status: int | None) -> bool:
 
 class ModelContract(AgentError, TypeError):
     """What was given as a model, or what a model gave, is none."""
+
+
+class PartError(AgentError, ValueError):
+    """A content part is none, too large, out of reach, or nothing that the model takes."""
 
 
 class ToolError(AgentError, ValueError):

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from axil.errors import ConfigError, Problem
 from axil_agent.interfaces import Ask, Message, Request
+from axil_agent.parts import said
 
 _ASKED = (
     "Summarise the conversation below for the one who will go on with it: facts, decisions, open questions. "
@@ -92,7 +93,7 @@ class HistoryMemory:
         most = max(self.memory_size // 2, 1)
         new = self._fitting(known[-most:], None if self.max_tokens is None else max(self.max_tokens // 2, 1))
         old = known[: len(known) - len(new)]
-        text = "\n\n".join(f"{m.get('role')}: {m.get('content')}" for m in old)
+        text = "\n\n".join(f"{m.get('role')}: {said(m.get('content'))}" for m in old)
         reply = await ask(Request(messages=[{"role": "system", "content": _ASKED}, {"role": "user", "content": text}]))
         return [{"role": "user", "content": f"[Summary of what was said before]\n{reply.text.strip()}"}, *new]
 

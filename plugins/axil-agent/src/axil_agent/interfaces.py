@@ -1,7 +1,8 @@
 """What agents, models, formatters, tools and context providers are to each other. Plain data and protocols; nothing to inherit.
 
-A message is a dict as everywhere in axil: ``role`` and ``content``. An assistant's message may have ``tool_calls``, each with
-``id``, ``name`` and ``arguments`` (a dict); a tool's has ``name`` and ``tool_call_id``. Adapters translate to their wire.
+A message is a dict as everywhere in axil: ``role`` and ``content``, which is a text or a list of parts (``axil_agent.parts``). An
+assistant's message may have ``tool_calls``, each with ``id``, ``name`` and ``arguments`` (a dict); a tool's has ``name`` and
+``tool_call_id``. Adapters translate to their wire.
 """
 
 from __future__ import annotations
@@ -102,6 +103,8 @@ class Usage:
     output_tokens: int = 0
     cached_tokens: int = 0
     """Of the input tokens, those that were read from a cache; not counted again by limits."""
+    reasoning_tokens: int = 0
+    """Of the output tokens, those that the model thought with; not counted again by limits."""
     cost: float = 0.0
 
 
@@ -146,7 +149,11 @@ class Reply:
 
 @runtime_checkable
 class Model(Protocol):
-    """Answers requests. Making one has no effects; connections are opened by the first call, per event loop, and closed by ``close``."""
+    """Answers requests. Making one has no effects; connections are opened by the first call, per event loop, and closed by ``close``.
+
+    It may be an async context manager: then connections are kept for as long as somebody is inside, as the agents of a run are.
+    ``modalities``, where a model has it, says what it takes beside text: ``image``, ``file``, ``audio``.
+    """
 
     async def reply(self, request: Request, emit: Emit, /) -> Reply:
         """The answer; ``emit`` shows parts of it as they come. Raises: ModelError."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any, cast
+from weakref import WeakKeyDictionary
 
 from axil.bodies import is_async
 from axil_agent.errors import ModelContract
@@ -40,6 +42,7 @@ class Chosen:
         self.given, self.where = given, where
         self._made: Model | None = None
         self._changed: tuple[Through, Model] | None = None
+        self._held: WeakKeyDictionary[asyncio.AbstractEventLoop, list[Any]] = WeakKeyDictionary()
 
     def check(self, setting: Any = None) -> None:
         """Make the model now, where nothing stands in for it. Raises: as ``model_of``; ModelContract (AX666): there is none."""
@@ -60,8 +63,20 @@ class Chosen:
             self._changed = (change, change(self._meant, self.given))
         return self._changed[1]
 
+    async def ready(self) -> Model:
+        """The model to ask, with its connections kept until ``close``."""
+        model: Any = self.now()
+        if hasattr(model, "__aenter__"):
+            held = self._held.setdefault(asyncio.get_running_loop(), [])
+            if not any(each is model for each in held):
+                held.append(model)
+                await model.__aenter__()
+        return model
+
     async def close(self) -> None:
-        """Close the model, if this made it from a name."""
+        """Let the model's connections go; close it, if this made it from a name."""
+        for model in self._held.pop(asyncio.get_running_loop(), []):
+            await model.__aexit__(None, None, None)
         close = getattr(self._made, "close", None)
         if close is not None and isinstance(self.given, (str, Mapping)):
             await close()

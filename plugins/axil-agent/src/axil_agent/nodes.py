@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from axil.bodies import Rules, adapt
 from axil.config import Secret, make
-from axil.inputs import Message, message, text_of
+from axil.inputs import Message, message
 from axil.plan import Body
 from axil.tokens import Out, Task
 from axil_agent.agent import Agent, DynamicAgent
@@ -23,6 +23,7 @@ from axil_agent.converse import converse
 from axil_agent.history import HistoryMemory
 from axil_agent.human import HumanNode
 from axil_agent.interfaces import ContextQuery
+from axil_agent.parts import is_content, is_part, said, text
 from axil_agent.prompt import Wiring
 from axil_agent.settings import checked
 from axil_agent.sharing import shared_delta
@@ -180,9 +181,9 @@ class _Chat:
         agent, wiring = self.agent, Wiring(node=self.node)
         heard = [_told(m) for m in messages] if self.mode == "messages" else [message(_blocks(messages))]
         history, told = agent.recalled(ctx), list(heard)
-        text = "\n".join(text_of(m) for m in heard if m.get("role") == "user")
+        words = "\n".join(said(m.get("content")) for m in heard if m.get("role") == "user")
         shared, path = agent.shared(ctx), ctx.activation.path
-        query = ContextQuery(text, {"message": text}, shared, self.node, path, run_id=getattr(ctx, "run_id", None), messages=heard)
+        query = ContextQuery(words, {"message": words}, shared, self.node, path, run_id=getattr(ctx, "run_id", None), messages=heard)
         found = await passive_context(agent.providers, query, agent.policy, ctx, f'node "{self.node}"')
         if found:
             told.insert(max(len(told) - 1, 0), message(found))
@@ -200,8 +201,15 @@ def _told(given: Message) -> Message:
     return {name: given[name] for name in ("role", "content", "name", "tool_call_id", "tool_calls", "extra") if name in given}
 
 
-def _blocks(messages: Sequence[Message]) -> str:
-    return "\n\n".join(f"=== INPUT FROM {m.get('source') or 'TASK'} ({m.get('role', 'user')}) ===\n\n{text_of(m)}" for m in messages)
+def _blocks(messages: Sequence[Message]) -> Any:
+    """All messages as one content: a text, with the parts behind it if there are any."""
+    contents = [m.get("content") for m in messages]
+    words = "\n\n".join(
+        f"=== INPUT FROM {m.get('source') or 'TASK'} ({m.get('role', 'user')}) ===\n\n{said(content)}"
+        for m, content in zip(messages, contents, strict=True)
+    )
+    parts = [part for content in contents if is_content(content) for part in content if is_part(part)]
+    return [text(words), *parts] if parts else words
 
 
 class _Text:
@@ -210,7 +218,7 @@ class _Text:
     introduction = ""
 
     def dump(self, fields: Mapping[str, Any], /) -> str:
-        return "\n".join(text_of(value) for value in fields.values())
+        return "\n".join(said(value) for value in fields.values())
 
     def parse(self, text: str, fields: Sequence[str] = (), /) -> dict[str, Any]:
         return {"message": text}

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, cast
 
 from axil_agent.errors import WiringError
 from axil_agent.interfaces import Formatter, Message
+from axil_agent.parts import Numbering, Part, bare
 from axil_agent.template import joined, places, rendered
 from axil_agent.tools import untitled
 from axil_agent.values import text_of
@@ -86,13 +87,25 @@ class Style:
             return "\n".join(f"{title}: {rendered(joined(text), fields, where)}" for title, text in parts.items())
         return rendered(joined(given), fields, where)
 
+    def shown(self, fields: Mapping[str, Any]) -> tuple[dict[str, Any], list[Part]]:
+        """The fields with labels for the parts in them, and the parts that prompts name, in the order of their numbers."""
+        numbering = Numbering()
+        used = self._places() | places(joined(self.instructions))
+        named = {
+            name: numbering.named(value) if name in used or not self.hide_unused_fields else bare(value) for name, value in fields.items()
+        }
+        return named, numbering.parts
+
+    def _places(self) -> set[str]:
+        given: Any = self.template
+        texts = list(cast("Mapping[str, Any]", given).values()) if isinstance(given, Mapping) else [given]
+        return set[str]().union(*(places(joined(text)) for text in texts))
+
     def unused(self, fields: Mapping[str, Any]) -> dict[str, Any]:
         """Fields that the template has no place for, by name, the role last."""
         if self.hide_unused_fields:
             return {}
-        given: Any = self.template
-        texts = list(cast("Mapping[str, Any]", given).values()) if isinstance(given, Mapping) else [given]
-        used = set[str]().union(*(places(joined(text)) for text in texts))
+        used = self._places()
         rest = {name: fields[name] for name in sorted(fields) if name not in used and name != "role_name"}
         return rest if "role_name" in used else {**rest, "role_name": fields["role_name"]}
 
@@ -143,7 +156,7 @@ def user_prompt(
     return incoming.dump(payload)
 
 
-def conversation(system: str, history: Sequence[Message], user: str) -> list[Message]:
+def conversation(system: str, history: Sequence[Message], user: str | list[Part]) -> list[Message]:
     """The messages: the system's, if it says anything, history, the user's."""
     first: list[Message] = [{"role": "system", "content": system}] if system else []
     return [*first, *history, {"role": "user", "content": user}]

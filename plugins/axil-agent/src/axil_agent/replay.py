@@ -114,6 +114,15 @@ class Recorder:
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(exchange, ensure_ascii=False, default=str) + "\n")
 
+    async def __aenter__(self) -> Recorder:
+        if hasattr(self.model, "__aenter__"):
+            await cast("Any", self.model).__aenter__()
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        if hasattr(self.model, "__aexit__"):
+            await cast("Any", self.model).__aexit__(*error)
+
     async def close(self) -> None:
         """Close the model."""
         close = getattr(self.model, "close", None)

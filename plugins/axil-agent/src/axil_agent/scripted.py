@@ -20,10 +20,10 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, field_val
 
 from axil.config import decode
 from axil.errors import ConfigError, Problem
-from axil.inputs import text_of
 from axil_agent.errors import ModelError
 from axil_agent.interfaces import Emit, Reply, Request, ToolCall, Usage
 from axil_agent.models import models_through, name_of, read_arguments
+from axil_agent.parts import said
 
 
 class _Strict(BaseModel):
@@ -207,7 +207,7 @@ def _as_line(reply: str | Line) -> Line:
 
 
 def _said(request: Request, role: str) -> list[str]:
-    return [text_of(m.get("content")) for m in request.messages if m.get("role") == role]
+    return [said(m.get("content")) for m in request.messages if m.get("role") == role]
 
 
 def _echo(request: Request) -> str:
@@ -224,6 +224,6 @@ def _parts(text: str) -> list[str]:
 def _usage(line: Line, request: Request, text: str) -> Usage:
     if line.usage is not None:
         given = line.usage
-        counts = {name: int(given.get(name, 0)) for name in ("input_tokens", "output_tokens", "cached_tokens")}
+        counts = {name: int(given.get(name, 0)) for name in ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens")}
         return Usage(**counts, cost=float(given.get("cost", 0.0)))
-    return Usage(input_tokens=sum(len(text_of(m.get("content"))) for m in request.messages) // 4, output_tokens=-(-len(text) // 4))
+    return Usage(input_tokens=sum(len(said(m.get("content"))) for m in request.messages) // 4, output_tokens=-(-len(text) // 4))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, cast
 
 from axil.sync import run_sync
@@ -22,17 +23,30 @@ class SingleAgent(Agent):
     root_only = True
 
     def __init__(
-        self, *args: Any, name: str = "agent", output_keys: Mapping[str, str] | Sequence[str] | None = None, **settings: Any
+        self,
+        *args: Any,
+        name: str = "agent",
+        output_keys: Mapping[str, str] | Sequence[str] | None = None,
+        workspace: str | Path | None = None,
+        **settings: Any,
     ) -> None:
-        """``output_keys``: fields that a reply has to have, with descriptions."""
+        """``output_keys``: fields that a reply has to have, with descriptions. ``workspace``: where the paths of images and files begin."""
         super().__init__(*args, name=name, **settings)
+        self._workspace = None if workspace is None else Path(workspace)
         keys = dict(output_keys) if isinstance(output_keys, Mapping) else dict.fromkeys(output_keys or (), "")
         self._wiring = Wiring(node=name, needed=keys)
         self._threads: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
 
     def invoke(self, inputs: Mapping[str, Any], attributes: Mapping[str, Any] | None = None, *, thread: str = "") -> dict[str, Any]:
         """The sync door: the fields of the reply. Raises: as ``run``; RuntimeError: an event loop is running."""
-        return cast("dict[str, Any]", run_sync(self.run(inputs, attributes, thread=thread)))
+
+        async def once() -> dict[str, Any]:
+            try:
+                return await self.run(inputs, attributes, thread=thread)
+            finally:
+                await self._model.close()  # its connections cannot outlive this loop
+
+        return cast("dict[str, Any]", run_sync(once()))
 
     async def run(
         self,
@@ -42,7 +56,7 @@ class SingleAgent(Agent):
         thread: str = "",
         on_chunk: Callable[[Any], None] | None = None,
     ) -> dict[str, Any]:
-        """One turn.
+        """One turn. Connections of its model are kept until ``close``.
 
         Args:
             thread: the conversation that this turn belongs to; kept in this object. Empty: none.
@@ -52,6 +66,7 @@ class SingleAgent(Agent):
         self.check(self._wiring)
         local, state = self._threads.get(thread, ({}, {}))
         stage = Alone(plain(local), on_chunk, dict(state))
+        stage.workspace = self._workspace
         fields = await self.step(inputs, attributes or {}, stage, self._wiring)
         shared = shared_values(stage)
         if thread:

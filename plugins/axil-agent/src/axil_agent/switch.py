@@ -88,7 +88,7 @@ class AgentSwitch:
         return adapt(run, rules)
 
     async def _side_by_side(self, inputs: dict[str, Any], conditions: Mapping[str, str], ctx: Any, where: str) -> list[bool]:
-        model = self._model.now()
+        model = await self._model.ready()
 
         async def ask(condition: str, number: int) -> bool:
             user = f"USER INPUT:\nANSWER:\n{inputs}\nCONDITION:\n{condition}\n"
@@ -103,7 +103,7 @@ class AgentSwitch:
         return [task.result() for task in asked]
 
     async def _at_once(self, inputs: dict[str, Any], conditions: Mapping[str, str], ctx: Any, where: str) -> list[bool]:
-        model, shown = self._model.now(), "\n".join(f"{n}. {condition}" for n, condition in enumerate(conditions.values(), 1))
+        model, shown = await self._model.ready(), "\n".join(f"{n}. {condition}" for n, condition in enumerate(conditions.values(), 1))
         said = [
             {"role": "system", "content": _ALL_AT_ONCE},
             {"role": "user", "content": f"USER INPUT:\nANSWER:\n{inputs}\nCONDITIONS:\n{shown}\n"},

@@ -16,7 +16,7 @@ from axil_cli.command import can_show, clean, write
 
 _WIDEST: Final = 120
 """Columns; longer lines are hard to read."""
-_BARE: Final[Mapping[str, str]] = {"─": "-", "✗": "x", "·": "-", "⚙": "*", "→": "->", "…": "...", "▸": ">"}
+_BARE: Final[Mapping[str, str]] = {"─": "-", "✗": "x", "·": "-", "⚙": "*", "→": "->", "…": "...", "▸": ">", "↻": "~"}
 _STYLES: Final[Mapping[str, str]] = {"bold": "1", "dim": "2", "bad": "31", "good": "32"}
 _NAMES: Final = ("36", "35", "33", "34", "32", "96", "95", "93")
 _WORD: Final = re.compile(r"\s+|\S+")

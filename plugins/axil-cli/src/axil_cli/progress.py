@@ -155,6 +155,9 @@ class Progress:
             self._paused(activation, turn)
             known = turn.calls.pop(call, (str(data.get("name", "")), ""))
             self._tool(activation, known, text_of(data.get("content", "")), failed=bool(data.get("failed")))
+        elif kind == "retry":  # what was said of a reply that broke off is followed by all of it
+            self._paused(activation, turn)
+            self._noted(activation, "↻", f"{data.get('try', '')} of {data.get('of', '')}: {data.get('error', '')}")
         elif kind == "context_failed":
             self._noted(activation, "✗", f"{data.get('provider', '')}: {data.get('error', '')}", bad=True)
 

@@ -18,13 +18,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from axil_testing.kit.base import Kit, claimed, require
     from axil_testing.kit.context import ContextKit
+    from axil_testing.kit.models import ModelKit
     from axil_testing.kit.report import Outcome, Report, check
 
-__all__ = ["ContextKit", "Kit", "Outcome", "Report", "check", "claimed", "require"]
+__all__ = ["ContextKit", "Kit", "ModelKit", "Outcome", "Report", "check", "claimed", "require"]
 
 _FOUND_IN = {
     "ContextKit": "context",
     "Kit": "base",
+    "ModelKit": "models",
     "Outcome": "report",
     "Report": "report",
     "check": "report",

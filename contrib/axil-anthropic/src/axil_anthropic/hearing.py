@@ -1,0 +1,113 @@
+"""A reply of the Messages API, which comes in events."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from axil_agent.interfaces import Reply, ToolCall, Usage
+from axil_agent.models import read_arguments
+from axil_agent.prices import Prices
+from axil_agent.retries import Showing
+from axil_agent.services import BrokenOff
+from axil_anthropic.sending import EXTRA
+
+_FINISH = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "tool_use": "tools",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "refusal",
+}
+_DELTAS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature", "input_json_delta": "partial_json"}
+
+
+class Heard:
+    """Blocks, as far as they have come."""
+
+    def __init__(self, show: Showing) -> None:
+        self._show = show
+        self._blocks: dict[int, dict[str, Any]] = {}
+        self._arguments: dict[int, str] = {}
+        self._numbers: dict[int, int] = {}
+        self._model = self._finish = ""
+        self._counts: dict[str, int] = {}
+
+    def hear(self, event: Any) -> None:
+        """Take in an event of the stream."""
+        kind = event.type
+        if kind == "message_start":
+            self._model = str(event.message.model or "")
+            self._count(event.message.usage)
+        elif kind == "content_block_start":
+            self._begin(event.index, event.content_block)
+        elif kind == "content_block_delta":
+            self._delta(event.index, event.delta)
+        elif kind == "message_delta":
+            self._finish = str(event.delta.stop_reason or self._finish)
+            self._count(event.usage)
+
+    def _begin(self, at: int, block: Any) -> None:
+        self._blocks[at] = block.model_dump(mode="json", exclude_none=True)
+        if block.type == "tool_use":
+            self._numbers[at], self._arguments[at] = len(self._numbers), ""
+            self._called(at, "")
+
+    def _delta(self, at: int, delta: Any) -> None:
+        name = _DELTAS.get(delta.type)
+        if name is None:
+            return
+        added, block = str(getattr(delta, name)), self._blocks[at]
+        if name == "partial_json":
+            self._arguments[at] = self._arguments.get(at, "") + added
+            if at in self._numbers:
+                self._called(at, added)
+            return
+        block[name] = str(block.get(name) or "") + added
+        if name in ("text", "thinking") and added:
+            self._show({"kind": "reasoning" if name == "thinking" else "text", "text": added})
+
+    def _called(self, at: int, added: str) -> None:
+        block = self._blocks[at]
+        self._show({"kind": "tool_call_delta", "index": self._numbers[at], "id": block["id"], "name": block["name"], "arguments": added})
+
+    def _count(self, usage: Any) -> None:
+        for name in ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens"):
+            count = getattr(usage, name, None)
+            if count is not None:
+                self._counts[name] = count
+        details = getattr(usage, "output_tokens_details", None)
+        if details is not None:
+            self._counts["thinking_tokens"] = getattr(details, "thinking_tokens", None) or 0
+
+    def reply(self, prices: Prices | None) -> Reply:
+        """All of it. Raises: BrokenOff: there is no end."""
+        if not self._finish:
+            raise BrokenOff
+        calls: list[ToolCall] = []
+        for at, words in self._arguments.items():
+            arguments, fault = read_arguments(words)
+            self._blocks[at]["input"] = arguments
+            if at in self._numbers:
+                calls.append(ToolCall(id=self._blocks[at]["id"], name=self._blocks[at]["name"], arguments=arguments, fault=fault))
+        blocks = [self._blocks[at] for at in sorted(self._blocks)]
+        has_more = any(block["type"] not in ("text", "tool_use") for block in blocks)
+        usage = self._usage()
+        return Reply(
+            text="".join(block.get("text", "") for block in blocks if block["type"] == "text"),
+            tool_calls=tuple(calls),
+            usage=usage if prices is None else prices.priced(usage),
+            finish=_FINISH.get(self._finish, self._finish),
+            model=self._model,
+            extra={EXTRA: {"content": [block for block in blocks if block["type"] != "text" or block.get("text")]}} if has_more else {},
+        )
+
+    def _usage(self) -> Usage:
+        counts = self._counts
+        cached = counts.get("cache_read_input_tokens", 0)
+        return Usage(
+            input_tokens=counts.get("input_tokens", 0) + cached + counts.get("cache_creation_input_tokens", 0),
+            output_tokens=counts.get("output_tokens", 0),
+            cached_tokens=cached,
+            reasoning_tokens=counts.get("thinking_tokens", 0),
+        )

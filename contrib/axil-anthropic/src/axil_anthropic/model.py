@@ -1,0 +1,142 @@
+"""``anthropic``: the Messages API.
+
+A reply that holds more than text and tool calls (thinking, with its signature) is kept as it came in ``Reply.extra`` and goes back so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from pydantic import Field
+
+from axil_agent.errors import ModelError
+from axil_agent.interfaces import Emit, Reply, Request
+from axil_agent.parts import taken
+from axil_agent.retries import Showing
+from axil_agent.services import Remote, RemoteModelConfig, Service, Usual, arguments_of, configured, in_words, split, with_told
+from axil_anthropic.hearing import Heard
+from axil_anthropic.sending import conversation, tool, tool_choice
+
+if TYPE_CHECKING:
+    from anthropic import AsyncAnthropic
+
+_USUAL: Final = Usual(host="api.anthropic.com", keys=("ANTHROPIC_API_KEY",), url="ANTHROPIC_BASE_URL")
+_REFUSED: Final = dict.fromkeys(("messages", "system", "tools", "stream", "output_format"), "") | {"n": "A model gives one reply."}
+_MAX_TOKENS: Final = 8192
+
+
+class AnthropicConfig(RemoteModelConfig):
+    """A model of Anthropic's."""
+
+    structured_output: Literal["auto", "schema", "prompt"] = Field(
+        default="auto",
+        description="How a reply is held to a schema. schema: by the service; prompt: only shown the schema; "
+        "auto: schema where the service can take it, else prompt.",
+    )
+
+
+class AnthropicModel(Remote):
+    """``anthropic``: a Claude model.
+
+    >>> AnthropicModel("claude-sonnet-5").modalities == {"text", "image", "file"}
+    True
+    """
+
+    Config = AnthropicConfig
+    service: Service[AsyncAnthropic]
+
+    def __init__(
+        self,
+        name: AnthropicConfig | str | None = None,
+        api_key: Any = None,
+        base_url: str | None = None,
+        settings: Mapping[str, Any] | None = None,
+        **more: Any,
+    ) -> None:
+        """Connects to nothing.
+
+        Args:
+            name: the model's name (``model_name`` and ``model`` will do).
+            api_key: ``{"env": NAME}``, ``"${NAME}"``, or the key; without it ``ANTHROPIC_API_KEY``, looked up by the first call.
+            base_url: without it ``ANTHROPIC_BASE_URL``, else Anthropic.
+            settings: of every request; also as ``invoke_settings``.
+            more: what else ``AnthropicConfig`` has.
+        Raises: ConfigError: all that is wrong with them.
+        """
+        self.config: AnthropicConfig = configured(AnthropicConfig, name, api_key, base_url, {"settings": settings, **more})
+        self.modalities = frozenset(self.config.modalities or ("text", "image", "file"))
+        self.service = Service(self.config, _USUAL, self._make, lambda client: client.close(), self._meaning)
+
+    async def reply(self, request: Request, emit: Emit, /) -> Reply:
+        """The answer, streamed. Raises: ModelError (AX660); PartError (AX801): it cannot take a part; ConfigError (AX800, AX806)."""
+        taken(request.messages, self.modalities, repr(self))
+        asked = self._asked(request)
+
+        async def attempt(client: AsyncAnthropic, show: Showing) -> Reply:
+            create: Any = client.messages.create
+            heard, held = Heard(show), split(self._held(request, asked), arguments_of(create))
+            async with await create(stream=True, **held) as stream:
+                async for event in stream:
+                    heard.hear(event)
+            return heard.reply(self.config.prices)
+
+        return await self.service.call(attempt, emit)
+
+    def _asked(self, request: Request) -> dict[str, Any]:
+        """The request as the API takes it, but for the form of the reply."""
+        asked = self.config.settings_for(request, _REFUSED)
+        asked["model"] = asked.get("model") or self.config.name
+        asked["max_tokens"] = asked.get("max_tokens") or _MAX_TOKENS
+        asked["timeout"] = asked.pop("timeout_seconds", None)
+        stop = asked.pop("stop", None)
+        if stop is not None:
+            asked["stop_sequences"] = [stop] if isinstance(stop, str) else list(stop)
+        effort = asked.pop("reasoning_effort", None)
+        if effort is not None:
+            asked["output_config"] = {**(asked.get("output_config") or {}), "effort": effort}
+        choice = tool_choice(asked.pop("tool_choice", None), asked.pop("parallel_tool_calls", None))
+        if request.tools:
+            asked["tools"] = [tool(each) for each in request.tools]
+            asked["tool_choice"] = choice
+        messages = list(request.messages)
+        if request.output is not None and self.config.structured_output == "prompt":
+            messages = with_told(messages, in_words(request.output))
+        system, asked["messages"] = conversation(messages)
+        if system:
+            asked["system"] = system
+        return asked
+
+    def _held(self, request: Request, asked: dict[str, Any]) -> dict[str, Any]:
+        """The request with the form of the reply; the SDK says how the service takes a schema."""
+        if request.output is None or self.config.structured_output == "prompt":
+            return asked
+        from anthropic import transform_schema
+
+        try:
+            schema = transform_schema(dict(request.output.schema))
+        except ValueError as error:
+            if self.config.structured_output == "schema":
+                told = f"the service cannot hold a reply to the schema {request.output.name}: {error}"
+                raise ModelError(told, transient=False, hint="Say what it may hold, or set structured_output: prompt.") from error
+            system = f"{asked.get('system', '')}\n\n{in_words(request.output)}".strip()
+            return {**asked, "system": system}
+        return {**asked, "output_config": {**(asked.get("output_config") or {}), "format": {"type": "json_schema", "schema": schema}}}
+
+    def _make(self, key: str) -> AsyncAnthropic:
+        """A client, with retries of its own switched off."""
+        from anthropic import AsyncAnthropic, Timeout
+
+        config = self.config
+        return AsyncAnthropic(
+            api_key=key or "no-key",
+            base_url=self.service.base_url,
+            timeout=Timeout(config.timeout_seconds, connect=config.connect_timeout_seconds),
+            max_retries=0,
+            default_headers=config.headers or None,
+        )
+
+    def _meaning(self, error: Exception) -> ModelError | None:
+        import anthropic
+
+        return self.service.told_by(anthropic, error)

@@ -1,0 +1,97 @@
+"""A conversation as the Messages API takes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from axil_agent.interfaces import Message, ToolSpec
+from axil_agent.parts import Part, decoded, parts_of, said
+from axil_agent.services import refuse, sound
+
+EXTRA = "anthropic"
+"""What a reply's own blocks are kept under."""
+
+
+def conversation(messages: Sequence[Message]) -> tuple[str, list[dict[str, Any]]]:
+    """The system's text, and messages whose roles alternate: what one side says in a row is one message."""
+    system: list[str] = []
+    told: list[dict[str, Any]] = []
+    for each in messages:
+        role = str(each.get("role") or "user")
+        if role in ("system", "developer"):
+            system.append(sound(said(each.get("content"))))
+            continue
+        side = "assistant" if role == "assistant" else "user"
+        blocks = _blocks(each, role)
+        if told and told[-1]["role"] == side:
+            told[-1]["content"] += blocks
+        elif blocks:
+            told.append({"role": side, "content": blocks})
+    return "\n\n".join(system), told
+
+
+def _blocks(given: Message, role: str) -> list[dict[str, Any]]:
+    content = given.get("content")
+    if role == "tool":
+        return [{"type": "tool_result", "tool_use_id": str(given.get("tool_call_id") or ""), "content": sound(said(content)) or " "}]
+    if role == "assistant":
+        kept = _kept(given)
+        if kept is not None:
+            return [dict(block) for block in kept]
+        blocks: list[dict[str, Any]] = [{"type": "text", "text": sound(said(content))}] if content else []
+        for call in cast("Sequence[Mapping[str, Any]]", given.get("tool_calls") or ()):
+            blocks.append({"type": "tool_use", "id": call["id"], "name": call["name"], "input": dict(call.get("arguments") or {})})
+        return blocks
+    return [_part(part) for part in parts_of(content) if part["type"] != "text" or part["text"]]
+
+
+def _kept(message: Message) -> Sequence[Mapping[str, Any]] | None:
+    extra = message.get("extra")
+    kept = cast("Mapping[str, Any]", extra).get(EXTRA) if isinstance(extra, Mapping) else None
+    return cast("Mapping[str, Any]", kept).get("content") if isinstance(kept, Mapping) else None
+
+
+def _part(part: Part) -> dict[str, Any]:
+    kind, media_type = part["type"], str(part.get("media_type") or "")
+    if kind == "text":
+        return {"type": "text", "text": sound(part["text"])}
+    block = "image" if kind == "image" else "document"
+    named = {"title": part["name"]} if block == "document" and part.get("name") else {}
+    if part.get("url"):
+        return {"type": block, "source": {"type": "url", "url": part["url"]}, **named}
+    if part.get("file_id"):
+        return {"type": block, "source": {"type": "file", "file_id": part["file_id"]}, **named}
+    if part.get("data") and (kind == "image" or media_type == "application/pdf"):
+        return {"type": block, "source": {"type": "base64", "media_type": media_type, "data": part["data"]}, **named}
+    if part.get("data") and media_type.startswith("text/"):
+        words = decoded(part).decode("utf-8", "replace")
+        return {"type": block, "source": {"type": "text", "media_type": "text/plain", "data": words}, **named}
+    raise refuse(part, "the Messages API")
+
+
+def tool(spec: ToolSpec) -> dict[str, Any]:
+    """A tool as the API takes it."""
+    return {"name": spec.name, "description": spec.description, "input_schema": dict(spec.parameters)}
+
+
+def tool_choice(given: Any, parallel: bool | None) -> dict[str, Any] | None:
+    """Which tool is to be called, in any spelling; None: the model chooses.
+
+    >>> tool_choice("required", False), tool_choice({"type": "function", "function": {"name": "add"}}, None)
+    ({'type': 'any', 'disable_parallel_tool_use': True}, {'type': 'tool', 'name': 'add'})
+    """
+    choice: dict[str, Any] | None = None
+    if isinstance(given, str):
+        known = {"auto": {"type": "auto"}, "none": {"type": "none"}, "required": {"type": "any"}, "any": {"type": "any"}}
+        choice = dict(known.get(given) or {"type": "tool", "name": given})
+    elif isinstance(given, Mapping):
+        chosen = cast("Mapping[str, Any]", given)
+        inner = chosen.get("function")
+        name = cast("Mapping[str, Any]", inner).get("name") if isinstance(inner, Mapping) else chosen.get("name")
+        choice = {"type": "tool", "name": name} if name else dict(chosen)
+    if parallel is False:
+        choice = choice or {"type": "auto"}
+        if choice["type"] != "none":
+            choice["disable_parallel_tool_use"] = True
+    return choice

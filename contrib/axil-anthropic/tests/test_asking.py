@@ -1,0 +1,106 @@
+"""What requests look like, and what the README says of settings."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from axil.errors import ConfigError
+from axil_agent import Request, Structure, ToolSpec, file, image
+from axil_agent.errors import ModelError, PartError
+from axil_anthropic import AnthropicModel
+from axil_testing.stub import Act, Stub
+
+README = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
+TOOL = ToolSpec(name="add", parameters={"type": "object", "properties": {}})
+
+
+def sent(*messages: Any, config: dict[str, Any] | None = None, **more: Any) -> Any:
+    """The body of the request."""
+    with Stub("messages") as server:
+        model = AnthropicModel("m", server.key, server.url, **(config or {}))
+        said = [each if isinstance(each, dict) else {"role": "user", "content": each} for each in messages or ("hi",)]
+        asyncio.run(model.reply(Request(messages=said, **more), lambda chunk: None))
+        return server.requests[0].body
+
+
+def test_it_is_made_as_masfactory_makes_it_and_needs_no_limit_to_be_said():
+    body = sent(config={"invoke_settings": {"temperature": 0.5, "stop": "END"}})
+    assert (body["model"], body["max_tokens"], body["temperature"], body["stop_sequences"]) == ("m", 8192, 0.5, ["END"])
+    assert body.keys() & {"tools", "system", "tool_choice"} == set()
+    with pytest.raises(ConfigError, match="unknown key"):
+        AnthropicModel("m", temprature=1)
+
+
+def test_what_one_side_says_in_a_row_is_one_message():
+    calls = [{"id": "1", "name": "add", "arguments": {"a": 1}}, {"id": "2", "name": "add", "arguments": {}}]
+    results = [{"role": "tool", "tool_call_id": id, "content": id * 2} for id in ("1", "2")]
+    system = [{"role": "system", "content": "One."}, {"role": "system", "content": "Two."}]
+    body = sent(*system, "hi", {"role": "assistant", "content": "", "tool_calls": calls}, *results, "and?")
+    assert body["system"] == "One.\n\nTwo."
+    assert [each["role"] for each in body["messages"]] == ["user", "assistant", "user"]
+    assert [block["type"] for block in body["messages"][1]["content"]] == ["tool_use", "tool_use"]
+    assert [block.get("content") or block["text"] for block in body["messages"][2]["content"]] == ["11", "22", "and?"]
+
+
+def test_tools_are_chosen_in_any_spelling():
+    for choice in ("add", {"type": "function", "function": {"name": "add"}}, {"type": "tool", "name": "add"}):
+        assert sent(tools=[TOOL], settings={"tool_choice": choice})["tool_choice"] == {"type": "tool", "name": "add"}
+    alone = sent(tools=[TOOL], settings={"parallel_tool_calls": False})["tool_choice"]
+    assert alone == {"type": "auto", "disable_parallel_tool_use": True}
+    assert "tool_choice" not in sent(settings={"tool_choice": "required"})
+
+
+def test_a_schema_goes_to_the_service_where_it_can_and_else_into_the_prompt():
+    shape = Structure(name="L", schema={"type": "object", "properties": {"a": {"type": "integer", "minimum": 1}}, "required": ["a"]})
+    held = sent(output=shape, settings={"reasoning_effort": "low"})["output_config"]
+    assert (held["effort"], held["format"]["schema"]["additionalProperties"]) == ("low", False)
+    free = Structure(name="L", schema={"type": "object", "properties": {"a": {}}})
+    for body in (sent(output=shape, config={"structured_output": "prompt"}), sent(output=free)):
+        assert "JSON Schema" in body["system"]
+        assert "output_config" not in body
+    with pytest.raises(ModelError, match="prompt"):
+        sent(output=free, config={"structured_output": "schema"})
+
+
+def test_files_are_documents():
+    parts = [file(b"%PDF-1", name="a.pdf"), file(b"plain"), image("https://x/1.png"), {"type": "file", "file_id": "f"}]
+    sources = [block["source"] for block in sent(parts)["messages"][0]["content"]]
+    assert [source["type"] for source in sources] == ["base64", "text", "url", "file"]
+    assert sources[1]["data"] == "plain"
+    with pytest.raises(PartError, match="AX801"):
+        sent([file(b"\0\xff")])
+
+
+def test_an_error_in_the_middle_of_a_stream_is_told_and_may_pass():
+    class Overloaded:
+        base = ""
+
+        def stream(self, act, asked):
+            yield b'event: error\ndata: {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}\n\n'
+
+    with Stub("messages") as server:
+        server.dialect = Overloaded()
+        model = AnthropicModel("m", server.key, server.url, retry={"max_tries": 2, "first_wait_seconds": 0})
+        with pytest.raises(ModelError, match="Overloaded") as told:
+            asyncio.run(model.reply(Request(messages=[{"role": "user", "content": "hi"}]), lambda chunk: None))
+        assert told.value.transient
+        assert len(server.requests) == 2
+
+
+def test_a_refusal_says_what_there_was():
+    with Stub("messages") as server:
+        server.say(Act(refusal="no"))
+        model = AnthropicModel("m", server.key, server.url)
+        reply = asyncio.run(model.reply(Request(messages=[{"role": "user", "content": "hi"}]), lambda chunk: None))
+    assert (reply.finish, reply.text) == ("refusal", "no")
+
+
+def test_every_setting_is_described_and_in_the_readmes_table():
+    rows = {name for line in README.splitlines() if line.startswith("| `") for name in re.findall(r"`(\w+)`", line.split("|")[1])}
+    assert [name for name, info in AnthropicModel.Config.model_fields.items() if not info.description] == []
+    assert set(AnthropicModel.Config.model_fields) == rows

@@ -1,0 +1,95 @@
+"""A reply of generateContent, which comes in chunks."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from axil_agent.errors import ModelError
+from axil_agent.interfaces import Reply, Request, ToolCall, Usage
+from axil_agent.prices import Prices
+from axil_agent.retries import Showing
+from axil_agent.services import BrokenOff
+from axil_gemini.sending import EXTRA, OURS
+
+_FINISH: Final = {"STOP": "stop", "MAX_TOKENS": "length"}
+_FILTERED: Final = frozenset(
+    {"SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION"}
+)
+
+
+class Heard:
+    """Parts of one candidate, as far as they have come."""
+
+    def __init__(self, show: Showing, request: Request) -> None:
+        self._show = show
+        self._parts: list[dict[str, Any]] = []
+        self._text: list[str] = []
+        self._calls: list[ToolCall] = []
+        self._before = sum(len(m.get("tool_calls") or ()) for m in request.messages)
+        self._model = self._finish = ""
+        self._usage = Usage()
+
+    def hear(self, chunk: Any) -> None:
+        """Take in a chunk of the stream."""
+        self._model = str(chunk.model_version or self._model)
+        if chunk.usage_metadata is not None:
+            self._usage = _usage(chunk.usage_metadata)
+        blocked = getattr(chunk.prompt_feedback, "block_reason", None)
+        if blocked is not None:
+            self._finish = "SAFETY"
+        for candidate in (chunk.candidates or ())[:1]:
+            if candidate.finish_reason is not None:
+                self._finish = str(getattr(candidate.finish_reason, "value", candidate.finish_reason))
+            for part in (candidate.content.parts if candidate.content is not None else None) or ():
+                self._part(part)
+
+    def _part(self, part: Any) -> None:
+        if part.thought:
+            if part.text:
+                self._show({"kind": "reasoning", "text": part.text})
+            if not part.thought_signature:
+                return
+        elif part.text:
+            self._text.append(part.text)
+            self._show({"kind": "text", "text": part.text})
+        elif part.function_call is not None:
+            call = part.function_call
+            number = len(self._calls)
+            id = call.id or f"{OURS}{self._before + number}"
+            self._calls.append(ToolCall(id=id, name=call.name or "", arguments=dict(call.args or {})))
+            arguments = json.dumps(call.args or {}, ensure_ascii=False)
+            self._show({"kind": "tool_call_delta", "index": number, "id": id, "name": call.name or "", "arguments": arguments})
+        kept = part.model_dump(mode="json", exclude_none=True)
+        last = self._parts[-1] if self._parts else {}
+        if set(kept) == set(last) == {"text"}:
+            last["text"] += kept["text"]
+        else:
+            self._parts.append(kept)
+
+    def reply(self, prices: Prices | None) -> Reply:
+        """All of it. Raises: BrokenOff: there is no end; ModelError: the model made a call that it cannot make."""
+        if not self._finish:
+            raise BrokenOff
+        if self._finish in ("MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL"):
+            raise ModelError(f"the model made a call that it cannot make ({self._finish}).", transient=True)
+        finish = "filter" if self._finish in _FILTERED else _FINISH.get(self._finish, self._finish.lower())
+        signed = any("thought_signature" in part for part in self._parts)
+        return Reply(
+            text="".join(self._text),
+            tool_calls=tuple(self._calls),
+            usage=self._usage if prices is None else prices.priced(self._usage),
+            finish="tools" if self._calls and finish == "stop" else finish,
+            model=self._model,
+            extra={EXTRA: {"parts": [part for part in self._parts if part.get("text") != "" or len(part) > 1]}} if signed else {},
+        )
+
+
+def _usage(given: Any) -> Usage:
+    thought = given.thoughts_token_count or 0
+    return Usage(
+        input_tokens=(given.prompt_token_count or 0) + (given.tool_use_prompt_token_count or 0),
+        output_tokens=(given.candidates_token_count or 0) + thought,
+        cached_tokens=given.cached_content_token_count or 0,
+        reasoning_tokens=thought,
+    )

@@ -1,0 +1,190 @@
+"""``gemini``: the generateContent API, of Google's Gemini API.
+
+The signatures of thoughts, which the service wants back, are kept with their parts in ``Reply.extra`` and go back so.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, cast
+
+from pydantic import Field, ValidationError
+
+from axil.errors import ConfigError, Problem
+from axil_agent.errors import ModelError
+from axil_agent.interfaces import Emit, Reply, Request
+from axil_agent.parts import taken
+from axil_agent.retries import Showing
+from axil_agent.services import Remote, RemoteModelConfig, Service, Usual, configured, in_words, with_told
+from axil_gemini.hearing import Heard
+from axil_gemini.sending import conversation, tool, tool_config
+
+if TYPE_CHECKING:
+    from google.genai import Client
+    from httpx2 import AsyncClient
+
+_USUAL: Final = Usual(host="generativelanguage.googleapis.com", keys=("GEMINI_API_KEY", "GOOGLE_API_KEY"), url="GOOGLE_GEMINI_BASE_URL")
+_REFUSED: Final = dict.fromkeys(("messages", "contents", "tools", "system_instruction", "http_options", "stream"), "") | {
+    "n": "A model gives one reply.",
+    "candidate_count": "A model gives one reply.",
+}
+_OURS: Final = {"max_tokens": "max_output_tokens", "stop": "stop_sequences"}
+
+
+class Line(NamedTuple):
+    """A client, and the connections that it was given."""
+
+    client: Client
+    lines: AsyncClient
+
+    async def close(self) -> None:
+        """Close both."""
+        await self.client.aio.aclose()
+        self.client.close()
+        await self.lines.aclose()
+
+
+class GeminiConfig(RemoteModelConfig):
+    """A model of Google's."""
+
+    structured_output: Literal["schema", "object", "prompt"] = Field(
+        default="schema",
+        description="How a reply is held to a schema. schema: by the service; object: any JSON, shown the schema; prompt: only shown it.",
+    )
+
+
+class GeminiModel(Remote):
+    """``gemini``: a Gemini model.
+
+    >>> GeminiModel("gemini-3-flash").modalities == {"text", "image", "file", "audio"}
+    True
+    """
+
+    Config = GeminiConfig
+    service: Service[Line]
+
+    def __init__(
+        self,
+        name: GeminiConfig | str | None = None,
+        api_key: Any = None,
+        base_url: str | None = None,
+        settings: Mapping[str, Any] | None = None,
+        **more: Any,
+    ) -> None:
+        """Connects to nothing.
+
+        Args:
+            name: the model's name (``model_name`` and ``model`` will do).
+            api_key: ``{"env": NAME}``, ``"${NAME}"``, or the key; without it ``GEMINI_API_KEY`` or ``GOOGLE_API_KEY``, by the first call.
+            base_url: without it ``GOOGLE_GEMINI_BASE_URL``, else Google.
+            settings: of every request; also as ``invoke_settings``.
+            more: what else ``GeminiConfig`` has.
+        Raises: ConfigError: all that is wrong with them.
+        """
+        self.config: GeminiConfig = configured(GeminiConfig, name, api_key, base_url, {"settings": settings, **more})
+        self.modalities = frozenset(self.config.modalities or ("text", "image", "file", "audio"))
+        self.service = Service(self.config, _USUAL, self._make, lambda line: line.close(), self._meaning)
+
+    async def reply(self, request: Request, emit: Emit, /) -> Reply:
+        """The answer, streamed. Raises: ModelError (AX660); PartError (AX801): it cannot take a part; ConfigError (AX800, AX806)."""
+        taken(request.messages, self.modalities, repr(self))
+        asked = self._asked(request)
+
+        async def attempt(line: Line, show: Showing) -> Reply:
+            heard = Heard(show, request)
+            stream: Any = await line.client.aio.models.generate_content_stream(**_typed(asked))
+            try:
+                async for chunk in stream:
+                    heard.hear(chunk)
+            finally:
+                await stream.aclose()
+            return heard.reply(self.config.prices)
+
+        return await self.service.call(attempt, emit)
+
+    def _asked(self, request: Request) -> dict[str, Any]:
+        """The request as the API takes it."""
+        settings = self.config.settings_for(request, _REFUSED)
+        config = {_OURS.get(name, name): value for name, value in settings.items() if value is not None}
+        name = config.pop("model", None) or self.config.name
+        stop = config.get("stop_sequences")
+        if isinstance(stop, str):
+            config["stop_sequences"] = [stop]
+        seconds = config.pop("timeout_seconds", self.config.timeout_seconds)
+        config["http_options"] = {"timeout": int(seconds * 1000)}
+        effort = config.pop("reasoning_effort", None)
+        if effort is not None:
+            config["thinking_config"] = {**(config.get("thinking_config") or {}), "thinking_level": str(effort).upper()}
+        choice = tool_config(config.pop("tool_choice", None))
+        config.pop("parallel_tool_calls", None)  # the API has no such setting
+        if request.tools:
+            config["tools"] = [{"function_declarations": [tool(each) for each in request.tools]}]
+            if choice is not None:
+                config["tool_config"] = choice
+        messages = list(request.messages)
+        if request.output is not None:
+            form = self.config.structured_output
+            if form != "prompt":
+                config["response_mime_type"] = "application/json"
+            if form == "schema":
+                config["response_json_schema"] = dict(request.output.schema)
+            else:
+                messages = with_told(messages, in_words(request.output))
+        system, contents = conversation(messages)
+        if system:
+            config["system_instruction"] = system
+        config["automatic_function_calling"] = {"disable": True}
+        return {"model": name, "contents": contents, "config": config}
+
+    def _make(self, key: str) -> Line:
+        """A client on connections of our own, so that they are closed when we say so; it asks nothing again by itself."""
+        import httpx2
+        from google.genai import Client
+        from google.genai.types import HttpOptions
+
+        config = self.config
+        lines = httpx2.AsyncClient(timeout=httpx2.Timeout(config.timeout_seconds, connect=config.connect_timeout_seconds))
+        options = HttpOptions(base_url=self.service.base_url, headers=config.headers or None, httpx_async_client=lines)
+        return Line(Client(api_key=key or "no-key", vertexai=False, http_options=options), lines)
+
+    def _meaning(self, error: Exception) -> ModelError | None:
+        from google.genai import errors
+
+        if isinstance(error, errors.UnknownApiResponseError):
+            return ModelError(f"{self.service.host} sent what is no JSON.", transient=True)
+        if not isinstance(error, errors.APIError):
+            return None
+        given = cast("Any", error)
+        headers = dict(getattr(given.response, "headers", None) or {})
+        wait = _delay(given.details)
+        if wait is not None:
+            headers.setdefault("retry-after", wait)
+        return self.service.refused(int(given.code or 500), given.message or given.details, headers)
+
+
+def _delay(details: Any) -> str | None:
+    """The seconds that an error asks to wait: ``{"error": {"details": [{"retryDelay": "17s"}]}}``."""
+    if not isinstance(details, Mapping):
+        return None
+    body = cast("Mapping[str, Any]", details)
+    for each in cast("Mapping[str, Any]", body.get("error", body)).get("details") or ():
+        delay = each.get("retryDelay") if isinstance(each, Mapping) else None
+        if isinstance(delay, str):
+            return delay.removesuffix("s")
+    return None
+
+
+def _typed(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """The request as the SDK's own types, which know what each name is on the wire. Raises: ConfigError (AX806): a setting is unknown."""
+    from google.genai import types
+
+    try:
+        config = types.GenerateContentConfig.model_validate_json(json.dumps(asked["config"], ensure_ascii=True))
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(str(key) for key in first["loc"])
+        told = f"the API does not take it so ({first['msg']})."
+        raise ConfigError(Problem("AX806", f"settings.{where}", told, "See GenerateContentConfig of google-genai.")) from None
+    contents = [types.Content.model_validate_json(json.dumps(each, ensure_ascii=True)) for each in asked["contents"]]
+    return {**asked, "config": config, "contents": contents}

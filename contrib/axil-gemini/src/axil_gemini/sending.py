@@ -1,0 +1,97 @@
+"""A conversation as generateContent takes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, cast
+
+from axil_agent.interfaces import Message, ToolSpec
+from axil_agent.parts import Part, parts_of, said
+from axil_agent.services import refuse, sound
+
+EXTRA: Final = "gemini"
+"""What a reply's own parts are kept under."""
+OURS: Final = "axil_call_"
+"""What the ids of calls begin with that the service gave none; it is not told them."""
+
+
+def conversation(messages: Sequence[Message]) -> tuple[str, list[dict[str, Any]]]:
+    """The system's text, and contents whose roles alternate: what one side says in a row is one content."""
+    system: list[str] = []
+    told: list[dict[str, Any]] = []
+    names: dict[str, str] = {}
+    for each in messages:
+        role = str(each.get("role") or "user")
+        if role in ("system", "developer"):
+            system.append(sound(said(each.get("content"))))
+            continue
+        names |= {str(call["id"]): str(call["name"]) for call in each.get("tool_calls") or ()}
+        side = "model" if role == "assistant" else "user"
+        parts = _parts(each, role, names)
+        if told and told[-1]["role"] == side:
+            told[-1]["parts"] += parts
+        elif parts:
+            told.append({"role": side, "parts": parts})
+    return "\n\n".join(system), told
+
+
+def _parts(given: Message, role: str, names: Mapping[str, str]) -> list[dict[str, Any]]:
+    content = given.get("content")
+    if role == "tool":
+        id = str(given.get("tool_call_id") or "")
+        response = {"name": names.get(id) or str(given.get("name") or ""), "response": {"result": sound(said(content))}}
+        return [{"function_response": {**_id(id), **response}}]
+    if role == "assistant":
+        kept = _kept(given)
+        if kept is not None:
+            return [dict(part) for part in kept]
+        parts: list[dict[str, Any]] = [{"text": sound(said(content))}] if content else []
+        for call in cast("Sequence[Mapping[str, Any]]", given.get("tool_calls") or ()):
+            parts.append({"function_call": {**_id(str(call["id"])), "name": call["name"], "args": dict(call.get("arguments") or {})}})
+        return parts
+    return [_part(part) for part in parts_of(content)]
+
+
+def _id(id: str) -> dict[str, str]:
+    return {} if id.startswith(OURS) or not id else {"id": id}
+
+
+def _kept(message: Message) -> Sequence[Mapping[str, Any]] | None:
+    extra = message.get("extra")
+    kept = cast("Mapping[str, Any]", extra).get(EXTRA) if isinstance(extra, Mapping) else None
+    return cast("Mapping[str, Any]", kept).get("parts") if isinstance(kept, Mapping) else None
+
+
+def _part(part: Part) -> dict[str, Any]:
+    if part["type"] == "text":
+        return {"text": sound(part["text"])}
+    kind = {"mime_type": part["media_type"]} if part.get("media_type") else {}
+    if part.get("data"):
+        return {"inline_data": {"data": part["data"], **kind}}
+    where = part.get("url") or part.get("file_id")
+    if where:
+        return {"file_data": {"file_uri": where, **kind}}
+    raise refuse(part, "the Gemini API")
+
+
+def tool(spec: ToolSpec) -> dict[str, Any]:
+    """A tool as the API takes it."""
+    return {"name": spec.name, "description": spec.description, "parameters_json_schema": dict(spec.parameters)}
+
+
+def tool_config(given: Any) -> dict[str, Any] | None:
+    """Which tool is to be called, in any spelling; None: the model chooses.
+
+    >>> tool_config("required"), tool_config("add")["function_calling_config"]["allowed_function_names"]
+    ({'function_calling_config': {'mode': 'ANY'}}, ['add'])
+    """
+    if given is None:
+        return None
+    if isinstance(given, Mapping):
+        chosen = cast("Mapping[str, Any]", given)
+        inner = chosen.get("function")
+        given = cast("Mapping[str, Any]", inner).get("name") if isinstance(inner, Mapping) else chosen.get("name") or "auto"
+    mode = {"auto": "AUTO", "none": "NONE", "required": "ANY"}.get(str(given))
+    if mode is not None:
+        return {"function_calling_config": {"mode": mode}}
+    return {"function_calling_config": {"mode": "ANY", "allowed_function_names": [str(given)]}}

@@ -1,0 +1,85 @@
+"""Connections of adapters: one client on each event loop, shared by all calls there, closed when nobody needs it.
+
+Somebody *holds* the clients with ``async with``: agents of a run do, until the run ends. While nobody holds them a client lives as long as
+calls are under way. So nothing is left open at the end of a loop, whether or not anybody closes anything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+from weakref import WeakKeyDictionary
+
+from axil_agent.threads import away
+
+C = TypeVar("C")
+
+
+@dataclass(slots=True)
+class _Here(Generic[C]):
+    """What there is on one event loop."""
+
+    client: C | None = None
+    busy: int = 0
+    """Calls under way."""
+    held: int = 0
+    """Who holds it."""
+    making: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+class Clients(Generic[C]):
+    """The clients of one component."""
+
+    def __init__(self, make: Callable[[], C], close: Callable[[C], Awaitable[None]]) -> None:
+        """``make`` is called in a thread, as it may have to import an SDK; ``close`` lets a client's connections go."""
+        self._make, self._close = make, close
+        self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, _Here[C]] = WeakKeyDictionary()
+
+    def _here(self) -> _Here[C]:
+        loop = asyncio.get_running_loop()
+        here = self._loops.get(loop)
+        if here is None:
+            here = self._loops[loop] = _Here()
+        return here
+
+    @contextlib.asynccontextmanager
+    async def lease(self) -> AsyncGenerator[C]:
+        """The client of this event loop, for one call."""
+        here = self._here()
+        here.busy += 1
+        try:
+            async with here.making:
+                client = here.client
+                if client is None:
+                    client = here.client = await away(self._make, "axil-client")
+            yield client
+        finally:
+            here.busy -= 1
+            await self._sweep(here)
+
+    def hold(self) -> None:
+        """Keep this event loop's client open between calls, until ``let_go``."""
+        self._here().held += 1
+
+    async def let_go(self) -> None:
+        """Hold it no longer; the last one who does closes it."""
+        here = self._here()
+        here.held = max(0, here.held - 1)
+        await self._sweep(here)
+
+    async def close(self) -> None:
+        """Close this event loop's client, as soon as no call is under way; the next call opens another one."""
+        loop = asyncio.get_running_loop()
+        here = self._loops.get(loop)
+        if here is not None:
+            self._loops[loop] = _Here(held=here.held)
+            here.held = 0
+            await self._sweep(here)
+
+    async def _sweep(self, here: _Here[C]) -> None:
+        if here.client is not None and not here.busy and not here.held:
+            client, here.client = here.client, None
+            await self._close(client)

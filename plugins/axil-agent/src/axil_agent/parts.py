@@ -1,0 +1,321 @@
+"""Content parts: what a message may hold beside text. Plain data, so that journals, events and recordings can hold it too.
+
+A message's ``content`` is a text or a list of parts: ``{"type": "text", "text": …}``, or a part of type ``image``, ``file`` or ``audio``
+with exactly one source: ``data`` (base64), ``url``, ``path`` (in the run's workspace) or ``file_id`` (known to the provider), and perhaps
+``media_type``, ``name`` and ``detail``. A path is read when the message is sent, so models see ``data``, ``url`` or ``file_id``.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import mimetypes
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final, cast
+
+from axil_agent.errors import PartError
+from axil_agent.interfaces import Message, Request
+from axil_agent.threads import away
+
+Part = dict[str, Any]
+
+KINDS: Final = ("image", "file", "audio")
+SOURCES: Final = ("data", "url", "path", "file_id")
+LARGEST_BYTES: Final = 20 * 2**20
+"""What a part may hold; for more there are ``url`` and ``file_id``."""
+
+_KEYS: Final = frozenset({"type", "media_type", "name", "detail", *SOURCES})
+_BEGINNINGS: Final = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+    (b"%PDF-", "application/pdf"),
+    (b"ID3", "audio/mpeg"),
+    (b"\xff\xfb", "audio/mpeg"),
+    (b"OggS", "audio/ogg"),
+    (b"fLaC", "audio/flac"),
+)
+_RIFF: Final = {b"WEBP": "image/webp", b"WAVE": "audio/wav"}
+_NAMED: Final = {".md": "text/markdown", ".webp": "image/webp", ".wav": "audio/wav", ".mp3": "audio/mpeg", ".yaml": "text/yaml"}
+_SPELT: Final = {"audio/x-wav": "audio/wav", "audio/wave": "audio/wav", "audio/mp3": "audio/mpeg", "image/jpg": "image/jpeg"}
+
+
+# ---------------------------------------------------------------------------------------------------------------- making
+
+
+def text(said: str) -> Part:
+    """A text as a part."""
+    return {"type": "text", "text": said}
+
+
+def image(source: str | bytes | Path, *, media_type: str = "", name: str = "", detail: str = "") -> Part:
+    """An image: its bytes, its URL, or its path in the workspace of the run.
+
+    >>> image("https://example.org/leaf")
+    {'type': 'image', 'url': 'https://example.org/leaf'}
+    >>> image("shots/leaf.png")
+    {'type': 'image', 'path': 'shots/leaf.png', 'media_type': 'image/png'}
+
+    ``detail``: how closely a model looks, where it can be told (``low``, ``high``). Raises: PartError (AX802, AX803).
+    """
+    return _made("image", source, media_type, name, detail)
+
+
+def file(source: str | bytes | Path, *, media_type: str = "", name: str = "") -> Part:
+    """A document, as a PDF: its bytes, its URL, or its path in the workspace. Raises: PartError (AX802, AX803)."""
+    return _made("file", source, media_type, name, "")
+
+
+def audio(source: str | bytes | Path, *, media_type: str = "", name: str = "") -> Part:
+    """A recording: its bytes, its URL, or its path in the workspace. Raises: PartError (AX802, AX803)."""
+    return _made("audio", source, media_type, name, "")
+
+
+def _made(kind: str, source: str | bytes | Path, media_type: str, name: str, detail: str) -> Part:
+    more = {key: value for key, value in (("media_type", media_type), ("name", name), ("detail", detail)) if value}
+    if isinstance(source, bytes):
+        return checked({"type": kind, **more, "data": base64.b64encode(source).decode()})
+    given = str(source)
+    if given.startswith("data:"):
+        head, _, data = given.partition(",")
+        declared = head.removeprefix("data:").removesuffix(";base64")
+        return checked({"type": kind, **({"media_type": declared} if declared else {}), **more, "data": data})
+    return checked({"type": kind, **more, "url" if given.startswith(("http://", "https://")) else "path": given})
+
+
+# --------------------------------------------------------------------------------------------------------------- reading
+
+
+def is_part(value: Any) -> bool:
+    """Whether a value is an image, a file or a recording.
+
+    >>> is_part({"type": "image", "url": "https://…"}), is_part({"type": "image", "size": 3}), is_part("text")
+    (True, False, False)
+    """
+    if not isinstance(value, Mapping):
+        return False
+    part = cast("Mapping[str, Any]", value)
+    return part.get("type") in KINDS and any(isinstance(part.get(key), str) for key in SOURCES) and part.keys() <= _KEYS
+
+
+def is_text(value: Any) -> bool:
+    """Whether a value is a text as a part."""
+    return isinstance(value, Mapping) and cast("Mapping[str, Any]", value).get("type") == "text" and "text" in value
+
+
+def is_content(value: Any) -> bool:
+    """Whether a value is a message's content that is more than a text: a list of parts."""
+    if not isinstance(value, (list, tuple)) or not value:
+        return False
+    return all(is_part(each) or is_text(each) for each in cast("Sequence[Any]", value))
+
+
+def parts_of(content: Any, where: str = "") -> list[Part]:
+    """A message's content as parts. Raises: PartError (AX802): a part is none; (AX803): it is too large."""
+    if isinstance(content, str):
+        return [text(content)] if content else []
+    if isinstance(content, (list, tuple)):
+        return [checked(each, where) for each in cast("Sequence[Any]", content)]
+    return [text(said(content))] if content is not None else []
+
+
+def label(part: Mapping[str, Any], number: int = 0) -> str:
+    """What stands for a part in a text.
+
+    >>> label({"type": "image", "path": "shots/leaf.png"}, 1), label({"type": "file", "data": "…"})
+    ('[image 1: leaf.png]', '[file]')
+    """
+    given = str(part.get("name") or part.get("path") or part.get("url") or "").split("?")[0]
+    name = given.rstrip("/").rsplit("/", 1)[-1]
+    return f"[{part.get('type')}{f' {number}' if number else ''}{f': {name}' if name else ''}]"
+
+
+def said(content: Any) -> str:
+    """A message's content as text, with what stands for its other parts.
+
+    >>> said([text("Look:"), image("leaf.png")])
+    'Look:\\n[image: leaf.png]'
+    """
+    if is_content(content):
+        return "\n".join(str(part["text"]) if part["type"] == "text" else label(part) for part in content)
+    from axil.inputs import text_of
+
+    return text_of(content)
+
+
+def checked(part: Any, where: str = "") -> Part:
+    """The part, with its media type where that can be known. Raises: PartError (AX802): it is none; (AX803): it is too large."""
+    if is_text(part):
+        return {"type": "text", "text": str(part["text"])}
+    if not is_part(part):
+        hint = "A part is {type: text, text} or {type: image | file | audio, and one of data, url, path, file_id}."
+        raise PartError("AX802", f"{part!r:.80} is no content part.", hint, where)
+    given = dict(cast("Mapping[str, Any]", part))
+    sources = [key for key in SOURCES if given.get(key)]
+    if len(sources) != 1:
+        raise PartError(
+            "AX802", f"a part has {', '.join(sources) or 'no source'}; expected exactly one of {', '.join(SOURCES)}.", "", where
+        )
+    if sources == ["data"]:
+        return _with_type(given, decoded(given, where), where)
+    return _with_type(given, None, where)
+
+
+def decoded(part: Mapping[str, Any], where: str = "") -> bytes:
+    """The bytes of a part with ``data``. Raises: PartError (AX802): they are no base64; (AX803): they are too many."""
+    data = str(part["data"])
+    size = len(data) * 3 // 4
+    try:
+        content = base64.b64decode(data, validate=True) if size <= LARGEST_BYTES + 2 else b""
+    except (binascii.Error, ValueError) as error:
+        hint = "Encode the bytes, or give them to image()."
+        raise PartError("AX802", f"the data of {label(part)} is not base64: {error}.", hint, where) from None
+    if max(size - 2, len(content)) > LARGEST_BYTES:
+        raise _too_large(part, size, where)
+    return content
+
+
+def _with_type(part: Part, content: bytes | None, where: str) -> Part:
+    """The part with the media type that its content has, that was declared, or that its name suggests."""
+    found = (content and _sniffed(content)) or part.get("media_type") or _by_name(str(part.get("name") or part.get("path") or ""))
+    if found is None and content is not None and part["type"] == "file":
+        found = "text/plain" if _is_text(content) else "application/octet-stream"
+    if found is None:
+        if content is not None:
+            hint = "Say media_type."
+            raise PartError("AX802", f"nobody can tell what kind of {part['type']} this is.", hint, where)
+        return part
+    kind = _SPELT.get(found, found)
+    if part["type"] != "file" and not kind.startswith(f"{part['type']}/"):
+        raise PartError("AX802", f"{label(part)} holds {kind}, which is no {part['type']}.", "Give it as what it is.", where)
+    return {**part, "media_type": kind}
+
+
+def _sniffed(content: bytes) -> str | None:
+    if content[:4] == b"RIFF":
+        return _RIFF.get(content[8:12])
+    return next((kind for beginning, kind in _BEGINNINGS if content.startswith(beginning)), None)
+
+
+def _by_name(name: str) -> str | None:
+    suffix = Path(name).suffix.lower()
+    return _NAMED.get(suffix) or mimetypes.guess_type(f"name{suffix}")[0]
+
+
+def _is_text(content: bytes) -> bool:
+    try:
+        return "\0" not in content.decode()
+    except UnicodeDecodeError:
+        return False
+
+
+def _too_large(part: Mapping[str, Any], size: int, where: str) -> PartError:
+    told = f"{label(part)} has {size / 2**20:.0f} MiB; at most {LARGEST_BYTES // 2**20} MiB can be sent."
+    return PartError("AX803", told, "Make it smaller, or give its url or file_id.", where)
+
+
+# --------------------------------------------------------------------------------------------------------------- sending
+
+
+async def loaded(request: Request, workspace: Path | None) -> Request:
+    """The request, with the files that its parts name read into them.
+
+    Raises: PartError (AX804): a path leads out of the workspace, or there is none, or no such file; (AX802, AX803) as ``checked``.
+    """
+    if not any(_has_path(m.get("content")) for m in request.messages):
+        return request
+    messages: list[Message] = []
+    for each in request.messages:
+        content = each.get("content")
+        if content is not None and _has_path(content):
+            parts = [await away(lambda p=part: _read(p, workspace)) if _is_path(part) else part for part in content]
+            messages.append({**each, "content": parts})
+        else:
+            messages.append(each)
+    return replace(request, messages=messages)
+
+
+def _has_path(content: Any) -> bool:
+    return isinstance(content, (list, tuple)) and any(_is_path(part) for part in cast("Sequence[Any]", content))
+
+
+def _is_path(part: Any) -> bool:
+    return is_part(part) and bool(part.get("path"))
+
+
+def _read(part: Mapping[str, Any], workspace: Path | None) -> Part:
+    given = str(part["path"])
+    if workspace is None:
+        hint = "Run with workspace=…, or give the bytes: image(Path(…).read_bytes())."
+        raise PartError("AX804", f'{label(part)} names the file "{given}", and the run has no workspace.', hint)
+    root = workspace.resolve()
+    file = (root / given).resolve()
+    if not file.is_relative_to(root):
+        raise PartError("AX804", f'the path "{given}" leads out of the workspace.', "Copy the file into the workspace.")
+    try:
+        size = file.stat().st_size
+        if size > LARGEST_BYTES:
+            raise _too_large(part, size, "")
+        content = file.read_bytes()
+    except OSError as error:
+        raise PartError("AX804", f'the file "{given}" cannot be read: {error.strerror}.', "Paths are those of the workspace.") from None
+    rest = {key: value for key, value in part.items() if key != "path"}
+    return checked({"name": file.name, **rest, "data": base64.b64encode(content).decode()})
+
+
+def taken(messages: Iterable[Message], modalities: Iterable[str], model: str) -> None:
+    """Nothing, if a model that takes ``modalities`` can be sent the messages. Raises: PartError (AX801): which part it cannot take."""
+    known = {"text", *modalities}
+    for each in messages:
+        content = each.get("content")
+        for part in cast("Sequence[Any]", content) if isinstance(content, (list, tuple)) else ():
+            kind = cast("Mapping[str, Any]", part).get("type") if isinstance(part, Mapping) else None
+            if kind in KINDS and kind not in known:
+                takes = ", ".join(sorted(known))
+                hint = "Ask a model that can, or say its modalities if it can."
+                raise PartError("AX801", f"{model} takes {takes}; a message holds {label(cast('Any', part))}.", hint)
+
+
+# -------------------------------------------------------------------------------------------------------------- in prompts
+
+
+def bare(value: Any) -> Any:
+    """A value in which a label stands for every part: for texts that are searched or kept."""
+    return _mapped(value, label)
+
+
+class Numbering:
+    """Labels with numbers for parts, and the parts in the order of their numbers; the same part has one number."""
+
+    def __init__(self) -> None:
+        self.parts: list[Part] = []
+
+    def __call__(self, part: Part) -> str:
+        """The part's label."""
+        if part not in self.parts:
+            self.parts.append(part)
+        return label(part, self.parts.index(part) + 1)
+
+    def named(self, value: Any) -> Any:
+        """A value with labels for its parts."""
+        return _mapped(value, self)
+
+
+def _mapped(value: Any, name: Callable[[Part], str]) -> Any:
+    """``value`` with ``name(part)`` for each part in it, and content as text; itself, where there is none."""
+    if is_part(value):
+        return name(dict(value))
+    if is_content(value) and any(is_part(each) for each in value):
+        return "\n".join(name(dict(each)) if is_part(each) else str(each["text"]) for each in value)
+    if isinstance(value, Mapping):
+        items = cast("Mapping[str, Any]", value)
+        new = {key: _mapped(each, name) for key, each in items.items()}
+        return new if any(new[key] is not items[key] for key in new) else cast("Any", value)
+    if isinstance(value, Sequence) and not isinstance(value, (str, bytes, bytearray)):
+        old = list(cast("Sequence[Any]", value))
+        made = [_mapped(each, name) for each in old]
+        return made if any(a is not b for a, b in zip(made, old, strict=True)) else cast("Any", value)
+    return value

@@ -1,0 +1,195 @@
+"""How an adapter asks again: a remote model that is busy, slow or broken off is asked another time, within bounds, visibly.
+
+What a caller did wrong is never repeated. What was shown of a reply that broke off is taken back by a chunk
+``{"kind": "reset", "chunks": n}``: the last ``n`` chunks of this call do not count. Each new try is announced by a chunk ``retry``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+import time
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from contextvars import ContextVar
+from email.utils import parsedate_to_datetime
+from typing import Any, Protocol, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from axil_agent.errors import ModelError
+from axil_agent.interfaces import Emit
+
+T = TypeVar("T")
+
+
+class Clock(Protocol):
+    """Time, as a run sees it."""
+
+    def now(self) -> float: ...
+    async def sleep(self, seconds: float) -> None: ...
+
+
+class _Machine:
+    """The machine's clock."""
+
+    def now(self) -> float:
+        return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
+_clock: ContextVar[Clock | None] = ContextVar("axil_agent_clock", default=None)
+
+
+@contextlib.contextmanager
+def on_clock(clock: Clock | None) -> Generator[None]:
+    """Within the ``with``, adapters wait on ``clock``; None: on the machine's."""
+    token = _clock.set(clock)
+    try:
+        yield
+    finally:
+        _clock.reset(token)
+
+
+class Retry(BaseModel):
+    """When a remote model is asked again."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    max_tries: int = Field(default=5, ge=1, description="How often it is asked, the first time included; 1: never again.")
+    first_wait_seconds: float = Field(default=0.5, ge=0, description="The wait before the second try; it doubles with each further one.")
+    longest_wait_seconds: float = Field(default=30, ge=0, description="The longest wait that is not asked for by the server.")
+    total_seconds: float = Field(default=1800, gt=0, description="What one call may take in all, waits included.")
+
+    def wait_seconds(self, tries: int, failure: ModelError, chance: Callable[[], float] = random.random) -> float:
+        """How long to wait after ``tries`` failed tries: half of it is left to chance, and never less than the server asks for.
+
+        >>> Retry().wait_seconds(3, ModelError("busy"), lambda: 1.0)
+        2.0
+        """
+        most = min(self.longest_wait_seconds, self.first_wait_seconds * 2.0 ** min(tries - 1, 60))
+        asked = failure.retry_after_seconds or 0.0
+        return max(most * (0.5 + chance() / 2), asked * (1 + chance() / 20))
+
+
+class Showing:
+    """``emit`` for one try: it counts what was shown."""
+
+    def __init__(self, emit: Emit) -> None:
+        self._emit = emit
+        self.count = 0
+
+    def __call__(self, chunk: Any) -> None:
+        """Show ``chunk``."""
+        self.count += 1
+        self._emit(chunk)
+
+
+async def persevere(
+    attempt: Callable[[Showing], Awaitable[T]], retry: Retry, emit: Emit, told: Callable[[Exception], ModelError | None]
+) -> T:
+    """What ``attempt`` gives, tried until it succeeds or ``retry`` says that it is enough.
+
+    Args:
+        attempt: one try; it shows chunks as they come.
+        told: what an exception of a try means; None: it is no failure of the model, and raised as it is.
+    Raises: ModelError: it was in vain.
+    """
+    clock = _clock.get() or _Machine()
+    began, tries = clock.now(), 0
+    while True:
+        tries += 1
+        show = Showing(emit)
+        failure, cause = await _tried(attempt, show, retry.total_seconds - (clock.now() - began), told)
+        if isinstance(failure, _Done):
+            return failure.value
+        wait = retry.wait_seconds(tries, failure)
+        left = retry.total_seconds - (clock.now() - began)
+        if not failure.transient or tries >= retry.max_tries or wait >= left:
+            raise _in_vain(failure, tries) from cause  # outside the handler: nothing but the cause goes with it
+        if show.count:
+            emit({"kind": "reset", "chunks": show.count})
+        emit(
+            {
+                "kind": "retry",
+                "try": tries + 1,
+                "of": retry.max_tries,
+                "wait_seconds": round(wait, 3),
+                "status": failure.status,
+                "error": failure.message,
+            }
+        )
+        await clock.sleep(wait)
+
+
+class _Done:
+    """What a try gave."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+async def _tried(
+    attempt: Callable[[Showing], Awaitable[Any]], show: Showing, left: float, told: Callable[[Exception], ModelError | None]
+) -> tuple[Any, Exception | None]:
+    """What a try gave, or its failure with the cause, as far as that may be shown."""
+    scope = asyncio.timeout(max(left, 0.0))
+    try:
+        async with scope:
+            return _Done(await attempt(show)), None
+    except TimeoutError as error:
+        if scope.expired():
+            late = ModelError("the model took longer than retry.total_seconds.", transient=False, hint="Raise it, or ask for less.")
+            return late, None
+        failure = told(error)
+        if failure is None:
+            raise
+        return failure, failure.__cause__ if isinstance(failure.__cause__, Exception) else None
+    except Exception as error:
+        failure = told(error)
+        if failure is None:
+            raise
+        return failure, failure.__cause__ if isinstance(failure.__cause__, Exception) else None
+
+
+def _in_vain(failure: ModelError, tries: int) -> ModelError:
+    if tries == 1:
+        return failure
+    return ModelError(
+        f"{failure.message.rstrip('.')} (after {tries} tries).",
+        status=failure.status,
+        retry_after_seconds=failure.retry_after_seconds,
+        transient=failure.transient,
+        hint=failure.hint,
+        where=failure.problem.where,
+    )
+
+
+def retry_after_seconds(headers: Mapping[str, str] | None) -> float | None:
+    """How long a server asks to wait, from its headers: milliseconds, seconds or a date; None: it does not say.
+
+    >>> retry_after_seconds({"retry-after": "2"}), retry_after_seconds({"retry-after-ms": "250"}), retry_after_seconds({})
+    (2.0, 0.25, None)
+    """
+    if headers is None:
+        return None
+    for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+        given = headers.get(name)
+        if given is None:
+            continue
+        try:
+            seconds = float(given) / unit
+        except ValueError:
+            seconds = _until(given)
+        if seconds is not None and 0 <= seconds < float("inf"):
+            return seconds
+    return None
+
+
+def _until(date: str) -> float | None:
+    try:
+        return max(0.0, parsedate_to_datetime(date).timestamp() - time.time())
+    except (ValueError, TypeError, OverflowError):
+        return None

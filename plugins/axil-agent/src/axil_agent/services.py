@@ -1,0 +1,344 @@
+"""What adapters of remote models share: where a service is, with which key, for how long it is waited for, and what its errors mean.
+
+An adapter gives a ``Service`` the way to make the SDK's client and to read the SDK's errors, and asks through ``Service.call``; ``Remote``
+has what a model or an embedder is beside that. No SDK is imported here.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, Self, TypeVar, cast
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from axil.config import Secret, decode
+from axil.errors import ConfigError, Problem
+from axil_agent.clients import Clients
+from axil_agent.errors import ModelError, PartError
+from axil_agent.interfaces import Emit, Message, Request, Structure
+from axil_agent.parts import label
+from axil_agent.prices import Prices
+from axil_agent.retries import Retry, Showing, persevere, retry_after_seconds
+from axil_agent.settings import checked
+
+C = TypeVar("C")
+T = TypeVar("T")
+
+Modality = Literal["text", "image", "file", "audio"]
+
+_LONGEST = 600
+_PASSING = frozenset(
+    {"server_error", "internal_error", "api_error", "overloaded_error", "overloaded", "rate_limit_error", "rate_limit_exceeded"}
+)
+_HINTS = {
+    401: "Check the key.",
+    403: "Check what the key may do.",
+    404: "Check the model's name and base_url.",
+}
+
+
+class ServiceConfig(BaseModel):
+    """Where a service is, and how it is asked."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field(min_length=1, description="The model's name, as the service calls it.")
+    api_key: Secret | None = Field(default=None, description="The key: {env: NAME} or ${NAME}; without it the usual variable's.")
+    base_url: str | None = Field(default=None, description="Where the service is; without it its usual place.")
+    headers: dict[str, str] = Field(default_factory=dict[str, str], description="Further headers of every request.")
+    timeout_seconds: float = Field(default=600, gt=0, description="The longest silence, before a reply and within it.")
+    connect_timeout_seconds: float = Field(default=10, gt=0, description="How long a connection may take to be made.")
+    retry: Retry = Field(default=Retry(), description="When it is asked again.")
+
+    @field_validator("base_url")
+    @classmethod
+    def _is_a_url(cls, given: str | None) -> str | None:
+        if given:
+            parts = urlsplit(given)
+            if parts.scheme not in ("http", "https") or not parts.hostname:
+                raise ValueError("expected a URL as https://host/v1")
+        return given or None
+
+
+class RemoteModelConfig(ServiceConfig):
+    """A model of a service."""
+
+    settings: dict[str, Any] = Field(
+        default_factory=dict[str, Any], description="Settings of every request: temperature, …; null leaves one out."
+    )
+    modalities: tuple[Modality, ...] | None = Field(default=None, description="What it takes; without it all that the API can carry.")
+    prices: Prices | None = Field(default=None, description="What a million tokens cost: {input, output, cached}.")
+
+    @field_validator("settings")
+    @classmethod
+    def _in_range(cls, settings: dict[str, Any]) -> dict[str, Any]:
+        checked(settings, "settings")
+        return settings
+
+    def settings_for(self, request: Request, refused: Mapping[str, str]) -> dict[str, Any]:
+        """The settings of one request. Raises: ConfigError (AX806): one is not for users to set; ``refused`` says what to do instead."""
+        settings = {**self.settings, **request.settings}
+        for name in sorted(refused.keys() & settings.keys()):
+            raise ConfigError(Problem("AX806", f"settings.{name}", "this setting cannot be used here.", refused[name] or "Remove it."))
+        if not request.tools:
+            for name in ("tool_choice", "parallel_tool_calls"):
+                settings.pop(name, None)
+        return settings
+
+
+Config = TypeVar("Config", bound=ServiceConfig)
+
+
+def configured(kind: type[Config], name: Any, api_key: Any, base_url: str | None, more: Mapping[str, Any]) -> Config:
+    """A config from what a constructor was given: a config, or its entries, the first three by position.
+
+    MASFactory's names for some of them will do: ``model_name`` (or ``model``), ``invoke_settings``.
+    Raises: ConfigError: all that is wrong with it.
+    """
+    if isinstance(name, kind):
+        return name
+    given = dict(more)
+    settings = given.pop("invoke_settings", None)
+    if given.get("settings") is None:
+        given["settings"] = settings
+    name = name or given.pop("model_name", None) or given.pop("model", None)
+    said = {"name": name, "api_key": api_key, "base_url": base_url}
+    return decode(kind, {key: value for key, value in {**said, **given}.items() if value is not None})
+
+
+class BrokenOff(Exception):
+    """The reply ended before its end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usual:
+    """What holds for a service where a config says nothing."""
+
+    host: str
+    """Where its maker serves it."""
+    keys: tuple[str, ...]
+    """Environment variables that may hold the key, the first that is set wins."""
+    url: str = ""
+    """The environment variable that may say where it is."""
+
+
+class Service(Generic[C]):
+    """The way to a service: clients, keys, errors."""
+
+    def __init__(
+        self,
+        config: ServiceConfig,
+        usual: Usual,
+        make: Callable[[str], C],
+        close: Callable[[C], Awaitable[None]],
+        told: Callable[[Exception], ModelError | None],
+    ) -> None:
+        """Connects to nothing.
+
+        Args:
+            make: makes a client with a key, which is empty where none is needed; called in a thread.
+            told: what an error of the SDK means; None: it is none of its errors.
+        """
+        self.config, self.usual = config, usual
+        self._told, self._key = told, ""
+
+        def connect() -> C:
+            self._key = self._resolved()
+            return make(self._key)
+
+        self.clients: Clients[C] = Clients(connect, close)
+
+    @property
+    def base_url(self) -> str | None:
+        """Where the service is; None: at its maker's."""
+        return self.config.base_url or (os.environ.get(self.usual.url) if self.usual.url else None) or None
+
+    @property
+    def host(self) -> str:
+        """The service's host, as it may be shown."""
+        return (urlsplit(self.base_url).hostname or "") if self.base_url else self.usual.host
+
+    @property
+    def is_at_its_makers(self) -> bool:
+        """Whether its maker serves it, rather than somebody else who speaks as it does."""
+        return self.host == self.usual.host or self.host.endswith("." + ".".join(self.usual.host.split(".")[-2:]))
+
+    def _resolved(self) -> str:
+        if self.config.api_key is not None:
+            return self.config.api_key.resolve(where="api_key").get_secret_value()
+        found = next((value for name in self.usual.keys if (value := os.environ.get(name))), "")
+        if not found and self.is_at_its_makers:
+            hint = f"Set {self.usual.keys[0]}, or give api_key: {{env: NAME}}."
+            raise ConfigError(Problem("AX800", "api_key", f"there is no key for {self.host}.", hint))
+        return found
+
+    async def call(self, attempt: Callable[[C, Showing], Awaitable[T]], emit: Emit) -> T:
+        """What ``attempt`` gives, tried as the config says. Raises: ModelError (AX660); ConfigError (AX800): there is no key."""
+        async with self.clients.lease() as client:
+            return await persevere(lambda show: attempt(client, show), self.config.retry, emit, self.told)
+
+    # -- errors
+
+    def told(self, error: Exception) -> ModelError | None:
+        """What an exception of a try means; None: it is none of the service's."""
+        if isinstance(error, ModelError):
+            return error
+        made = self._told(error)
+        if made is None:
+            made = self._usual_meaning(error)
+        if made is not None and not self._shows_key(error):
+            made.__cause__ = error
+        return made
+
+    def _usual_meaning(self, error: Exception) -> ModelError | None:
+        kind = type(error)
+        if isinstance(error, BrokenOff):
+            return ModelError(f"the reply of {self.host} broke off.", transient=True)
+        if isinstance(error, (json.JSONDecodeError, UnicodeDecodeError)):
+            return ModelError(f"{self.host} sent what is no JSON.", transient=True)
+        if isinstance(error, UnicodeEncodeError):
+            return ModelError("the request holds text that is not valid Unicode.", transient=False)
+        if kind.__module__.partition(".")[0] in ("httpx", "httpx2", "httpcore", "httpcore2"):
+            return self.silent() if "Timeout" in kind.__name__ else self.unreachable(error)
+        return None
+
+    def told_by(self, sdk: Any, error: Exception) -> ModelError | None:
+        """What an error of an SDK means that has ``APIStatusError``, ``APITimeoutError``, ``APIConnectionError`` and ``APIError``."""
+        if isinstance(error, sdk.APIStatusError):
+            given: Any = error
+            body: Any = given.body
+            inner: Any = cast("Mapping[str, Any]", body).get("error", body) if isinstance(body, Mapping) else None
+            told = cast("Mapping[str, Any]", inner).get("message") if isinstance(inner, Mapping) else None
+            if int(given.status_code) < 400:  # an error in the middle of a stream that began well
+                return self.failed(cast("Any", inner if inner is not None else given.message))
+            transient = False if getattr(given, "code", None) == "insufficient_quota" else None  # no money left
+            return self.refused(int(given.status_code), told or given.message, given.response.headers, transient=transient)
+        if isinstance(error, sdk.APITimeoutError):
+            return self.silent()
+        if isinstance(error, sdk.APIConnectionError):
+            return self.unreachable(error.__cause__ or error)
+        if isinstance(error, sdk.APIError):
+            body = cast("Any", error).body
+            return self.failed(body if body is not None else str(error))
+        return None
+
+    def silent(self) -> ModelError:
+        """It said nothing for too long."""
+        return ModelError(f"{self.host} was silent for longer than timeout_seconds.", transient=True)
+
+    def unreachable(self, error: BaseException) -> ModelError:
+        """The connection could not be made, or broke."""
+        return ModelError(f"the connection to {self.host} failed: {self.clean(error) or type(error).__name__}.", transient=True)
+
+    def refused(self, status: int, told: Any, headers: Mapping[str, str] | None, *, transient: bool | None = None) -> ModelError:
+        """It answered with an error's status. ``transient``: whether asking again may help; None: as the status says."""
+        if headers is not None and headers.get("x-should-retry") == "false":
+            transient = False
+        return ModelError(
+            f"{self.host} answered {status}: {self.clean(told)}",
+            status=status,
+            retry_after_seconds=retry_after_seconds(headers),
+            transient=transient,
+            hint=_HINTS.get(status, ""),
+        )
+
+    def failed(self, body: Any) -> ModelError:
+        """It said in the middle of a reply that it failed; ``body``: what it said, with ``message``, ``type``, ``code``."""
+        given: Mapping[str, Any] = cast("Mapping[str, Any]", body) if isinstance(body, Mapping) else {"message": str(body)}
+        code = given.get("code")
+        words = {str(code), str(given.get("type"))}
+        status = int(code) if isinstance(code, int) or (isinstance(code, str) and code.isdigit()) else None
+        told = f"{self.host} failed in the middle: {self.clean(given.get('message') or given)}"
+        if status is not None and 400 <= status <= 599:
+            return ModelError(told, status=status)
+        return ModelError(told, transient=bool(words & _PASSING) or words == {"None"})
+
+    def clean(self, given: Any) -> str:
+        """A text of the service, without the key and not too long."""
+        words = str(given)
+        if self._key:
+            words = words.replace(self._key, "**********")
+        return words if len(words) <= _LONGEST else words[:_LONGEST] + "…"
+
+    def _shows_key(self, error: BaseException | None) -> bool:
+        """Whether an error, or what caused it, repeats the key."""
+        seen = 0
+        while error is not None and seen < 10 and self._key:
+            if self._key in f"{error} {error!r} {vars(error)!r}":
+                return True
+            error, seen = error.__cause__ or error.__context__, seen + 1
+        return False
+
+
+def split(settings: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]:
+    """Settings as arguments of the SDK: what it has no argument for goes into the body; None leaves one out."""
+    given = {name: value for name, value in settings.items() if value is not None}
+    strange = {name: given.pop(name) for name in list(given) if name not in known}
+    if strange:
+        given["extra_body"] = {**strange, **cast("dict[str, Any]", given.get("extra_body") or {})}
+    return given
+
+
+def arguments_of(method: Callable[..., Any]) -> frozenset[str]:
+    """The arguments that a method of the SDK has."""
+    return frozenset(inspect.signature(method).parameters) - {"self"}
+
+
+def in_words(structure: Structure) -> str:
+    """What a model is told that cannot be held to a structure in another way."""
+    shown = json.dumps(structure.schema, ensure_ascii=False)
+    return f"Answer with one JSON object and nothing else. It has to fit this JSON Schema:\n{shown}"
+
+
+def with_told(messages: list[Message], told: str) -> list[Message]:
+    """The messages, with ``told`` behind the system's."""
+    if not told:
+        return messages
+    if messages and messages[0].get("role") == "system":
+        return [{**messages[0], "content": f"{messages[0].get('content') or ''}\n\n{told}"}, *messages[1:]]
+    return [{"role": "system", "content": told}, *messages]
+
+
+def sound(text: str) -> str:
+    """A text that can be written as UTF-8: lone surrogates become question marks.
+
+    >>> sound("a\\ud800b")
+    'a?b'
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode()
+    return text
+
+
+def refuse(part: Mapping[str, Any], api: str) -> PartError:
+    """The error of a part that cannot be sent in the way in which it is given."""
+    source = next((key for key in ("url", "file_id", "data") if part.get(key)), "path")
+    hint = "Let an agent send it: it reads paths in the workspace of the run." if source == "path" else "Give it in another way."
+    return PartError("AX801", f"{api} cannot be sent {label(part)} by its {source}.", hint)
+
+
+class Remote:
+    """What models and embedders are that ask a ``service``: something that can be held open, closed and shown."""
+
+    service: Service[Any]
+
+    async def __aenter__(self) -> Self:
+        self.service.clients.hold()
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.service.clients.let_go()
+
+    async def close(self) -> None:
+        """Close the connections of this event loop; the next call opens new ones."""
+        await self.service.clients.close()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.service.config.name!r}, host={self.service.host!r})"

@@ -1,0 +1,9 @@
+"""OpenAI, and servers that speak as it does, as models and embedders of axil agents. The SDK is imported by the first call."""
+
+from __future__ import annotations
+
+from axil_openai.chat import OpenAIModel
+from axil_openai.embedder import OpenAIEmbedder
+from axil_openai.responses import OpenAIResponsesModel
+
+__all__ = ["OpenAIEmbedder", "OpenAIModel", "OpenAIResponsesModel"]

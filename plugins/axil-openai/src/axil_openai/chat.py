@@ -1,0 +1,247 @@
+"""``openai``: the Chat Completions API, of OpenAI and of every server that speaks as it does."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from axil_agent.interfaces import Emit, Message, Reply, Request, ToolCall, ToolSpec, Usage
+from axil_agent.models import read_arguments
+from axil_agent.parts import Part, parts_of, said, taken
+from axil_agent.prices import Prices
+from axil_agent.retries import Showing
+from axil_agent.services import BrokenOff, Remote, arguments_of, configured, refuse, sound, split, with_told
+from axil_openai.connection import Connection
+from axil_openai.requests import ModelConfig, chosen_tool, held, tool_schema
+from axil_openai.wire import data_url, file_name
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+_REFUSED = dict.fromkeys(("messages", "tools", "stream", "response_format", "functions", "function_call"), "") | {
+    "n": "A model gives one reply."
+}
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_FINISH = {"stop": "stop", "length": "length", "tool_calls": "tools", "function_call": "tools", "content_filter": "filter"}
+
+
+class OpenAIModel(Remote):
+    """``openai``: a model behind the Chat Completions API.
+
+    >>> OpenAIModel("small", base_url="http://localhost:8080/v1")
+    OpenAIModel('small', host='localhost')
+    """
+
+    Config = ModelConfig
+    service: Connection
+
+    def __init__(
+        self,
+        name: ModelConfig | str | None = None,
+        api_key: Any = None,
+        base_url: str | None = None,
+        settings: Mapping[str, Any] | None = None,
+        **more: Any,
+    ) -> None:
+        """Connects to nothing.
+
+        Args:
+            name: the model's name (``model_name`` and ``model`` will do).
+            api_key: ``{"env": NAME}``, ``"${NAME}"``, or the key; without it ``OPENAI_API_KEY``, looked up by the first call.
+            base_url: without it ``OPENAI_BASE_URL``, else OpenAI.
+            settings: of every request; also as ``invoke_settings``.
+            more: what else ``ModelConfig`` has.
+        Raises: ConfigError: all that is wrong with them.
+        """
+        self.config: ModelConfig = configured(ModelConfig, name, api_key, base_url, {"settings": settings, **more})
+        self.modalities = frozenset(self.config.modalities or ("text", "image", "file", "audio"))
+        self.service = Connection(self.config)
+        self._known: frozenset[str] = frozenset()
+
+    async def reply(self, request: Request, emit: Emit, /) -> Reply:
+        """The answer, streamed.
+
+        Raises: ModelError (AX660); PartError (AX801): it cannot take a part; ConfigError (AX800, AX806, AX808).
+        """
+        taken(request.messages, self.modalities, repr(self))
+        asked = self._asked(request)
+
+        async def attempt(client: AsyncOpenAI, show: Showing) -> Reply:
+            return await self._attempt(client, asked, show)
+
+        return await self.service.call(attempt, emit)
+
+    def _asked(self, request: Request) -> dict[str, Any]:
+        """The request as the API takes it."""
+        config, settings = self.config, self.config.settings_for(request, _REFUSED)
+        messages = list(request.messages)
+        asked: dict[str, Any] = {"model": settings.pop("model", None) or config.name}
+        if request.output is not None:
+            form, told = held(request.output, config.structured_output)
+            messages = with_told(messages, told)
+            if form is not None:
+                asked["response_format"] = {"type": "json_schema", "json_schema": form} if form else {"type": "json_object"}
+        asked["messages"] = [_message(each) for each in messages]
+        if request.tools:
+            asked["tools"] = [_tool(each, config.strict_tools) for each in request.tools]
+        choice = chosen_tool(settings.get("tool_choice"))
+        if choice is not None:
+            settings["tool_choice"] = {"type": "function", "function": {"name": choice}}
+        if self.service.is_openai and "max_tokens" in settings:
+            settings.setdefault("max_completion_tokens", settings.pop("max_tokens"))
+        asked["timeout"] = settings.pop("timeout_seconds", None)
+        return {**asked, "stream_options": {"include_usage": True}, **settings}
+
+    async def _attempt(self, client: AsyncOpenAI, asked: Mapping[str, Any], show: Showing) -> Reply:
+        create: Any = client.chat.completions.create
+        if not self._known:
+            self._known = arguments_of(create)
+        heard = _Heard(show)
+        async with await create(stream=True, **split(asked, self._known)) as stream:
+            async for chunk in stream:
+                heard.hear(chunk)
+        return heard.reply(self.config.prices)
+
+
+# --------------------------------------------------------------------------------------------------------------- sending
+
+
+def _tool(spec: ToolSpec, is_strict: bool) -> dict[str, Any]:
+    parameters, is_strict = tool_schema(spec.parameters, is_strict)
+    function: dict[str, Any] = {"name": spec.name, "description": spec.description, "parameters": parameters}
+    return {"type": "function", "function": {**function, "strict": True} if is_strict else function}
+
+
+def _message(given: Message) -> dict[str, Any]:
+    role = str(given.get("role") or "user")
+    content = given.get("content")
+    if role == "tool":
+        return {"role": "tool", "tool_call_id": str(given.get("tool_call_id") or ""), "content": sound(said(content))}
+    message: dict[str, Any] = {"role": role}
+    if role == "user" and not isinstance(content, str):
+        message["content"] = [_part(part) for part in parts_of(content)]
+    else:
+        message["content"] = sound(said(content))
+    calls = cast("Sequence[Mapping[str, Any]]", given.get("tool_calls") or ())
+    if calls:
+        message["tool_calls"] = [_call(call) for call in calls]
+        message["content"] = message["content"] or None
+    name = given.get("name")
+    if isinstance(name, str) and _NAME.fullmatch(name):
+        message["name"] = name
+    return message
+
+
+def _call(call: Mapping[str, Any]) -> dict[str, Any]:
+    arguments = json.dumps(call.get("arguments") or {}, ensure_ascii=True)
+    return {"id": call["id"], "type": "function", "function": {"name": call["name"], "arguments": arguments}}
+
+
+def _part(part: Part) -> dict[str, Any]:
+    kind = part["type"]
+    if kind == "text":
+        return {"type": "text", "text": sound(part["text"])}
+    if kind == "image" and ("url" in part or "data" in part):
+        detail = {"detail": part["detail"]} if part.get("detail") else {}
+        return {"type": "image_url", "image_url": {"url": part.get("url") or data_url(part), **detail}}
+    if kind == "audio" and "data" in part:
+        return {
+            "type": "input_audio",
+            "input_audio": {"data": part["data"], "format": part["media_type"].removeprefix("audio/").replace("mpeg", "mp3")},
+        }
+    if kind == "file" and "file_id" in part:
+        return {"type": "file", "file": {"file_id": part["file_id"]}}
+    if kind == "file" and "data" in part:
+        return {"type": "file", "file": {"filename": file_name(part), "file_data": data_url(part)}}
+    raise refuse(part, "the Chat Completions API")
+
+
+# --------------------------------------------------------------------------------------------------------------- hearing
+
+
+class _Call:
+    """A tool call that comes in pieces."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.id = self.name = self.arguments = ""
+
+    def made(self) -> ToolCall:
+        arguments, fault = read_arguments(self.arguments)
+        return ToolCall(id=self.id or f"call_{self.number}", name=self.name, arguments=arguments, fault=fault)
+
+
+class _Heard:
+    """A reply that comes in chunks."""
+
+    def __init__(self, show: Showing) -> None:
+        self._show = show
+        self._text: list[str] = []
+        self._refusal: list[str] = []
+        self._calls: list[_Call] = []
+        self._at: dict[int, _Call] = {}
+        self._finish = self._model = ""
+        self._usage = Usage()
+
+    def hear(self, chunk: Any) -> None:
+        """Take in a chunk of the stream."""
+        self._model = chunk.model or self._model
+        if getattr(chunk, "usage", None):
+            self._usage = _usage(chunk.usage)
+        for choice in (chunk.choices or ())[:1]:
+            self._finish = choice.finish_reason or self._finish
+            if choice.delta is not None:
+                self._delta(choice.delta)
+
+    def _delta(self, delta: Any) -> None:
+        thought = getattr(delta, "reasoning_content", None) or getattr(delta, "reasoning", None)  # servers beside OpenAI say them
+        if isinstance(thought, str) and thought:
+            self._show({"kind": "reasoning", "text": thought})
+        if delta.content:
+            self._text.append(delta.content)
+            self._show({"kind": "text", "text": delta.content})
+        if getattr(delta, "refusal", None):
+            self._refusal.append(delta.refusal)
+            self._show({"kind": "refusal", "text": delta.refusal})
+        for piece in delta.tool_calls or ():
+            self._piece(piece)
+
+    def _piece(self, piece: Any) -> None:
+        index = piece.index if isinstance(piece.index, int) else len(self._calls)
+        known = self._at.get(index)
+        function = piece.function
+        if known is None or (piece.id and known.id and piece.id != known.id and function is not None and function.name):
+            known = self._at[index] = _Call(len(self._calls))  # some servers give every call the index 0
+            self._calls.append(known)
+        known.id = piece.id or known.id
+        added = ""
+        if function is not None:
+            known.name = known.name or function.name or ""
+            added = function.arguments or ""
+            known.arguments += added
+        self._show({"kind": "tool_call_delta", "index": known.number, "id": known.id, "name": known.name, "arguments": added})
+
+    def reply(self, prices: Prices | None) -> Reply:
+        """All of it. Raises: BrokenOff: there is no end."""
+        if not self._finish:
+            raise BrokenOff
+        calls = tuple(call.made() for call in self._calls)
+        finish = _FINISH.get(self._finish, self._finish)
+        if self._refusal:
+            finish = "refusal"
+        elif calls and finish == "stop":
+            finish = "tools"
+        usage = self._usage if prices is None else prices.priced(self._usage)
+        return Reply(text="".join(self._text or self._refusal), tool_calls=calls, usage=usage, finish=finish, model=self._model)
+
+
+def _usage(given: Any) -> Usage:
+    inputs, outputs = getattr(given, "prompt_tokens_details", None), getattr(given, "completion_tokens_details", None)
+    return Usage(
+        input_tokens=given.prompt_tokens or 0,
+        output_tokens=given.completion_tokens or 0,
+        cached_tokens=getattr(inputs, "cached_tokens", None) or 0,
+        reasoning_tokens=getattr(outputs, "reasoning_tokens", None) or 0,
+    )

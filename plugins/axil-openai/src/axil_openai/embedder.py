@@ -1,0 +1,77 @@
+"""``openai``: vectors from the embeddings API."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from axil_agent.errors import ModelError
+from axil_agent.retries import Showing
+from axil_agent.services import Remote, configured, sound
+from axil_openai.connection import Connection, OpenAIConfig
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+
+class EmbedderConfig(OpenAIConfig):
+    """An embedding model of a service."""
+
+    dimensions: int | None = Field(
+        None, ge=1, description="The length of the vectors, of models that can shorten them; without it, the model's."
+    )
+    batch_size: int = Field(256, ge=1, le=2048, description="How many texts go into one request.")
+
+
+class OpenAIEmbedder(Remote):
+    """``openai``: vectors for texts.
+
+    >>> OpenAIEmbedder("text-embedding-3-small", dimensions=256).name
+    'openai/text-embedding-3-small/256'
+    """
+
+    Config = EmbedderConfig
+    service: Connection
+
+    def __init__(self, name: EmbedderConfig | str | None = None, api_key: Any = None, base_url: str | None = None, **more: Any) -> None:
+        """Connects to nothing; arguments as those of ``OpenAIModel``. Raises: ConfigError: all that is wrong with them."""
+        self.config: EmbedderConfig = configured(EmbedderConfig, name, api_key, base_url, more)
+        self.service = Connection(self.config)
+        self._learned: int | None = None
+
+    @property
+    def name(self) -> str:
+        """Which vectors these are."""
+        size = f"/{self.config.dimensions}" if self.config.dimensions else ""
+        return f"openai/{self.config.name}{size}"
+
+    @property
+    def dimensions(self) -> int | None:
+        """The length of the vectors; None: not known before the first are there."""
+        return self.config.dimensions or self._learned
+
+    async def embed(self, texts: Sequence[str], /) -> list[list[float]]:
+        """A vector for each text, in their order. Raises: ModelError (AX660); ConfigError (AX800): there is no key."""
+        vectors: list[list[float]] = []
+        async with self:
+            for at in range(0, len(texts), self.config.batch_size):
+                vectors += await self._batch([sound(text) for text in texts[at : at + self.config.batch_size]])
+        return vectors
+
+    async def _batch(self, texts: list[str]) -> list[list[float]]:
+        more: dict[str, Any] = {} if self.config.dimensions is None else {"dimensions": self.config.dimensions}
+
+        async def attempt(client: AsyncOpenAI, show: Showing) -> list[list[float]]:
+            answer = await client.embeddings.create(model=self.config.name, input=texts, encoding_format="float", **more)
+            return [list(each.embedding) for each in sorted(answer.data or (), key=lambda each: each.index)]
+
+        vectors = await self.service.call(attempt, lambda chunk: None)
+        sizes = {len(vector) for vector in vectors}
+        if len(vectors) != len(texts) or len(sizes) != 1 or (self.dimensions is not None and sizes != {self.dimensions}):
+            told = f"{self.service.host} gave {len(vectors)} vectors of {sorted(sizes)} numbers for {len(texts)} texts."
+            expected = f" Expected {self.dimensions} numbers each." if self.dimensions else ""
+            raise ModelError(told + expected, transient=False, hint="Check that the model is one for embeddings, and its dimensions.")
+        self._learned = sizes.pop()
+        return vectors

@@ -1,0 +1,263 @@
+"""``openai_responses``: the Responses API.
+
+Nothing is stored at the service unless asked for: the conversation is sent whole, each time. What a reply consists of besides its text
+(reasoning, sealed by the service) is kept as data in ``Reply.extra`` and goes back with the reply's message.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from axil_agent.interfaces import Emit, Message, Reply, Request, ToolCall, ToolSpec, Usage
+from axil_agent.models import read_arguments
+from axil_agent.parts import Part, parts_of, said, taken
+from axil_agent.prices import Prices
+from axil_agent.retries import Showing
+from axil_agent.services import BrokenOff, Remote, arguments_of, configured, refuse, sound, split, with_told
+from axil_openai.connection import Connection
+from axil_openai.requests import ModelConfig, chosen_tool, held, tool_schema
+from axil_openai.wire import data_url, file_name
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+_REFUSED = dict.fromkeys(("messages", "input", "instructions", "tools", "stream"), "") | {
+    "stop": "The Responses API has no stop; use the Chat Completions API, or max_tokens.",
+    "n": "A model gives one reply.",
+}
+_EXTRA = "openai_responses"
+
+
+class OpenAIResponsesModel(Remote):
+    """``openai_responses``: a model behind the Responses API.
+
+    >>> OpenAIResponsesModel("small").modalities == {"text", "image", "file"}
+    True
+    """
+
+    Config = ModelConfig
+    service: Connection
+
+    def __init__(
+        self,
+        name: ModelConfig | str | None = None,
+        api_key: Any = None,
+        base_url: str | None = None,
+        settings: Mapping[str, Any] | None = None,
+        **more: Any,
+    ) -> None:
+        """Connects to nothing; arguments as those of ``OpenAIModel``. Raises: ConfigError: all that is wrong with them."""
+        self.config: ModelConfig = configured(ModelConfig, name, api_key, base_url, {"settings": settings, **more})
+        self.modalities = frozenset(self.config.modalities or ("text", "image", "file"))
+        self.service = Connection(self.config)
+        self._known: frozenset[str] = frozenset()
+
+    async def reply(self, request: Request, emit: Emit, /) -> Reply:
+        """The answer, streamed.
+
+        Raises: ModelError (AX660); PartError (AX801): it cannot take a part; ConfigError (AX800, AX806, AX808).
+        """
+        taken(request.messages, self.modalities, repr(self))
+        asked = self._asked(request)
+
+        async def attempt(client: AsyncOpenAI, show: Showing) -> Reply:
+            return await self._attempt(client, asked, show)
+
+        return await self.service.call(attempt, emit)
+
+    def _asked(self, request: Request) -> dict[str, Any]:
+        """The request as the API takes it."""
+        config, settings = self.config, self.config.settings_for(request, _REFUSED)
+        messages = list(request.messages)
+        asked: dict[str, Any] = {"model": settings.pop("model", None) or config.name}
+        text: dict[str, Any] = dict(settings.pop("text", None) or {})
+        if request.output is not None:
+            form, told = held(request.output, config.structured_output)
+            messages = with_told(messages, told)
+            if form is not None:
+                text["format"] = {"type": "json_schema", **form} if form else {"type": "json_object"}
+        if "verbosity" in settings:
+            text["verbosity"] = settings.pop("verbosity")
+        if text:
+            asked["text"] = text
+        settings.setdefault("store", False)
+        asked["input"] = _input(messages, bool(settings["store"]))
+        if request.tools:
+            asked["tools"] = [_tool(each, config.strict_tools) for each in request.tools]
+        choice = chosen_tool(settings.get("tool_choice"))
+        if choice is not None:
+            settings["tool_choice"] = {"type": "function", "name": choice}
+        for ours in ("max_tokens", "max_completion_tokens"):
+            if ours in settings:
+                settings.setdefault("max_output_tokens", settings.pop(ours))
+        effort = settings.pop("reasoning_effort", None)
+        if effort is not None:
+            settings["reasoning"] = {**(settings.get("reasoning") or {}), "effort": effort}
+        asked["timeout"] = settings.pop("timeout_seconds", None)
+        return {**asked, **settings}
+
+    async def _attempt(self, client: AsyncOpenAI, asked: Mapping[str, Any], show: Showing) -> Reply:
+        create: Any = client.responses.create
+        if not self._known:
+            self._known = arguments_of(create)
+        heard = _Heard(show, self.service)
+        async with await create(stream=True, **split(asked, self._known)) as stream:
+            async for event in stream:
+                heard.hear(event)
+        return heard.reply(self.config.prices)
+
+
+# --------------------------------------------------------------------------------------------------------------- sending
+
+
+def _tool(spec: ToolSpec, is_strict: bool) -> dict[str, Any]:
+    parameters, is_strict = tool_schema(spec.parameters, is_strict)
+    return {"type": "function", "name": spec.name, "description": spec.description, "parameters": parameters, "strict": is_strict}
+
+
+def _input(messages: Sequence[Message], is_stored: bool) -> list[dict[str, Any]]:
+    """The conversation as items."""
+    items: list[dict[str, Any]] = []
+    for each in messages:
+        kept = _kept(each)
+        if kept is not None:
+            items += _returned(kept, is_stored)
+        else:
+            items += _items(each)
+    return items
+
+
+def _kept(message: Message) -> Sequence[Mapping[str, Any]] | None:
+    """The items that a reply of this API consisted of."""
+    extra = message.get("extra")
+    kept = cast("Mapping[str, Any]", extra).get(_EXTRA) if isinstance(extra, Mapping) else None
+    return cast("Mapping[str, Any]", kept).get("output") if isinstance(kept, Mapping) else None
+
+
+def _returned(kept: Sequence[Mapping[str, Any]], is_stored: bool) -> list[dict[str, Any]]:
+    """Items as they go back. Reasoning that is neither stored nor sealed cannot; without it the others lose the ids that tie them to it."""
+    items = [dict(item) for item in kept]
+    lost = [] if is_stored else [item for item in items if item.get("type") == "reasoning" and not item.get("encrypted_content")]
+    if lost:
+        items = [{key: value for key, value in item.items() if key != "id"} for item in items if item not in lost]
+    return items
+
+
+def _items(given: Message) -> list[dict[str, Any]]:
+    role, content = str(given.get("role") or "user"), given.get("content")
+    if role == "tool":
+        return [{"type": "function_call_output", "call_id": str(given.get("tool_call_id") or ""), "output": sound(said(content))}]
+    items: list[dict[str, Any]] = []
+    if role == "user" and not isinstance(content, str):
+        items.append({"role": "user", "content": [_part(part) for part in parts_of(content)]})
+    elif content:
+        items.append({"role": role, "content": sound(said(content))})
+    for call in cast("Sequence[Mapping[str, Any]]", given.get("tool_calls") or ()):
+        arguments = json.dumps(call.get("arguments") or {}, ensure_ascii=True)
+        items.append({"type": "function_call", "call_id": call["id"], "name": call["name"], "arguments": arguments})
+    return items
+
+
+def _part(part: Part) -> dict[str, Any]:
+    kind = part["type"]
+    if kind == "text":
+        return {"type": "input_text", "text": sound(part["text"])}
+    if kind == "image" and not part.get("path"):
+        where = {"file_id": part["file_id"]} if part.get("file_id") else {"image_url": part.get("url") or data_url(part)}
+        return {"type": "input_image", "detail": part.get("detail") or "auto", **where}
+    if kind == "file" and not part.get("path"):
+        if part.get("data"):
+            return {"type": "input_file", "filename": file_name(part), "file_data": data_url(part)}
+        return {"type": "input_file", **({"file_id": part["file_id"]} if part.get("file_id") else {"file_url": part["url"]})}
+    raise refuse(part, "the Responses API")
+
+
+# --------------------------------------------------------------------------------------------------------------- hearing
+
+_TEXTS = {
+    "response.output_text.delta": "text",
+    "response.refusal.delta": "refusal",
+    "response.reasoning_summary_text.delta": "reasoning",
+    "response.reasoning_text.delta": "reasoning",
+}
+
+
+class _Heard:
+    """A reply that comes in events."""
+
+    def __init__(self, show: Showing, connection: Connection) -> None:
+        self._show, self._connection = show, connection
+        self._calls: dict[int, tuple[int, str, str]] = {}
+        self._items: dict[int, Any] = {}
+        self._response: Any = None
+
+    def hear(self, event: Any) -> None:
+        """Take in an event of the stream. Raises: ModelError: the service says that it failed."""
+        kind = event.type
+        if kind in _TEXTS:
+            if event.delta:
+                self._show({"kind": _TEXTS[kind], "text": event.delta})
+        elif kind == "response.output_item.added" and event.item.type == "function_call":
+            self._calls[event.output_index] = (len(self._calls), event.item.call_id, event.item.name)
+            self._called(event.output_index, event.item.arguments or "")
+        elif kind == "response.function_call_arguments.delta":
+            self._called(event.output_index, event.delta or "")
+        elif kind == "response.output_item.done":
+            self._items[event.output_index] = event.item
+        elif kind in ("response.completed", "response.incomplete"):
+            self._response = event.response
+        elif kind == "response.failed":
+            error = event.response.error
+            raise self._connection.failed({"message": getattr(error, "message", ""), "code": getattr(error, "code", None)})
+        elif kind == "error":
+            raise self._connection.failed({"message": event.message, "code": event.code})
+
+    def _called(self, at: int, added: str) -> None:
+        number, id, name = self._calls.get(at, (at, "", ""))
+        self._show({"kind": "tool_call_delta", "index": number, "id": id, "name": name, "arguments": added})
+
+    def reply(self, prices: Prices | None) -> Reply:
+        """All of it. Raises: BrokenOff: there is no end."""
+        response = self._response
+        if response is None:
+            raise BrokenOff
+        items: list[Any] = list(response.output or ()) or [self._items[at] for at in sorted(self._items)]
+        items = [self._items.get(at, item) for at, item in enumerate(items)]
+        texts = [part for item in items if item.type == "message" for part in item.content or ()]
+        refused = [part.refusal for part in texts if part.type == "refusal"]
+        spoken = [part.text for part in texts if part.type == "output_text"]
+        calls = tuple(_call(item) for item in items if item.type == "function_call")
+        usage = _usage(response.usage) if response.usage is not None else Usage()
+        kept = [item.model_dump(mode="json", by_alias=True, exclude_none=True) for item in items]
+        return Reply(
+            text="".join(spoken or refused),
+            tool_calls=calls,
+            usage=usage if prices is None else prices.priced(usage),
+            finish="refusal" if refused else _finish(response, bool(calls)),
+            model=str(response.model or ""),
+            extra={_EXTRA: {"output": kept}},
+        )
+
+
+def _call(item: Any) -> ToolCall:
+    arguments, fault = read_arguments(item.arguments)
+    return ToolCall(id=item.call_id or item.id or "", name=item.name, arguments=arguments, fault=fault)
+
+
+def _finish(response: Any, has_calls: bool) -> str:
+    if response.status == "incomplete":
+        reason = getattr(response.incomplete_details, "reason", None)
+        return {"max_output_tokens": "length", "content_filter": "filter"}.get(str(reason), str(reason or "length"))
+    return "tools" if has_calls else "stop"
+
+
+def _usage(given: Any) -> Usage:
+    inputs, outputs = getattr(given, "input_tokens_details", None), getattr(given, "output_tokens_details", None)
+    return Usage(
+        input_tokens=given.input_tokens or 0,
+        output_tokens=given.output_tokens or 0,
+        cached_tokens=getattr(inputs, "cached_tokens", None) or 0,
+        reasoning_tokens=getattr(outputs, "reasoning_tokens", None) or 0,
+    )

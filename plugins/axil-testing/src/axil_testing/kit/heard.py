@@ -1,0 +1,68 @@
+"""What came of one call of a model, on a clock on which nobody waits."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Any
+
+from axil_agent import Reply
+from axil_agent.errors import ModelError
+from axil_testing.kit.base import require
+
+
+class Jumping:
+    """A clock on which nobody waits; it keeps the waits."""
+
+    def __init__(self) -> None:
+        self.time = 0.0
+        self.waits: list[float] = []
+
+    def now(self) -> float:
+        """Seconds."""
+        return self.time
+
+    async def sleep(self, seconds: float) -> None:
+        """Let the time pass at once."""
+        self.waits.append(seconds)
+        self.time += seconds
+        await asyncio.sleep(0)
+
+
+@dataclass
+class Heard:
+    """What came of a call."""
+
+    reply: Reply | None = None
+    error: Exception | None = None
+    chunks: list[Any] = field(default_factory=list[Any])
+    waits: list[float] = field(default_factory=list[float])
+
+    @property
+    def answer(self) -> Reply:
+        """The reply. Raises: AssertionError: there is none."""
+        if self.reply is None:
+            raise AssertionError(f"it raised {self.error!r}")
+        return self.reply
+
+    @property
+    def failure(self) -> ModelError:
+        """The failure. Raises: AssertionError: there is none, or it is none of a model."""
+        require(isinstance(self.error, ModelError), f"expected a ModelError, found {self.error or self.reply!r}")
+        assert isinstance(self.error, ModelError)
+        return self.error
+
+    def of(self, kind: str) -> list[Any]:
+        """The chunks of a kind."""
+        return [chunk for chunk in self.chunks if chunk.get("kind") == kind]
+
+    @property
+    def shown(self) -> str:
+        """The text as somebody sees it who watches: what was taken back does not count."""
+        seen: list[Any] = []
+        for chunk in self.chunks:
+            if chunk.get("kind") == "reset":
+                del seen[-chunk["chunks"] or len(seen) :]
+            elif chunk.get("kind") != "retry":
+                seen.append(chunk)
+        return "".join(chunk["text"] for chunk in seen if chunk.get("kind") == "text")

@@ -1,0 +1,84 @@
+"""What a scripted service does with one request, whatever its dialect."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """A tool call."""
+
+    name: str
+    arguments: Any = field(default_factory=dict[str, Any])
+    """A text is sent as it is, even where it is no JSON."""
+    id: str = ""
+
+    @property
+    def text(self) -> str:
+        """The arguments as they are sent."""
+        return self.arguments if isinstance(self.arguments, str) else json.dumps(self.arguments)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Act:
+    """One answer. What is given as a share (``break_at``, …) is of its pieces: 0.0 before the first one, 1.0 behind the last."""
+
+    text: str = ""
+    calls: tuple[Call, ...] = ()
+    thought: str = ""
+    """What a reasoning model shows of its reasoning."""
+    sealed: str = ""
+    """What it wants back with the reply: encrypted reasoning, a signature."""
+    refusal: str = ""
+    finish: str = ""
+    """``length`` or ``filter``; empty: it comes to its end."""
+    usage: Mapping[str, int] = field(default_factory=lambda: {"input": 11, "output": 7, "cached": 3, "reasoning": 2})
+    status: int = 200
+    """Anything else: an error."""
+    message: str = "scripted failure"
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    delay_seconds: float = 0.0
+    """Before it answers."""
+    pause_seconds: float = 0.0
+    """Between two pieces."""
+    break_at: float | None = None
+    """The connection is dropped."""
+    end_at: float | None = None
+    """The reply ends properly, but is not whole."""
+    garble_at: float | None = None
+    """A piece is no JSON."""
+    stall_at: float | None = None
+    """Nothing more comes until the other side goes."""
+
+    @staticmethod
+    def of(given: Act | str | Mapping[str, Any]) -> Act:
+        """An act from what a test wrote."""
+        if isinstance(given, Act):
+            return given
+        return Act(text=given) if isinstance(given, str) else Act(**given)
+
+    @property
+    def words(self) -> list[str]:
+        """The text in pieces that together are the text."""
+        return pieces(self.text, 8)
+
+
+def pieces(text: str, most: int) -> list[str]:
+    """``text`` in at most ``most`` pieces.
+
+    >>> pieces("abcdef", 3), pieces("", 3)
+    (['ab', 'cd', 'ef'], [])
+    """
+    size = max(1, -(-len(text) // most))
+    return [text[at : at + size] for at in range(0, len(text), size)]
+
+
+def event(data: Any, name: str = "") -> bytes:
+    """A server-sent event."""
+    head = f"event: {name}\n" if name else ""
+    words = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
+    return f"{head}data: {words}\n\n".encode()

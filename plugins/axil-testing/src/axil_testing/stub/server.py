@@ -1,0 +1,258 @@
+"""The socket: requests in, acts out, on an event loop of a thread of its own, so that those who ask may come and go with theirs."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import json
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Final
+
+from axil_testing.stub.act import Act
+from axil_testing.stub.dialects import DIALECTS
+
+KEY: Final = "canary-77c1-key"
+"""The key that a client has to have; it must not be seen anywhere but in a request's headers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a service is, and the key for it."""
+
+    url: str = "http://127.0.0.1:9"
+    """Without anything else: where nobody listens."""
+    key: str = KEY
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A request."""
+
+    path: str
+    headers: Mapping[str, str]
+    body: Any
+
+    @property
+    def text(self) -> str:
+        """The body as JSON."""
+        return json.dumps(self.body, ensure_ascii=False)
+
+
+@dataclass(slots=True)
+class _Tally:
+    """What happened to connections."""
+
+    made: int = 0
+    open: int = 0
+    left: int = 0
+    most: int = 0
+
+
+class Stub:
+    """A scripted service: a context manager; see the package."""
+
+    def __init__(self, dialect: str = "chat", *, delay_seconds: float = 0.0) -> None:
+        """``dialect``: ``chat``, ``responses``, ``messages`` or ``generate``. ``delay_seconds``: before every answer."""
+        self.dialect = DIALECTS[dialect]
+        self.key = KEY
+        self.url = ""
+        """What a client is given as base URL."""
+        self.requests: list[Asked] = []
+        self._delay = delay_seconds
+        self._acts: list[Act] = []
+        self._tally = _Tally()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._over: asyncio.Event | None = None
+        self._ready = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    # -- for tests
+
+    def say(self, *acts: Act | str | Mapping[str, Any]) -> None:
+        """Do this with the next requests, in order; after that it answers ``OK``."""
+        self._acts += [Act.of(each) for each in acts]
+
+    @property
+    def connections(self) -> int:
+        """How many were made so far."""
+        return self._tally.made
+
+    @property
+    def most_at_once(self) -> int:
+        """How many there were at the same time."""
+        return self._tally.most
+
+    @property
+    def left_early(self) -> int:
+        """How many were closed by the other side before the answer was whole."""
+        return self._tally.left
+
+    def open_connections(self, patience_seconds: float = 3.0) -> int:
+        """How many are open still, when those that are closing have had time to."""
+        until = time.monotonic() + patience_seconds
+        while self._tally.open and time.monotonic() < until:
+            time.sleep(0.005)
+        return self._tally.open
+
+    # -- life
+
+    def __enter__(self) -> Stub:
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), name="axil-stub", daemon=True)
+        self._thread.start()
+        self._ready.wait(10)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._loop is not None and self._over is not None:
+            self._loop.call_soon_threadsafe(self._over.set)
+        if self._thread is not None:
+            self._thread.join(10)
+
+    async def _serve(self) -> None:
+        self._loop, self._over = asyncio.get_running_loop(), asyncio.Event()
+        server = await asyncio.start_server(self._welcome, "127.0.0.1", 0, limit=2**26)
+        self.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}{self.dialect.base}"
+        self._ready.set()
+        await self._over.wait()
+        server.close()
+        for task in asyncio.all_tasks() - {asyncio.current_task()}:
+            task.cancel()
+
+    async def _welcome(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        tally = self._tally
+        tally.made += 1
+        tally.open += 1
+        tally.most = max(tally.most, tally.open)
+        try:
+            with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+                while await self._exchange(reader, writer):
+                    pass
+        finally:
+            tally.open -= 1
+            writer.close()
+
+    async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        """One request and its answer; whether the connection is still good."""
+        asked = await _read(reader)
+        if asked is None:
+            return False
+        act = self._acts.pop(0) if self._acts else Act(text="OK")
+        self.requests.append(asked)
+        line = _Line(reader, writer)
+        try:
+            return await self._answer(act, asked, line)
+        except _Left:
+            self._tally.left += 1
+            return False
+
+    async def _answer(self, act: Act, asked: Asked, line: _Line) -> bool:
+        await line.wait(self._delay + act.delay_seconds)
+        if act.status != 200:
+            await line.whole(act.status, self.dialect.error(act), act.headers)
+            return True
+        if asked.path.partition("?")[0].endswith("/embeddings"):
+            await line.whole(200, _embedded(asked.body), act.headers)
+            return True
+        await line.begin(act.headers)
+        pieces = list(self.dialect.stream(act, asked.body))
+        places = {name: None if share is None else round(share * len(pieces)) for name, share in _shares(act).items()}
+        for number, piece in enumerate([*pieces, b""]):
+            if number == places["stall"]:
+                await line.wait(60.0)
+            if number == places["break"]:
+                return False
+            if number == places["end"]:
+                break
+            await line.piece(piece[: len(piece) * 2 // 3] + b"\n\n" if number == places["garble"] else piece)
+            await line.wait(act.pause_seconds)
+        await line.end()
+        return True
+
+
+def _shares(act: Act) -> dict[str, float | None]:
+    return {"stall": act.stall_at, "break": act.break_at, "end": act.end_at, "garble": act.garble_at}
+
+
+class _Left(Exception):
+    """The other side has closed the connection."""
+
+
+@dataclass(slots=True)
+class _Line:
+    """A connection while it is answered."""
+
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    _begun: bool = field(default=False)
+
+    async def wait(self, seconds: float) -> None:
+        """Wait. Raises: _Left: the other side went."""
+        until = time.monotonic() + seconds
+        while True:
+            if self.reader.at_eof():
+                raise _Left
+            left = until - time.monotonic()
+            if left <= 0:
+                return
+            await asyncio.sleep(min(left, 0.01))
+
+    async def whole(self, status: int, body: Any, headers: Mapping[str, str]) -> None:
+        """An answer in one piece."""
+        data = json.dumps(body).encode()
+        more = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+        head = f"HTTP/1.1 {status} Scripted\r\ncontent-type: application/json\r\ncontent-length: {len(data)}\r\n{more}\r\n"
+        await self._write(head.encode() + data)
+
+    async def begin(self, headers: Mapping[str, str]) -> None:
+        """The head of an answer that comes in pieces."""
+        more = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+        await self._write(f"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n{more}\r\n".encode())
+
+    async def piece(self, data: bytes) -> None:
+        """A piece."""
+        if data:
+            await self._write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
+
+    async def end(self) -> None:
+        """The end."""
+        await self._write(b"0\r\n\r\n")
+
+    async def _write(self, data: bytes) -> None:
+        if self.reader.at_eof():
+            raise _Left
+        self.writer.write(data)
+        try:
+            await self.writer.drain()
+        except ConnectionError:
+            raise _Left from None
+
+
+async def _read(reader: asyncio.StreamReader) -> Asked | None:
+    """The next request; None: there is none."""
+    try:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+    except asyncio.IncompleteReadError:
+        return None
+    first, *lines = head.split("\r\n")
+    headers = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines if line)}
+    data = await reader.readexactly(int(headers.get("content-length", "0")))
+    body = json.loads(data) if data else None
+    return Asked(path=first.split(" ")[1], headers=headers, body=body)
+
+
+def _embedded(body: Any) -> dict[str, Any]:
+    """A vector for each text, always the same for the same text; in reverse order, as services may."""
+    size = int(body.get("dimensions") or 8)
+    texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
+    data = [{"object": "embedding", "index": number, "embedding": _vector(text, size)} for number, text in enumerate(texts)]
+    return {"object": "list", "model": "stub-1", "data": data[::-1], "usage": {"prompt_tokens": len(texts), "total_tokens": len(texts)}}
+
+
+def _vector(text: str, size: int) -> list[float]:
+    digest = hashlib.sha256(text.encode()).digest()
+    return [digest[number % len(digest)] / 255 for number in range(size)]
