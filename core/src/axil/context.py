@@ -93,6 +93,8 @@ class Host(Protocol):
     @property
     def run_id(self) -> str: ...
     @property
+    def thread(self) -> str: ...
+    @property
     def workspace(self) -> Path | None: ...
     @property
     def deps(self) -> Any: ...
@@ -158,6 +160,11 @@ class Context:
     def run_id(self) -> str:
         """The run's id; a resumed run keeps it."""
         return self._host.run_id
+
+    @property
+    def thread(self) -> str:
+        """The conversation that the run continues; empty: none."""
+        return self._host.thread
 
     @property
     def deps(self) -> Any:

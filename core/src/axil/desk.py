@@ -91,6 +91,11 @@ class Desk:
     """Those that asked for something else than is recorded: what they recorded after that is not theirs any more."""
 
     @property
+    def thread(self) -> str:
+        begun = self.replay.header  # a run that is resumed belongs to the thread it was begun in, whatever is said now
+        return self.options.thread if begun is None else str(begun.data.get("thread", ""))
+
+    @property
     def workspace(self) -> Path | None:
         return self.options.workspace
 

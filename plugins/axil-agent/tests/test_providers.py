@@ -67,6 +67,24 @@ def test_a_memory_is_told_of_the_whole_turn():
     assert turn.key == '{"input": {"question": "who?"}, "role_name": "Ann", "turn": 1}'
 
 
+def test_a_memory_is_told_which_conversation_it_is():
+    notes = Notes()
+    single(notes, "hello").invoke({"q": "?"}, thread="alone")
+    graph = RootGraph("g")
+    graph.create_node(Agent, name="agent", model=Scripted(["hello", {"status": 500}, "again"]), formatters="twins", memories=[notes])
+    graph.edge_from_entry("agent", ["q"])
+    graph.edge_to_exit("agent", ["answer"])
+    journal = MemoryJournal()
+    run_sync(graph.build().run({"q": "?"}, journal=journal, thread="talk"))
+    with pytest.raises(Exception, match="500"):
+        run_sync(graph.run({"q": "?"}, journal=journal, thread="talk", run_id="broken"))
+    run_sync(graph.resume("broken", journal=journal))
+    assert [turn.query.session_id for turn in notes.turns] == ["alone", "talk", "talk"]
+    assert [turn.number for turn in notes.turns] == [1, 1, 2]
+    run_sync(graph.run({"q": "?"}))
+    assert notes.turns[-1].query.session_id is None
+
+
 def test_a_memory_may_ask_the_agents_model():
     class Asking(Notes):
         async def learn(self, turn: Turn) -> None:

@@ -185,11 +185,23 @@ def test_in_a_graph_decisions_are_journaled_and_the_agents_model_is_asked(tmp_pa
     graph.edge_to_exit(agent, ["answer"])
     steps: dict[str, Any] = {}
 
-    class Watched(MemoryJournal):
-        def append(self, run_id: str, entry: Any) -> Any:
+    class Book:
+        """A journal's book, read over the writer's shoulder."""
+
+        def __init__(self, book: Any) -> None:
+            self.book = book
+
+        def append(self, entry: Any) -> Any:
             if entry.kind == "step":
                 steps[entry.data["name"]] = entry.data["value"]
-            return super().append(run_id, entry)
+            return self.book.append(entry)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.book, name)
+
+    class Watched(MemoryJournal):
+        def open(self, run_id: str) -> Any:
+            return Book(super().open(run_id))
 
     journal = Watched()
     result = run_sync(graph.build().run({"question": "My cat is Tom."}, journal=journal, run_id="r"))

@@ -210,6 +210,7 @@ class Agent:
             node,
             path,
             run_id=getattr(ctx, "run_id", None),
+            session_id=getattr(ctx, "thread", "") or None,
             messages=list(messages),
         )
 

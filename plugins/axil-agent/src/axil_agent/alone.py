@@ -17,6 +17,7 @@ class Alone:
     def __init__(self, local: dict[str, Any] | None = None, emit: Callable[[Any], None] | None = None, state: dict[str, Any] | None = None):
         self.local: dict[str, Any] = {} if local is None else local
         self.state: dict[str, Any] = {} if state is None else state
+        self.thread = ""
         self.tokens: dict[str, int] = {}
         self.cost = 0.0
         self._emit = emit

@@ -183,7 +183,9 @@ class _Chat:
         history, told = agent.recalled(ctx), list(heard)
         words = "\n".join(said(m.get("content")) for m in heard if m.get("role") == "user")
         shared, path = agent.shared(ctx), ctx.activation.path
-        query = ContextQuery(words, {"message": words}, shared, self.node, path, run_id=getattr(ctx, "run_id", None), messages=heard)
+        query = ContextQuery(
+            words, {"message": words}, shared, self.node, path, run_id=ctx.run_id, session_id=ctx.thread or None, messages=heard
+        )
         found = await passive_context(agent.providers, query, agent.policy, ctx, f'node "{self.node}"')
         if found:
             told.insert(max(len(told) - 1, 0), message(found))

@@ -66,7 +66,7 @@ class SingleAgent(Agent):
         self.check(self._wiring)
         local, state = self._threads.get(thread, ({}, {}))
         stage = Alone(plain(local), on_chunk, dict(state))
-        stage.workspace = self._workspace
+        stage.workspace, stage.thread = self._workspace, thread
         fields = await self.step(inputs, attributes or {}, stage, self._wiring)
         shared = shared_values(stage)
         if thread:
