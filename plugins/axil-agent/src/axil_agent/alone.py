@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
@@ -17,6 +19,7 @@ class Alone:
         self.tokens: dict[str, int] = {}
         self.cost = 0.0
         self._emit = emit
+        self._began = time.monotonic()
 
     @property
     def kept(self) -> dict[str, Any]:
@@ -31,6 +34,27 @@ class Alone:
     async def step(self, name: str, call: Callable[[], Awaitable[Any]], /, *, request: Any = None, effects: str = "idempotent") -> Any:
         """``await call()``."""
         return await call()
+
+    def part(self, name: str, /) -> Alone:
+        """Nothing is recorded, so a part is the whole."""
+        return self
+
+    @property
+    def workspace(self) -> None:
+        """There is none outside a run."""
+        return None
+
+    def allows(self, what: str, /) -> bool:
+        """Nobody allowed anything."""
+        return False
+
+    def now(self) -> float:
+        """Seconds since this began."""
+        return time.monotonic() - self._began
+
+    async def sleep(self, seconds: float, /) -> None:
+        """Wait."""
+        await asyncio.sleep(seconds)
 
     def spend(self, *, cost: float = 0.0, **tokens: int) -> None:
         """Count usage."""
