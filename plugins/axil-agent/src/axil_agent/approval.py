@@ -1,7 +1,8 @@
 """Approval: a person says whether a tool is called, before it is called.
 
 The question is data: its kind is ``tool_approval``, its options are ``allow``, ``deny`` and ``edit``, its ``data`` holds the
-tool's name and the arguments. What is allowed is what was shown. Without a channel the run pauses here, and the call is made after the answer.
+tool's name and the arguments. What is allowed is what was shown. Without a channel the run pauses here, and the call is made
+after the answer.
 """
 
 from __future__ import annotations

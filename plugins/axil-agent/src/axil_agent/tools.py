@@ -167,7 +167,8 @@ def _shown(target: Any, bound: tuple[int, set[str]], name: str) -> dict[str, ins
             "AX657", f'the signature of the tool "{name}" cannot be read.', "Wrap it in a function with annotations."
         ) from error
     kinds = inspect.Parameter
-    free = list(signature.parameters.values())[bound[0] :]
+    free = [p for p in list(signature.parameters.values())[bound[0] :] if not p.name.startswith("_") or p.default is p.empty]
+    # One that begins with _ and has a default is the function's own business.
     return {p.name: p for p in free if p.kind not in (kinds.VAR_POSITIONAL, kinds.VAR_KEYWORD) and p.name not in bound[1]}
 
 
