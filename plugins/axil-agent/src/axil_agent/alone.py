@@ -35,10 +35,6 @@ class Alone:
         """``await call()``."""
         return await call()
 
-    def part(self, name: str, /) -> Alone:
-        """Nothing is recorded, so a part is the whole."""
-        return self
-
     @property
     def workspace(self) -> None:
         """There is none outside a run."""
@@ -62,6 +58,6 @@ class Alone:
         for kind, count in tokens.items():
             self.tokens[kind] = self.tokens.get(kind, 0) + count
 
-    async def ask(self, question: Any, /) -> Any:
+    async def ask(self, question: Any, /, *, name: str = "") -> Any:
         """Nobody can be asked here. Raises: RunPaused."""
         raise RunPaused("a question was asked outside a run, where nobody can answer.", hint="Put the agent into a graph.")

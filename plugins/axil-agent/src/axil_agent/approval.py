@@ -29,7 +29,7 @@ _TRIES: Final = 3
 class Asker(Protocol):
     """What is needed of a context."""
 
-    async def ask(self, question: Any, /) -> Any: ...
+    async def ask(self, question: Any, /, *, name: str = "") -> Any: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,21 +59,21 @@ def is_asked_for(tool: Tool, arguments: Mapping[str, Any]) -> bool:
         return True
 
 
-async def verdict(tool: Tool, call: ToolCall, ctx: Asker) -> Verdict:
-    """Ask until there is an answer that says something."""
+async def verdict(tool: Tool, call: ToolCall, ctx: Asker, name: str) -> Verdict:
+    """Ask until there is an answer that says something. ``name``: the call's own, from which its questions have theirs."""
     arguments: Mapping[str, Any] = call.arguments
     if not is_asked_for(tool, arguments):
         return Verdict(arguments)
     fault = ""
-    for _ in range(_TRIES):
-        answer = await ctx.ask(_question(tool.name, arguments, fault))
+    for number in range(_TRIES):
+        answer = await ctx.ask(_question(tool.name, arguments, fault), name=f"approve:{name}:{number}")
         word, reason, edited = _read(answer)
         if word == "allow":
             return Verdict(arguments)
         if word == "deny":
             return Verdict(arguments, f"the call was not allowed{f': {reason}' if reason else '.'}")
         if word == "edit":
-            given = edited if edited is not None else await ctx.ask(_form(tool.name, arguments))
+            given = edited if edited is not None else await ctx.ask(_form(tool.name, arguments), name=f"edit:{name}:{number}")
             fault = _misfit(tool, given := _data(given))
             if not fault:
                 return Verdict(given, is_edited=True)

@@ -27,8 +27,7 @@ class Stage(Protocol):
     """What a conversation needs of a firing's context; ``axil.Context`` is one."""
 
     def emit(self, chunk: Any, /) -> None: ...
-    async def ask(self, question: Any, /) -> Any: ...
-    def part(self, name: str, /) -> Any: ...
+    async def ask(self, question: Any, /, *, name: str = "") -> Any: ...
     async def step(self, name: str, call: Any, /, *, request: Any = None, effects: Any = "idempotent") -> Any: ...
     def spend(self, *, cost: float = 0.0, **tokens: int) -> None: ...
 
@@ -162,9 +161,9 @@ def _is_in_turn(tool: Tool) -> bool:
 
 
 async def _result(call: ToolCall, tools: Mapping[str, Tool], ctx: Stage, step: str) -> str:
-    tool, part = tools.get(call.name), ctx.part(step)
+    tool = tools.get(call.name)
     ctx.emit({"kind": "tool_call", "id": call.id, "name": call.name, "arguments": dict(call.arguments)})
-    answer = Verdict(call.arguments) if tool is None or call.fault else await verdict(tool, call, part)
+    answer = Verdict(call.arguments) if tool is None or call.fault else await verdict(tool, call, ctx, step)
 
     async def run() -> dict[str, Any]:
         if tool is None:
@@ -175,7 +174,7 @@ async def _result(call: ToolCall, tools: Mapping[str, Tool], ctx: Stage, step: s
         if answer.refusal:
             return _failed(answer.refusal)
         try:
-            content = await tool(answer.arguments, part)
+            content = await tool(answer.arguments, ctx)
             return {"content": _as_edited(answer.arguments, content) if answer.is_edited else content, "failed": False}
         except Refused as error:
             return _failed(f"wrong arguments: {error}")
