@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import ssl
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
+import trustme
 
 from axil_workspace.addresses import is_public
 from axil_workspace.errors import AddressRefused, FetchFault, LimitExceeded, NotAllowed
@@ -214,3 +216,44 @@ def test_only_the_named_hosts_are_read(server, get):
 def test_proxies_of_the_environment_are_not_used(server, get, monkeypatch):
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
     assert get(f"{server.url}/latin") == "café"
+
+
+@pytest.mark.parametrize(
+    ("url", "trusted"),
+    [
+        ("https://example.test:PORT/latin", True),
+        ("https://other.test:PORT/latin", False),
+        ("https://example.test:PORT/away?https://example.test:PORT/latin", True),
+        ("https://example.test:PORT/away?https://other.test:PORT/latin", False),  # same address, another name
+    ],
+)
+def test_a_certificate_is_held_against_the_name_and_not_the_address(firing, called, monkeypatch, tmp_path, url, trusted):
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(tmp_path / "ca.pem")
+    monkeypatch.setattr("certifi.where", lambda: str(tmp_path / "ca.pem"))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("example.test", "127.0.0.1").configure_cert(context)
+    made: Any = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    made.asked, made.handle_error = [], lambda *_: None
+    made.socket = context.wrap_socket(made.socket, server_side=True)
+    thread = threading.Thread(target=made.serve_forever)
+    thread.start()
+
+    class Here(Web):
+        async def _look(host: str, port: int) -> list[str]:  # it is a static method
+            return ["127.0.0.1"]
+
+        resolve = staticmethod(_look)
+
+    try:
+        url = url.replace("PORT", str(made.server_port))
+        asked = called(Here(Web.Config(allow_networks=HERE)), "http_get", {"url": url}, firing)
+        if trusted:
+            assert asyncio.run(asked) == "café"
+        else:
+            with pytest.raises(FetchFault, match=r"AX878.*certificate"):
+                asyncio.run(asked)
+    finally:
+        made.shutdown()
+        thread.join()
+        made.server_close()

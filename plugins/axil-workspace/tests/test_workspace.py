@@ -297,6 +297,18 @@ def test_files_are_copied_and_moved_with_what_is_in_them(place):
             attempt()
 
 
+def test_what_is_copied_is_counted_once(place, monkeypatch):
+    """Looking at everything for each file would make copying quadratic."""
+    for number in range(20):
+        place.write(f"a/{number}", b"x")
+    looked: list[int] = []
+    entries = Workspace.entries
+    monkeypatch.setattr(Workspace, "entries", lambda *args, **named: looked.append(1) or entries(*args, **named))
+    place.copy("a", "b")
+    assert len(list(entries(place, "b"))) == 20
+    assert len(looked) <= 4
+
+
 def test_a_workspace_that_is_not_there_yet_is_empty_and_is_made_when_needed(tmp_path):
     place = Workspace(tmp_path / "not/yet")
     assert list(place.entries(depth=5)) == []

@@ -130,7 +130,7 @@ def tool_of(given: Any) -> Tool:
 def _approval(given: Any, name: str) -> bool | Callable[[Mapping[str, Any]], bool]:
     needed: Any = getattr(given, "needs_approval", False)
     if isinstance(needed, bool) or callable(needed):
-        return needed
+        return cast("bool | Callable[[Mapping[str, Any]], bool]", needed)
     hint = "Give True, or a function of the arguments."
     raise ToolError("AX657", f'needs_approval of the tool "{name}" is a {type(needed).__name__}.', hint)
 

@@ -80,8 +80,8 @@ class Web(Tools):
     async def _page(self, ctx: Any, url: str) -> Page:
         permitted(ctx, "network", "use the network")
         try:
-            async with asyncio.timeout(self.config.timeout_seconds), httpx.AsyncClient(trust_env=False, timeout=None) as client:
-                return await self._followed(client, url)
+            async with asyncio.timeout(self.config.timeout_seconds):
+                return await self._followed(url)
         except TimeoutError as error:
             told = f"{url} took longer than {self.config.timeout_seconds:g} seconds."
             raise LimitExceeded("AX878", told, "Try again later, or another address.") from error
@@ -89,26 +89,26 @@ class Web(Tools):
             why = str(error) or type(error).__name__
             raise FetchFault("AX878", f"{url} cannot be had: {why}.", "Look at the address.") from error
 
-    async def _followed(self, client: httpx.AsyncClient, url: str) -> Page:
+    async def _followed(self, url: str) -> Page:
         networks: list[Network] = [ipaddress.ip_network(each, strict=False) for each in self.config.allow_networks]
         here = self._judged(url)
         for _ in range(self.config.redirects + 1):
             port = here.port or (443 if here.scheme == "https" else 80)
             address = await chosen(here.host, port, networks, type(self).resolve)
-            request = client.build_request(
-                "GET",
-                here.copy_with(host=address),
-                headers={"Host": here.netloc.decode("ascii"), "User-Agent": "axil", "Accept": "*/*", "Accept-Encoding": "identity"},
-                extensions={"sni_hostname": here.raw_host.decode("ascii")},
-            )
-            response = await client.send(request, stream=True)
-            try:
+            # A client for each: connections and cookies are kept by address, and two names may have one.
+            async with (
+                httpx.AsyncClient(trust_env=False, timeout=None) as client,
+                client.stream(
+                    "GET",
+                    here.copy_with(host=address),
+                    headers={"Host": here.netloc.decode("ascii"), "User-Agent": "axil", "Accept": "*/*", "Accept-Encoding": "identity"},
+                    extensions={"sni_hostname": here.raw_host.decode("ascii")},
+                ) as response,
+            ):
                 target = response.headers.get("location")
                 if response.status_code not in _MOVED or not target:
                     return await self._read(response, str(here))
                 here = self._judged(str(here.join(target)))
-            finally:
-                await response.aclose()
         raise LimitExceeded("AX878", f"{url} leads to another address more than {self.config.redirects} times.", "Give the last address.")
 
     def _judged(self, url: str) -> httpx.URL:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
+import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from axil_workspace.folders import Folder, parts_of, reached
 KEPT: Final = ("attachments",)
 """Folders at the root whose files stay as they came."""
 _DEEPEST: Final = 100
+_ALL: Final = sys.maxsize
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,13 +196,14 @@ class Workspace:
             cleared(folder, name, overwrite, target)
         if found.kind != "folder":
             return self.write("/".join(begun), self.read(source))
-        self.make_folder("/".join(begun))
+        admitted = Workspace(self.root, Limits(file_bytes=self.limits.file_bytes, total_bytes=_ALL, files=_ALL), kept=self.kept)
+        admitted.make_folder("/".join(begun))
         for each in inside:
             place = "/".join(begun) + each.path.removeprefix(found.path)
             if each.kind == "folder":
-                self.make_folder(place)
+                admitted.make_folder(place)
             elif each.kind == "file":
-                self.write(place, self.read(each.path))
+                admitted.write(place, self.read(each.path))
         return Entry(path="/".join(begun), kind="folder")
 
     # -- within
@@ -264,7 +267,7 @@ class Workspace:
 
     def _admit(self, path: str, more_bytes: int = 0, more_files: int = 0) -> None:
         """Raises: LimitExceeded (AX873): there is no room for more."""
-        if more_bytes <= 0 and more_files <= 0:
+        if (more_bytes <= 0 and more_files <= 0) or self.limits.files == self.limits.total_bytes == _ALL:
             return
         files, total, limits = more_files, more_bytes, self.limits
         for each in self.entries(depth=_DEEPEST, hidden=True):
