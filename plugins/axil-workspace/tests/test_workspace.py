@@ -292,9 +292,50 @@ def test_files_are_copied_and_moved_with_what_is_in_them(place):
         place.move("e", "other")
     place.move("e", "other", overwrite=True)
     assert place.read("other/b/file") == b"1"
-    for attempt in (lambda: place.move("a", "a/b/a"), lambda: place.copy("a", "a/x"), lambda: place.copy("a", "a")):
+    for attempt in (
+        lambda: place.move("a", "a/b/a"),
+        lambda: place.copy("a", "a/x"),
+        lambda: place.copy("a", "a"),
+        lambda: place.move("a/b", "a", overwrite=True),
+        lambda: place.copy("a/b/file", "a", overwrite=True),
+    ):
         with pytest.raises(FileFault, match="AX872"):
             attempt()
+    assert place.read("a/b/file") == b"1"
+
+
+def test_what_is_to_be_overwritten_is_there_until_its_successor_is(place, monkeypatch):
+    place.write("new/file", b"new")
+    place.write("old", b"old")
+    replace = folders.Folder.replace
+
+    def broken(folder: folders.Folder, name: str, other: folders.Folder, new: str) -> None:
+        if new == "old" and name == "new":
+            raise OSError(18, "Invalid cross-device link")
+        replace(folder, name, other, new)
+
+    monkeypatch.setattr(folders.Folder, "replace", broken)
+    with pytest.raises(FileFault, match="cross-device"):
+        place.move("new", "old", overwrite=True)
+    assert (place.read("old"), place.read("new/file")) == (b"old", b"new")
+    monkeypatch.undo()
+    place.write("large", b"x" * 50)
+    small = Workspace(place.root, Limits(file_bytes=10))
+    with pytest.raises(LimitExceeded):
+        small.copy("large", "old", overwrite=True)
+    assert place.read("old") == b"old"
+    assert sorted(os.listdir(place.root)) == ["large", "new", "old"]
+
+
+def test_what_cannot_be_deleted_is_not_said_to_be_gone(place, monkeypatch):
+    place.write("file", b"x")
+
+    def refused(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(folders.Folder, "unlink", refused)
+    with pytest.raises(FileFault, match=r"AX875.*Permission denied"):
+        place.delete("file")
 
 
 def test_what_is_copied_is_counted_once(place, monkeypatch):

@@ -14,7 +14,7 @@ from io import BufferedReader
 from pathlib import PurePath
 from typing import Any, Final, Literal
 
-from axil_workspace.errors import FileFault
+from axil_workspace.errors import FileFault, NothingThere
 from axil_workspace.folders import Folder
 
 Kind = Literal["file", "folder", "link", "other"]
@@ -82,7 +82,7 @@ def listed(folder: Folder, depth: int, hidden: bool) -> Iterator[Entry]:
 
 @contextmanager
 def reading(folder: Folder, name: str) -> Generator[BufferedReader]:
-    """A file, opened to read. Raises: FileFault: nothing is there (AX875), or no file (AX872)."""
+    """A file, opened to read. Raises: FileFault: NothingThere (AX875), or no file (AX872)."""
     regular(folder, name)
     with os.fdopen(folder.open(name, os.O_RDONLY), "rb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):  # it was changed since
@@ -141,22 +141,33 @@ def locked(folder: Folder) -> Generator[None]:
         os.close(held)
 
 
-def cleared(folder: Folder, name: str, overwrite: bool, said: str | PurePath) -> None:
-    """Make sure that nothing is at ``name``. Raises: FileFault (AX886): something is, and may not be overwritten."""
-    found = folder.lstat(name)
+def moved(old: Folder, name: str, new: Folder, other: str, *, overwrite: bool) -> None:
+    """Give something another place. What is there is put aside first, and taken away when all is done.
+
+    Raises: FileFault (AX886): something is there, and may not be overwritten; OSError: all is as it was.
+    """
+    found = new.lstat(other)
     if found is None:
+        old.replace(name, new, other)
         return
     if not overwrite:
-        raise there(said)
+        raise there("/".join((*new.names, other)))
+    aside = f"{TEMPORARY}{secrets.token_hex(8)}"
+    new.replace(other, new, aside)
+    try:
+        old.replace(name, new, other)
+    except BaseException:
+        new.replace(aside, new, other)
+        raise
     if stat.S_ISDIR(found.st_mode):
-        folder.rmtree(name)
+        new.rmtree(aside)
     else:
-        folder.unlink(name)
+        new.unlink(aside)
 
 
-def missing(path: str | PurePath) -> FileFault:
+def missing(path: str | PurePath) -> NothingThere:
     """Nothing is there."""
-    return FileFault("AX875", f'there is nothing at "{path}".', "List the files to see what there is.")
+    return NothingThere("AX875", f'there is nothing at "{path}".', "List the files to see what there is.")
 
 
 def there(path: str | PurePath) -> FileFault:

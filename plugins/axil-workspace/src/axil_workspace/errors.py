@@ -3,7 +3,8 @@
 AxilError
 └── WorkspaceError       a sentence with an id
     ├── PathRefused          a path leads out of the workspace, or could      (ValueError)
-    ├── FileFault            nothing is there, or not what was expected       (OSError)
+    ├── FileFault            something is in the way, or not what was expected (OSError)
+    │   └── NothingThere         nothing is there                              (FileNotFoundError)
     ├── LimitExceeded        too large, too many, too long
     ├── NotAllowed           the run does not allow it                        (PermissionError)
     ├── AddressRefused       an address that must not be reached              (ValueError)
@@ -37,7 +38,11 @@ class PathRefused(WorkspaceError, ValueError):
 
 
 class FileFault(WorkspaceError, OSError):
-    """Nothing is there, something is there already, or it is not what was expected."""
+    """Something is there already, is not what was expected, or cannot be used."""
+
+
+class NothingThere(FileFault, FileNotFoundError):
+    """Nothing is there."""
 
 
 class LimitExceeded(WorkspaceError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import secrets
 import stat
 import sys
 from collections.abc import Callable, Generator, Iterator
@@ -13,12 +14,27 @@ from io import BufferedReader
 from pathlib import Path, PurePath
 from typing import Any, Final
 
-from axil_workspace.entries import Entry, Kind, cleared, entry, kind_of, listed, locked, missing, reading, regular, replaced, there, told
-from axil_workspace.errors import FileFault, LimitExceeded, PathRefused, WorkspaceError
+from axil_workspace.entries import (
+    TEMPORARY,
+    Entry,
+    Kind,
+    entry,
+    kind_of,
+    listed,
+    locked,
+    missing,
+    moved,
+    reading,
+    regular,
+    replaced,
+    there,
+    told,
+)
+from axil_workspace.errors import FileFault, LimitExceeded, NothingThere, PathRefused, WorkspaceError
 from axil_workspace.folders import Folder, parts_of, reached
 
-KEPT: Final = ("attachments",)
-"""Folders at the root whose files stay as they came."""
+KEPT: Final = ("attachments", ".axil")
+"""Folders at the root whose files stay as they came: what was attached, and the record of it."""
 _DEEPEST: Final = 100
 _ALL: Final = sys.maxsize
 
@@ -81,10 +97,8 @@ class Workspace:
             with self._reached(path) as (folder, name):
                 found = folder.lstat(name) if name else os.stat(folder.path)
                 return None if found is None else entry((*folder.names, name) if name else (), found)
-        except FileFault as error:
-            if error.id == "AX875":
-                return None
-            raise
+        except NothingThere:
+            return None
 
     def entries(self, path: str | PurePath = ".", *, depth: int = 1, hidden: bool = False) -> Iterator[Entry]:
         """What is in a folder, by name; each folder is followed by what is in it. Links are shown and not followed.
@@ -165,10 +179,8 @@ class Workspace:
                 else:
                     raise FileFault("AX872", f'"{path}" is a folder.', "Say recursive to delete it with all that is in it.")
                 return kind
-        except FileFault as error:
-            if error.id == "AX875":
-                return None
-            raise
+        except NothingThere:
+            return None
 
     def move(self, source: str | PurePath, target: str | PurePath, *, overwrite: bool = False) -> Entry:
         """Give a file or a folder another place. Raises: PathRefused; FileFault (AX872, AX875, AX886)."""
@@ -179,8 +191,7 @@ class Workspace:
             before, after = (*old.names, name), (*new.names, other)
             if before != after:
                 _apart(before, after, source)
-                cleared(new, other, overwrite, target)
-                old.replace(name, new, other)
+                moved(old, name, new, other, overwrite=overwrite)
             return entry(after, found)
 
     def copy(self, source: str | PurePath, target: str | PurePath, *, overwrite: bool = False) -> Entry:
@@ -188,23 +199,25 @@ class Workspace:
         found = self.stat(source)
         if found is None or not found.path:
             raise missing(source)
+        with self._changing(target, follow=False, make=True) as (folder, name):
+            place = (*folder.names, name)
+            _apart(tuple(found.path.split("/")), place, source)
+            if folder.lstat(name) is not None and not overwrite:
+                raise there(target)
         inside = [*self.entries(source, depth=_DEEPEST, hidden=True)] if found.kind == "folder" else []
-        with self._changing(target, make=True, follow=False) as (folder, name):
-            begun = (*folder.names, name)
-            _apart(tuple(found.path.split("/")), begun, source)
-            self._admit(str(target), sum(each.size for each in (found, *inside)), 1 + len(inside))
-            cleared(folder, name, overwrite, target)
-        if found.kind != "folder":
-            return self.write("/".join(begun), self.read(source))
+        self._admit(str(target), sum(each.size for each in (found, *inside)), 1 + len(inside))
         admitted = Workspace(self.root, Limits(file_bytes=self.limits.file_bytes, total_bytes=_ALL, files=_ALL), kept=self.kept)
-        admitted.make_folder("/".join(begun))
-        for each in inside:
-            place = "/".join(begun) + each.path.removeprefix(found.path)
-            if each.kind == "folder":
-                admitted.make_folder(place)
-            elif each.kind == "file":
-                admitted.write(place, self.read(each.path))
-        return Entry(path="/".join(begun), kind="folder")
+        aside = f"{TEMPORARY}{secrets.token_hex(8)}"
+        try:
+            for each in (found, *inside):
+                copied = aside + each.path.removeprefix(found.path)
+                if each.kind == "folder":
+                    admitted.make_folder(copied)
+                elif each.kind == "file":
+                    admitted.write(copied, self.read(each.path))
+            return admitted.move(aside, "/".join(place), overwrite=overwrite)
+        finally:
+            admitted.delete(aside, recursive=True)
 
     # -- within
 
@@ -278,5 +291,6 @@ class Workspace:
 
 
 def _apart(before: tuple[str, ...], after: tuple[str, ...], source: str | PurePath) -> None:
-    if after[: len(before)] == before:
-        raise FileFault("AX872", f'"{source}" cannot be put onto or into itself.', "Choose another place.")
+    shared = min(len(before), len(after))
+    if before[:shared] == after[:shared]:  # into itself, or in the place of what holds it
+        raise FileFault("AX872", f'"{source}" cannot be put onto or into itself, or onto what it is in.', "Choose another place.")
