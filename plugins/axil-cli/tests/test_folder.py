@@ -237,3 +237,35 @@ def test_each_run_loads_its_functions_anew(functions):
 
 def test_a_folder_of_functions_has_to_be_one(axil, make):
     assert "AX700 --functions: none is no folder." in axil("run", make, "--functions", "none", "--allow", "code").err
+
+
+# ---------------------------------------------------------------------- going on
+
+
+class Doubter:
+    """Asks, and then writes the answer into the run's folder."""
+
+    async def run(self, ctx: Context) -> str:
+        answer = await ctx.ask("well?")
+        ctx.workspace.mkdir(parents=True, exist_ok=True)
+        (ctx.workspace / "answer.txt").write_text(answer)
+        return f"{answer} {ctx.allows('network')}"
+
+
+def test_a_run_goes_on_in_its_folder_with_its_functions(axil, flow, functions, registry, tmp_path):
+    pytest.importorskip("axil_sqlite", reason="runs are kept by a plugin")
+    registry.register("nodes", "doubter", Doubter)
+    folder = functions(conditions="def is_sure(text):\n    return 'sure' in text\n")
+    file = flow(["A doubter", "B echo"], [{"from": "A", "to": "B", "condition": "is_sure"}], end=["B"])
+    (tmp_path / "in.txt").write_text("given")
+    paused = axil(
+        "run", file, "--attach", "in.txt", "--functions", folder, "--allow", "code", "--run-id", "r", "--journal", "j", "--format", "json"
+    )
+    assert paused.code == 3
+    done = axil("runs", "answer", "r", "sure", "--journal", "j", "--allow", "code", "--allow", "network", "--format", "json")
+    assert done.code == 0, done.err
+    assert done.data["output"] == "sure True"
+    assert done.data["workspace"] == paused.data["workspace"] == os.path.realpath("axil-runs/r")
+    assert [each["name"] for each in done.data["artifacts"]] == ["answer.txt"]
+    assert axil("runs", "show", "r", "--at", "2", "--journal", "j").code == 2  # functions are code, and code has to be allowed again
+    assert axil("runs", "show", "r", "--at", "2", "--journal", "j", "--allow", "code").code == 0
