@@ -277,3 +277,19 @@ providers = {each.value.partition(":")[0].partition(".")[0] for each in found} -
 assert not providers & set(sys.modules), providers & set(sys.modules)
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_a_childs_components_are_its_own():
+    def one(text: str) -> bool:
+        return True
+
+    parent = Registry(Policy(), entry_points=[])
+    parent.register("conditions", "one", one)
+    child = parent.child()
+    child.register("conditions", "two", one)
+    parent.register("conditions", "three", one)
+    assert parent.names("conditions") == ("one", "three")
+    assert child.names("conditions") == ("one", "two")
+    assert child.resolve("conditions", "one") is one
+    with pytest.raises(ComponentConflict):
+        child.register("conditions", "one", one)

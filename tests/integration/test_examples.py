@@ -36,6 +36,7 @@ RUNS = [
     ("subgraph.yaml", ["--input", "Ada"], "HELLO ADA!"),
     ("map.yaml", ["--allow-code", "--input", "1, 2 and 3"], "1 + 4 + 9 = 14"),
     ("tree.yaml", ["--allow-code", "--input", "a b c d e"], "(((a b) (c d)) ((e)))"),
+    ("programmer.yaml", ["--allow", "code", "--input", "primes"], "primes.py prints the primes below 30."),
     ("human.yaml", ["--answers", str(EXAMPLES / "answers/human.txt")], "Sent."),
     ("vote.yaml", [], "yes"),
     ("newsroom.yaml", [], "OK"),
@@ -59,7 +60,8 @@ def ran(capsys, *arguments: str) -> str:
 
 
 @pytest.mark.parametrize(("name", "arguments", "output"), RUNS, ids=[f"{name}-{i}" for i, (name, *_) in enumerate(RUNS)])
-def test_an_example_gives_what_it_says(capsys, name, arguments, output):
+def test_an_example_gives_what_it_says(capsys, tmp_path, monkeypatch, name, arguments, output):
+    monkeypatch.chdir(tmp_path)  # where a run's files go
     assert ran(capsys, str(EXAMPLES / name), *arguments) == output
 
 
@@ -116,3 +118,25 @@ def test_the_review_stops_when_its_time_is_up(capsys):
 def test_the_review_runs_no_code_unless_it_may(capsys):
     assert main(["run", str(EXAMPLES / "review.yaml"), "--input", "x"]) == 1
     assert "AX620" in capsys.readouterr().err
+
+
+# ------------------------------------------------------------------------------------------------------ files and tools
+
+
+def test_the_programmer_mends_its_program_when_it_has_seen_it_fail(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    data = json.loads(ran(capsys, str(EXAMPLES / "programmer.yaml"), "--allow", "code", "--input", "primes", "--format", "json"))
+    assert [(each["name"], each["change"]) for each in data["artifacts"]] == [("primes.py", "made")]
+    program = Path(data["workspace"]) / "primes.py"
+    done = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "2 3 5 7 11 13 17 19 23 29\n"
+
+
+def test_the_programmers_tools_say_how_its_program_failed_and_what_it_printed(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lines = ran(capsys, str(EXAMPLES / "programmer.yaml"), "--allow", "code", "--input", "primes", "--format", "events").splitlines()
+    chunks = [event["chunk"] for event in map(json.loads, lines) if event["event"] == "chunk" and event["chunk"]["kind"] == "tool_result"]
+    results = [json.loads(chunk["content"]) for chunk in chunks if chunk["name"] == "run_command"]
+    assert [result["exit_code"] for result in results] == [1, 0]
+    assert "NameError: name 'm' is not defined" in results[0]["stderr"]
+    assert results[1]["stdout"] == "2 3 5 7 11 13 17 19 23 29\n"

@@ -210,6 +210,13 @@ class Registry:
         known[name] = [component]
         self._objects[kind, name, component.distribution] = obj
 
+    def child(self) -> Registry:
+        """The same components under the same policy; what is registered with the child is not registered here."""
+        made = Registry(self.policy, self._given)
+        made._found = {kind: {name: list(known) for name, known in names.items()} for kind, names in self._scan().items()}
+        made._dists, made._objects, made.unreadable = self._dists, dict(self._objects), self.unreadable
+        return made
+
     # -- from a name to an object
 
     def resolve(self, kind: str, name: str, where: str = "", *, requires: Iterable[str] = ()) -> Any:

@@ -191,3 +191,15 @@ def test_any_docstring_can_be_read(text):
     said = described(text)
     assert isinstance(said.text, str)
     assert described(None) == ("", {})
+
+
+def test_what_begins_with_an_underscore_and_has_a_default_is_the_functions_own():
+    def look(q: str, _context: Any = None, *, _depth: int = 3) -> str:
+        """Look."""
+        return f"{q} {_context} {_depth}"
+
+    tool = tool_of(look)
+    assert list(tool.parameters["properties"]) == ["q"]
+    assert asyncio.run(tool({"q": "x"})) == "x None 3"
+    with pytest.raises(Refused):
+        asyncio.run(tool({"q": "x", "_depth": 9}))

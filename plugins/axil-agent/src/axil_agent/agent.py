@@ -31,7 +31,7 @@ from axil_agent.settings import checked
 from axil_agent.sharing import held, is_shared, keep, kept, shared_delta, shared_now
 from axil_agent.template import joined, rendered
 from axil_agent.threads import called
-from axil_agent.tools import Tool, by_name, is_toolset, tool_of, tools_of, untitled
+from axil_agent.tools import Tool, by_name, guarded, is_toolset, tool_of, tools_of, untitled
 from axil_agent.values import plain
 
 
@@ -61,6 +61,7 @@ class Agent:
         output_type: type[BaseModel] | None = None,
         titles: Mapping[str, str | None] | None = None,
         context: ContextPolicy | None = None,
+        approve: Sequence[str] = (),
         max_turns: int = 10,
         max_repairs: int = 2,
         name: str = "",
@@ -78,6 +79,7 @@ class Agent:
             role_name: who the agent is; empty: its node's name.
             output_type: the reply has to be this model's data, which is then the output.
             titles: other titles for the parts ``message``, ``format``, ``fields``, ``context``; ``""``: no title, None: not that part.
+            approve: names of tools whose calls a person has to allow first; ``*``: all.
             max_turns: how often the model may ask for tools.
             max_repairs: how often a reply that cannot be read is shown its fault and asked again.
         """
@@ -93,6 +95,7 @@ class Agent:
         self.model_settings = checked(model_settings)
         self.output_type, self.policy = output_type, context or ContextPolicy()
         self.max_turns, self.max_repairs = max_turns, max_repairs
+        self.approve = tuple(approve)
         self._model = Chosen(model)
         self._tools: list[Any] = list(tools or ())
         self._memories: list[Any] = listed_or_one(memories)
@@ -244,7 +247,7 @@ class Agent:
             settings=self.model_settings,
             output=output,
             structure=None if output is None else Structure(name=output.__name__, schema=untitled(output.model_json_schema())),
-            tools=by_name(tools),
+            tools=guarded(by_name(tools), self.approve),
             max_turns=self.max_turns,
             max_repairs=self.max_repairs,
             where=f'node "{wiring.node}"' if wiring.node else "",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, cast
@@ -21,6 +23,7 @@ class Alone:
         self.tokens: dict[str, int] = {}
         self.cost = 0.0
         self._emit = emit
+        self._began = time.monotonic()
 
     @property
     def kept(self) -> dict[str, Any]:
@@ -36,12 +39,24 @@ class Alone:
         """``await call()``."""
         return await call()
 
+    def allows(self, what: str, /) -> bool:
+        """Nobody allowed anything."""
+        return False
+
+    def now(self) -> float:
+        """Seconds since this began."""
+        return time.monotonic() - self._began
+
+    async def sleep(self, seconds: float, /) -> None:
+        """Wait."""
+        await asyncio.sleep(seconds)
+
     def spend(self, *, cost: float = 0.0, **tokens: int) -> None:
         """Count usage."""
         self.cost += cost
         for kind, count in tokens.items():
             self.tokens[kind] = self.tokens.get(kind, 0) + count
 
-    async def ask(self, question: Any, /) -> Any:
+    async def ask(self, question: Any, /, *, name: str = "") -> Any:
         """Nobody can be asked here. Raises: RunPaused."""
         raise RunPaused("a question was asked outside a run, where nobody can answer.", hint="Put the agent into a graph.")

@@ -8,6 +8,7 @@ the calls. What a tool raises is told to the model. A reply that cannot be read 
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -15,17 +16,20 @@ from typing import Any, Protocol
 from pydantic import BaseModel, ValidationError
 
 from axil.errors import LimitReached, RunError, did_you_mean, listed
+from axil_agent.approval import Verdict, verdict
 from axil_agent.errors import ModelContract, ReplyError, TurnLimit
 from axil_agent.interfaces import Formatter, Message, Model, Reply, Request, Structure, ToolCall
 from axil_agent.parts import loaded
 from axil_agent.retries import on_clock
 from axil_agent.tools import Refused, Tool, misfits
+from axil_agent.values import plain
 
 
 class Stage(Protocol):
     """What a conversation needs of a firing's context; ``axil.Context`` is one."""
 
     def emit(self, chunk: Any, /) -> None: ...
+    async def ask(self, question: Any, /, *, name: str = "") -> Any: ...
     async def step(self, name: str, call: Any, /, *, request: Any = None, effects: Any = "idempotent") -> Any: ...
     def spend(self, *, cost: float = 0.0, **tokens: int) -> None: ...
 
@@ -147,7 +151,7 @@ async def act(calls: Sequence[ToolCall], tools: Mapping[str, Tool], ctx: Stage, 
     async def do(at: int) -> None:
         results[at] = await _result(calls[at], tools, ctx, f"tool:{turn}:{at}:{calls[at].name}")
 
-    last = [at for at, call in enumerate(calls) if call.name in tools and tools[call.name].wants_ctx]
+    last = [at for at, call in enumerate(calls) if call.name in tools and _is_in_turn(tools[call.name])]
     free = [at for at in range(len(calls)) if at not in last]
     if len(free) == 1:
         await do(free[0])
@@ -165,16 +169,27 @@ async def act(calls: Sequence[ToolCall], tools: Mapping[str, Tool], ctx: Stage, 
     ]
 
 
+def _is_in_turn(tool: Tool) -> bool:
+    """Whether it is called after the others, one after another: it may ask, or a person is asked about it."""
+    return tool.wants_ctx or tool.needs_approval is not False
+
+
 async def _result(call: ToolCall, tools: Mapping[str, Tool], ctx: Stage, step: str) -> str:
+    tool = tools.get(call.name)
+    ctx.emit({"kind": "tool_call", "id": call.id, "name": call.name, "arguments": dict(call.arguments)})
+    answer = Verdict(call.arguments) if tool is None or call.fault else await verdict(tool, call, ctx, step)
+
     async def run() -> dict[str, Any]:
-        tool = tools.get(call.name)
         if tool is None:
             there_is = f"There are {listed(list(tools), 20)}." if tools else "There are no tools."
             return _failed(f'there is no tool "{call.name}". {did_you_mean(call.name, tools) or there_is}')
         if call.fault:
             return _failed(call.fault)
+        if answer.refusal:
+            return _failed(answer.refusal)
         try:
-            return {"content": await tool(call.arguments, ctx), "failed": False}
+            content = await tool(answer.arguments, ctx)
+            return {"content": _as_edited(answer.arguments, content) if answer.is_edited else content, "failed": False}
         except Refused as error:
             return _failed(f"wrong arguments: {error}")
         except (RunError, LimitReached):  # the run's own business, not the model's
@@ -182,10 +197,14 @@ async def _result(call: ToolCall, tools: Mapping[str, Tool], ctx: Stage, step: s
         except Exception as error:  # noqa: BLE001  # whatever a tool raises is told to the model
             return _failed(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
 
-    ctx.emit({"kind": "tool_call", "id": call.id, "name": call.name, "arguments": dict(call.arguments)})
     result = await ctx.step(step, run)
     ctx.emit({"kind": "tool_result", "id": call.id, "name": call.name, **result})
     return str(result["content"])
+
+
+def _as_edited(arguments: Mapping[str, Any], content: str) -> str:
+    """The result of a call with other arguments than the model's: it is told which."""
+    return f"[a person changed the arguments to {json.dumps(plain(arguments), ensure_ascii=False, default=str)}]\n{content}"
 
 
 def _failed(text: str) -> dict[str, Any]:

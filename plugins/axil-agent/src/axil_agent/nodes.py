@@ -63,6 +63,7 @@ class AgentConfig(_Modelled):
     output: dict[str, str] = Field(default_factory=dict[str, str], description="Fields that a reply has to have, with descriptions.")
     formatters: Use | list[Use] | None = Field(None, description="One, or [in, out]; usual: paragraph in, json out.")
     tools: list[Use] = Field(default_factory=list[Use], description="Names of installed tools, or {type: …} with their settings.")
+    approve: list[str] = Field(default_factory=list[str], description="Tools whose calls a person has to allow first; '*': all.")
     memories: list[Use] = Field(default_factory=list[Use], description="Context providers that are told of each step: history, …")
     retrievers: list[Use] = Field(default_factory=list[Use], description="Context providers.")
     model_settings: dict[str, Any] = Field(
@@ -92,6 +93,7 @@ class AgentConfig(_Modelled):
             "prompt_template": self.prompt_template,
             "formatters": self.formatters,
             "tools": self.tools,
+            "approve": self.approve,
             "memories": [_provider(use, setting) for use in self.memories],
             "retrievers": [_provider(use, setting) for use in self.retrievers],
             "model_settings": {**self.params, **self.model_settings},

@@ -15,7 +15,7 @@ import sys
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, cast
 
 import typing_extensions
@@ -25,6 +25,7 @@ from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema
 
 from axil.bodies import is_async
+from axil.errors import did_you_mean, listed
 from axil_agent.docstrings import described
 from axil_agent.errors import ToolError
 from axil_agent.interfaces import ToolSpec
@@ -65,6 +66,8 @@ class Tool:
     validate: Callable[[Mapping[str, Any]], tuple[Sequence[Any], Mapping[str, Any]]] | None = None
     """Arguments as the model gave them → by position and by name; None: by name, as they are. Raises: Refused."""
     wants_ctx: bool = False
+    needs_approval: bool | Callable[[Mapping[str, Any]], bool] = False
+    """Whether a person has to agree to each call, or to those with such arguments. Of a function it is read from its attribute."""
 
     @property
     def spec(self) -> ToolSpec:
@@ -120,7 +123,16 @@ def tool_of(given: Any) -> Tool:
         call=given,
         validate=_Validator(model, parameters),
         wants_ctx=_CONTEXT in parameters,
+        needs_approval=_approval(given, name),
     )
+
+
+def _approval(given: Any, name: str) -> bool | Callable[[Mapping[str, Any]], bool]:
+    needed: Any = getattr(given, "needs_approval", False)
+    if isinstance(needed, bool) or callable(needed):
+        return cast("bool | Callable[[Mapping[str, Any]], bool]", needed)
+    hint = "Give True, or a function of the arguments."
+    raise ToolError("AX657", f'needs_approval of the tool "{name}" is a {type(needed).__name__}.', hint)
 
 
 class _Quiet(GenerateJsonSchema):
@@ -155,7 +167,8 @@ def _shown(target: Any, bound: tuple[int, set[str]], name: str) -> dict[str, ins
             "AX657", f'the signature of the tool "{name}" cannot be read.', "Wrap it in a function with annotations."
         ) from error
     kinds = inspect.Parameter
-    free = list(signature.parameters.values())[bound[0] :]
+    free = [p for p in list(signature.parameters.values())[bound[0] :] if not p.name.startswith("_") or p.default is p.empty]
+    # One that begins with _ and has a default is the function's own business.
     return {p.name: p for p in free if p.kind not in (kinds.VAR_POSITIONAL, kinds.VAR_KEYWORD) and p.name not in bound[1]}
 
 
@@ -276,6 +289,15 @@ def by_name(tools: Sequence[Tool]) -> dict[str, Tool]:
 async def tools_of(given: Sequence[Any]) -> list[Tool]:
     """The tools of those that are toolsets. Raises: as asking for and making them does."""
     return [tool_of(tool) for each in given if is_toolset(each) for tool in await each.tools()]
+
+
+def guarded(tools: Mapping[str, Tool], approve: Sequence[str]) -> dict[str, Tool]:
+    """The tools, with those that ``approve`` names in need of approval; ``*`` names all. Raises: ToolError (AX885): one is not there."""
+    for name in approve:
+        if name != "*" and name not in tools:
+            hint = did_you_mean(name, tools) or f"There are {listed(list(tools), 20)}."
+            raise ToolError("AX885", f'"{name}" is to be approved, and there is no such tool.', hint)
+    return {name: replace(tool, needs_approval=True) if {name, "*"} & set(approve) else tool for name, tool in tools.items()}
 
 
 def is_toolset(given: Any) -> bool:

@@ -13,7 +13,7 @@ from axil.planner import Planner
 from axil.spec import EdgeSpec, GraphSpec, NodeSpec
 from axil.tokens import ENTRY
 from axil.workflow import Workflow, load
-from axil_cli.command import Exit, Session, problems_of
+from axil_cli.command import Exit, Session, allowing, equipped, problems_of
 from axil_cli.plain import as_json
 from axil_cli.run import settings
 from axil_cli.scopes import Scope, bounded, walk
@@ -47,13 +47,14 @@ class Check:
     def configure(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("files", nargs="+", metavar="FILE", help="workflow files")
         parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="as for axil run")
-        parser.add_argument("--allow-code", action="store_true", help="files may name code by import path")
+        allowing(parser)
         parser.add_argument("--format", choices=("text", "json"), default="text")
 
     def run(self, options: argparse.Namespace, session: Session) -> int:
         """Check the files."""
         variables = settings(options.set)
-        findings = [finding(file, session, vars=variables, allow_code=options.allow_code) for file in options.files]
+        with equipped(options, session) as here:
+            findings = [finding(file, here, vars=variables, allow_code="code" in options.allow) for file in options.files]
         if options.format == "json":
             session.say(as_json({"fine": all(each.is_fine for each in findings), "files": [_data(each) for each in findings]}))
         else:

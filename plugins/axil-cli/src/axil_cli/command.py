@@ -20,13 +20,15 @@ import argparse
 import os
 import re
 import sys
-from dataclasses import dataclass
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from axil.errors import AxilError, ConfigError, Problem
-from axil.registry import Registry
+from axil.registry import Registry, use
 
 if TYPE_CHECKING:
     from axil_cli.launch import Given
@@ -66,6 +68,39 @@ class Session:
     def tell(self, text: str = "") -> None:
         """Something about the work itself, on standard error."""
         write(self.stderr, clean(text) + "\n")
+
+
+WAYS = ("code", "network")
+"""What ``--allow`` takes."""
+
+
+def allowing(parser: argparse.ArgumentParser) -> None:
+    """Add ``--allow``, ``--allow-code`` and ``--functions``."""
+    parser.add_argument("--allow", action="append", default=[], choices=WAYS, help="let the run do this; may be repeated")
+    parser.add_argument(
+        "--allow-code", action="append_const", dest="allow", const="code", help="the same as --allow code: run code, with your rights"
+    )
+    parser.add_argument(
+        "--functions",
+        metavar="DIR",
+        help="functions in this folder's files are tools, conditions, processors; needs --allow code",
+    )
+
+
+@contextmanager
+def equipped(options: argparse.Namespace, session: Session, functions: str | None = None) -> Generator[Session]:
+    """The session with the components of one run: those that are installed, and those of ``--functions``, or else of ``functions``.
+
+    Raises: ConfigError (AX700, AX884).
+    """
+    folder = options.functions or functions
+    if folder is None:
+        yield session
+        return
+    from axil_cli.functions import with_functions
+
+    with use(with_functions(session.registry, folder, allowed="code" in options.allow)) as registry:
+        yield replace(session, registry=registry)
 
 
 class Command(Protocol):

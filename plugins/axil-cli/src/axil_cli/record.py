@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from pathlib import Path
 from typing import Any, Final
 
 from axil.config import make
@@ -54,6 +55,11 @@ def origin(file: str, workflow: Workflow, reading: dict[str, Any]) -> dict[str, 
     workflow.plan  # noqa: B018  # what the file includes is read when it is compiled
     kept = {"file": os.path.realpath(file), "texts": dict(workflow.spec.extras.get("texts", {})), "vars": dict(reading.get("vars") or {})}
     return {**kept, "allow_code": bool(reading.get("allow_code"))}
+
+
+def surroundings(workspace: Path, functions: str | None) -> dict[str, Any]:
+    """What else is kept, so that a run goes on where it was: its folder, and that of the functions it brought along."""
+    return {"workspace": str(workspace), "functions": None if functions is None else os.path.realpath(functions)}
 
 
 def reopened(kept: dict[str, Any], session: Session, *, allow_code: bool, current: bool = False, hooks: Any = None) -> Workflow:

@@ -24,7 +24,8 @@ from axil.tokens import ENTRY
 from axil.values import MISSING
 from axil.workflow import Workflow, load
 from axil_cli import record
-from axil_cli.command import Exit, Session, is_debugging, misuse, problems_of, read_text
+from axil_cli.command import Exit, Session, allowing, equipped, is_debugging, misuse, problems_of, read_text
+from axil_cli.folder import RunFolder, placed
 from axil_cli.launch import Launch, prepared
 from axil_cli.page import Page, Paragraph
 from axil_cli.plain import as_json, plain, refused, summary
@@ -60,6 +61,8 @@ class Run:
             help="a variable of the file (${NAME}) has this value; JSON where it is JSON, else text; may be repeated",
         )
         record.arguments(parser)
+        parser.add_argument("--workspace", metavar="DIR", help="the run's folder; without it axil-runs/<run>, if something needs one")
+        parser.add_argument("--attach", nargs="+", action="extend", default=[], metavar="FILE", help="copy files into the run's folder")
         parser.add_argument("--run-id", metavar="ID", default="", help="what the run is called; without it something nobody else is called")
         parser.add_argument("--thread", metavar="NAME", default="", help="go on with the conversation NAME, where its last run left it")
         ways_of_watching(parser)
@@ -67,23 +70,27 @@ class Run:
     def run(self, options: argparse.Namespace, session: Session) -> int:
         """Run the file; see ``Exit``."""
         try:
-            return self._run(options, session)
+            with equipped(options, session) as here:
+                return self._run(options, here)
         except AxilError as error:  # the file or an option cannot be used: with --format json that is data, too
             if options.format == "json" and not is_debugging():
                 session.say(as_json(refused(error)))
             raise
 
     def _run(self, options: argparse.Namespace, session: Session) -> int:
-        variables = settings(options.set)
+        variables, allow = settings(options.set), frozenset(options.allow)
         launch = Launch(
             file=options.file,
             registry=session.registry,
             tell=session.tell,
-            reading={"vars": variables, "allow_code": options.allow_code},
-            running={"allow": frozenset({"code"} if options.allow_code else ())},
+            reading={"vars": variables, "allow_code": "code" in allow},
+            running={"allow": allow},
         )
         with launch.within:
             prepared(launch, session.options)
+            launch.running.setdefault("run_id", options.run_id or secrets.token_hex(4))
+            folder = placed(launch.running, options.workspace)
+            folder.attach(options.attach)
             asked_for = next((option for option in ("thread", "run_id") if getattr(options, option)), "")
             journal = record.opened(options, session, needed=f"--{asked_for}".replace("_", "-") if asked_for else "")
             if journal is not None:
@@ -96,9 +103,9 @@ class Run:
             for change in launch.inputs:
                 input = change(input, workflow)
             if journal is not None:
-                kept = {"journal": journal, "thread": options.thread, "origin": record.origin(launch.file, workflow, launch.reading)}
-                launch.running = {"run_id": options.run_id or secrets.token_hex(4), **kept, **launch.running}
-            return watched(Job(workflow, input, launch.running, launch.observers), options, session)
+                origin = {**record.origin(launch.file, workflow, launch.reading), **record.surroundings(folder.path, options.functions)}
+                launch.running = {"journal": journal, "thread": options.thread, "origin": origin, **launch.running}
+            return watched(Job(workflow, input, launch.running, launch.observers, folder), options, session)
 
 
 def stopping(paths: Iterable[str], hooks: Any) -> Any:
@@ -116,7 +123,7 @@ def stopping(paths: Iterable[str], hooks: Any) -> Any:
 def ways_of_watching(parser: argparse.ArgumentParser) -> None:
     """Add the options of every command that lets a run go on."""
     parser.add_argument("--answers", metavar="FILE", help="answers to questions, in order: a JSON list, or one answer a line")
-    parser.add_argument("--allow-code", action="store_true", help="let the file run code, with your rights")
+    allowing(parser)
     parser.add_argument(
         "--format", choices=("text", "json", "events"), default="text", help="events: one JSON object a line, as it happens"
     )
@@ -141,7 +148,7 @@ def watched(job: Job, options: argparse.Namespace, session: Session) -> int:
     job.observers.insert(0, seen)
     lines = Lines(session.stdout, job.stop) if options.format == "events" else None
     job.observers.extend(each for each in (lines, progress) if each is not None)
-    with redirect_stdout(session.stderr):  # what bodies print must not spoil the output, and questions are none
+    with job.folder, redirect_stdout(session.stderr):  # what bodies print must not spoil the output, and questions are none
         result: Result = run_sync(job.done())
     if lines is not None and lines.is_broken:
         raise BrokenPipeError
@@ -149,11 +156,13 @@ def watched(job: Job, options: argparse.Namespace, session: Session) -> int:
         raise unfit
     if options.format == "json":
         told = summary(result)
-        session.say(as_json({**told, "activations": seen.activations}))
+        session.say(as_json({**told, **job.folder.told(), "activations": seen.activations}))
     elif options.format == "text":
         _print(result, session, progress.page if progress is not None else None, asked)
         if result.status != "done" and "journal" in job.ways:
             session.tell(f"The run is kept: axil runs {'answer' if result.questions else 'resume'} {result.run_id}")
+    if options.format != "json":
+        job.folder.tell(session)
     if is_debugging() and result.error is not None:
         session.tell("".join(traceback.format_exception(result.error)).rstrip())
     return CODES[result.status]
@@ -162,8 +171,8 @@ def watched(job: Job, options: argparse.Namespace, session: Session) -> int:
 class Job:
     """One run that a signal may end."""
 
-    def __init__(self, workflow: Workflow, input: Any, ways: dict[str, Any], observers: list[Any]) -> None:
-        self.workflow, self.input, self.ways, self.observers = workflow, input, ways, observers
+    def __init__(self, workflow: Workflow, input: Any, ways: dict[str, Any], observers: list[Any], folder: RunFolder) -> None:
+        self.workflow, self.input, self.ways, self.observers, self.folder = workflow, input, ways, observers, folder
         self._run: KernelRun | None = None
 
     def stop(self) -> None:

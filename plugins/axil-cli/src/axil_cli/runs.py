@@ -13,7 +13,8 @@ from axil.journal import Entry, Replay, decode
 from axil.past import differences, fork, moment, steps
 from axil.run import run_sync
 from axil_cli import record
-from axil_cli.command import Exit, Session, misuse, read_text
+from axil_cli.command import Exit, Session, allowing, equipped, misuse, read_text
+from axil_cli.folder import placed
 from axil_cli.picture import listed, told_difference, told_run, told_step
 from axil_cli.plain import as_json, plain
 from axil_cli.run import Job, answers_in, as_data, as_input, stopping, watched, ways_of_watching
@@ -44,7 +45,7 @@ class Runs:
         showing = one("show", "what happened in a run, step by step; or where it stood at one of them")
         showing.add_argument("run", metavar="RUN")
         showing.add_argument("--at", type=int, metavar="N", help="where the run stood after step N: its state, and what came next")
-        showing.add_argument("--allow-code", action="store_true", help="as for axil run")
+        allowing(showing)
         for name, help in (
             ("resume", "go on with a run: what is done is not done again"),
             ("answer", "answer a paused run, and go on with it"),
@@ -62,7 +63,7 @@ class Runs:
         forking.add_argument(
             "--current", action="store_true", help="with the files as they are now: another prompt, other edges, other code"
         )
-        forking.add_argument("--allow-code", action="store_true", help="as for axil run")
+        allowing(forking)
         cancelling = one("cancel", "end a run that waits or broke off; nothing of it runs any more", format=())
         cancelling.add_argument("run", metavar="RUN")
         comparing = one("diff", "where two runs differ, node by node")
@@ -127,7 +128,10 @@ class Runs:
     def _stood(self, entries: Sequence[Entry], options: argparse.Namespace, session: Session) -> int:
         if not 0 < options.at <= len(entries):
             raise misuse("--at", f"expected a step from 1 to {len(entries)}, found {options.at}.")
-        workflow = record.reopened(_origin(entries), session, allow_code=options.allow_code)
+        kept = _origin(entries)
+        with equipped(options, session, kept.get("functions")) as here:
+            workflow = record.reopened(kept, here, allow_code="code" in options.allow)
+            workflow.plan  # noqa: B018  # its components are found while they can be
         stood = run_sync(moment(workflow, entries, at=options.at))
         data = {"state": plain(stood.state), "due": [plain(due) for due in stood.due], "status": stood.result.status}
         if options.format == "json":
@@ -183,22 +187,29 @@ class Runs:
         run_id = found(journal, options.run)
         entries = journal.entries(run_id)
         kept = _origin(entries)
+        with equipped(options, session, kept.get("functions")) as here:
+            return self._gone_on(journal, options, here, run_id, {"answers": answers, "kept": kept})
+
+    def _gone_on(self, journal: Any, options: argparse.Namespace, session: Session, run_id: str, given: dict[str, Any]) -> int:
+        kept, allow = given["kept"], frozenset(options.allow)
         hooks = stopping(options.breaks, session.hooks)
-        workflow = record.reopened(kept, session, allow_code=options.allow_code, current=options.current, hooks=hooks)
+        workflow = record.reopened(kept, session, allow_code="code" in allow, current=options.current, hooks=hooks)
         if not options.current and (files := record.changed(kept)):
             told = f"{', '.join(files)} changed since the run began; it goes on with what it began with."
             session.tell(f"note: {told} axil runs fork --current goes on with what is there now.")
-        ways = {"journal": journal, "run_id": run_id, "resuming": True, "answers": answers}
-        ways["allow"] = frozenset({"code"} if options.allow_code else ())
-        return watched(Job(workflow, as_input(None, workflow.plan.graph.spec.payload), ways, []), options, session)
+        ways = {"journal": journal, "run_id": run_id, "resuming": True, "answers": given["answers"], "allow": allow}
+        folder = placed(ways, kept.get("workspace"))
+        return watched(Job(workflow, as_input(None, workflow.plan.graph.spec.payload), ways, [], folder), options, session)
 
     def _fork(self, journal: Any, options: argparse.Namespace, session: Session) -> int:
         run_id, new = found(journal, options.run), options.new or secrets.token_hex(4)
         entries = journal.entries(run_id)
         if options.at is not None and not 0 < options.at <= len(entries):
             raise misuse("--at", f"expected a step from 1 to {len(entries)}, found {options.at}.")
-        workflow = record.reopened(_origin(entries), session, allow_code=options.allow_code, current=True) if options.current else None
-        origin = None if workflow is None else record.origin(_origin(entries)["file"], workflow, _origin(entries))
+        kept = _origin(entries)
+        with equipped(options, session, kept.get("functions") if options.current else None) as here:
+            workflow = record.reopened(kept, here, allow_code="code" in options.allow, current=True) if options.current else None
+            origin = None if workflow is None else {**kept, **record.origin(kept["file"], workflow, kept)}
         run_sync(fork(journal, run_id, new, at=options.at, workflow=workflow, origin=origin))
         session.say(as_json({"run_id": new, "forked_from": run_id}) if options.format == "json" else new)
         session.tell(f"Let it go on with: axil runs resume {new}")

@@ -10,7 +10,7 @@ from axil.plan import BACK, OUTSIDE, Arc, Node, Plan
 from axil.spec import EdgeSpec
 from axil.tokens import ENTRY, EXIT
 from axil.workflow import load
-from axil_cli.command import Exit, Session, can_show
+from axil_cli.command import Exit, Session, allowing, can_show, equipped
 from axil_cli.plain import as_json, plain
 from axil_cli.run import settings
 from axil_cli.scopes import Scope, bounded, label, shortened, walk
@@ -29,15 +29,14 @@ class Show:
     def configure(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("file", metavar="FILE", help="a workflow file")
         parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="as for axil run")
-        parser.add_argument("--allow-code", action="store_true", help="the file may name code by import path")
+        allowing(parser)
         parser.add_argument("--format", choices=("text", "mermaid", "json"), default="text")
 
     def run(self, options: argparse.Namespace, session: Session) -> int:
         """Draw it."""
-        workflow = load(
-            options.file, vars=settings(options.set), registry=session.registry, hooks=session.hooks, allow_code=options.allow_code
-        )
-        plan = workflow.plan
+        with equipped(options, session) as here:
+            ways = {"registry": here.registry, "hooks": here.hooks, "allow_code": "code" in options.allow}
+            plan = load(options.file, vars=settings(options.set), **ways).plan
         if options.format == "json":
             session.say(as_json(as_data(plan)))
             return Exit.DONE

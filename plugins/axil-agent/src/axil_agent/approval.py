@@ -1,0 +1,126 @@
+"""Approval: a person says whether a tool is called, before it is called.
+
+The question is data: its kind is ``tool_approval``, its options are ``allow``, ``deny`` and ``edit``, its ``data`` holds the
+tool's name and the arguments. What is allowed is what was shown. Without a channel the run pauses here, and the call is made
+after the answer.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Protocol, cast
+
+from axil.context import Question
+from axil_agent.interfaces import ToolCall
+from axil_agent.tools import Refused, Tool
+from axil_agent.values import plain
+
+_WORDS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("allow", "yes", "y", "ok", "true"), "allow"),
+    **dict.fromkeys(("deny", "no", "n", "false"), "deny"),
+    "edit": "edit",
+}
+_TRIES: Final = 3
+"""How often an answer that says nothing is asked for again; then the call is not made."""
+
+
+class Asker(Protocol):
+    """What is needed of a context."""
+
+    async def ask(self, question: Any, /, *, name: str = "") -> Any: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What became of a call."""
+
+    arguments: Mapping[str, Any]
+    refusal: str = ""
+    """Why it is not made, for the model; empty: it is made."""
+    is_edited: bool = False
+
+
+def is_asked_for(tool: Tool, arguments: Mapping[str, Any]) -> bool:
+    """Whether a person has to agree. A predicate that fails does not let a call through; arguments that do not fit are no call."""
+    if tool.needs_approval is False:
+        return False
+    try:
+        if tool.validate is not None:
+            tool.validate(arguments)
+    except Refused:
+        return False
+    if tool.needs_approval is True:
+        return True
+    try:
+        return bool(tool.needs_approval(arguments))
+    except Exception:  # noqa: BLE001  # whatever a predicate raises, it has not said no
+        return True
+
+
+async def verdict(tool: Tool, call: ToolCall, ctx: Asker, name: str) -> Verdict:
+    """Ask until there is an answer that says something. ``name``: the call's own, from which its questions have theirs."""
+    arguments: Mapping[str, Any] = call.arguments
+    if not is_asked_for(tool, arguments):
+        return Verdict(arguments)
+    fault = ""
+    for number in range(_TRIES):
+        answer = await ctx.ask(_question(tool.name, arguments, fault), name=f"approve:{name}:{number}")
+        word, reason, edited = _read(answer)
+        if word == "allow":
+            return Verdict(arguments)
+        if word == "deny":
+            return Verdict(arguments, f"the call was not allowed{f': {reason}' if reason else '.'}")
+        if word == "edit":
+            given = edited if edited is not None else await ctx.ask(_form(tool.name, arguments), name=f"edit:{name}:{number}")
+            fault = _misfit(tool, given := _data(given))
+            if not fault:
+                return Verdict(given, is_edited=True)
+        else:
+            fault = "Expected allow, deny or edit."
+    return Verdict(arguments, "the call was not allowed: no answer could be understood.")
+
+
+def _question(name: str, arguments: Mapping[str, Any], fault: str) -> Question:
+    shown = json.dumps(plain(arguments), ensure_ascii=False, indent=2, default=str)
+    text = f'May the tool "{name}" be called with these arguments?\n{shown}'
+    data = {"tool": name, "arguments": plain(arguments)}
+    return Question(text=f"{fault}\n{text}" if fault else text, kind="tool_approval", options=("allow", "deny", "edit"), data=data)
+
+
+def _form(name: str, arguments: Mapping[str, Any]) -> Question:
+    shown = json.dumps(plain(arguments), ensure_ascii=False, default=str)
+    data = {"tool": name, "arguments": plain(arguments)}
+    return Question(text=f'The arguments for "{name}", as a JSON object:', default=shown, data=data)
+
+
+def _read(answer: Any) -> tuple[str, str, Any]:
+    """The word, a reason, and edited arguments if they came with it."""
+    if isinstance(answer, Mapping):
+        given = cast("Mapping[str, Any]", answer)
+        word = _WORDS.get(str(given.get("answer", "")).strip().lower(), "")
+        return word, str(given.get("reason") or ""), given.get("arguments") if word == "edit" else None
+    word, _, reason = str(answer).partition(":")
+    return _WORDS.get(word.strip().lower(), ""), reason.strip(), None
+
+
+def _data(given: Any) -> Any:
+    if isinstance(given, str):
+        try:
+            return json.loads(given)
+        except (ValueError, RecursionError):
+            return given
+    return given
+
+
+def _misfit(tool: Tool, arguments: Any) -> str:
+    """Why edited arguments cannot be used."""
+    if not isinstance(arguments, Mapping):
+        return "The arguments have to be a JSON object."
+    try:
+        if tool.validate is not None:
+            tool.validate(cast("Mapping[str, Any]", arguments))
+    except Refused as error:
+        return f"The arguments do not fit: {error}."
+    return ""

@@ -1,0 +1,196 @@
+"""The folder of a run: where it is, what was put into it, and what the run made there."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import mimetypes
+import os
+import secrets
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO, Any, Final, Literal
+
+from axil_cli.command import Session, misuse
+
+RUNS: Final = "axil-runs"
+"""Where folders of runs are made that were not told where theirs is."""
+ATTACHMENTS: Final = "attachments"
+RECORD: Final = ".axil"
+"""Where it is written down what was attached."""
+_MOST: Final = 1_000
+"""Artifacts that are told."""
+_SHOWN: Final = 20
+"""Artifacts that are told to people."""
+_CHUNK: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """A file, as it is recorded."""
+
+    name: str
+    """From the folder on, with ``/``."""
+    size: int
+    """Bytes."""
+    media_type: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Artifact(Kept):
+    """A file that the run made or changed."""
+
+    change: Literal["made", "changed"]
+
+
+class RunFolder:
+    """The folder of one run. It is made when something is put there; if it was made for this run and stays empty, it is gone at the end."""
+
+    def __init__(self, given: str | None, run_id: str) -> None:
+        """``given``: the folder that the user named; None: one of the run's own. Raises: ConfigError (AX700): it is no folder."""
+        self.is_own = given is None
+        self.path = Path(os.path.realpath(given if given is not None else Path(RUNS) / run_id))
+        self.shown = given if given is not None else f"{RUNS}/{run_id}"
+        if self.path.exists() and not self.path.is_dir():
+            raise misuse("--workspace", f"{self.shown} is no folder.", "Give a folder, or the name of one that is to be made.")
+        self._before: dict[str, tuple[int, ...]] = {}
+        self.attachments: list[Kept] = []
+        self.artifacts: list[Artifact] = []
+        """Files that the run made or changed; hidden ones and those of caches are left out. Known when it is over."""
+
+    def attach(self, files: Iterable[str]) -> None:
+        """Copy files into it, and record what they are. Raises: ConfigError (AX700): one cannot be read, or its name is taken."""
+        taken: dict[str, str] = {}
+        for file in files:
+            name = Path(file).name
+            if name in taken:
+                raise misuse("--attach", f"{taken[name]} and {file} have the same name.", "Rename one.")
+            taken[name] = file
+            self.attachments.append(self._copied(file, name))
+        if self.attachments:
+            self._record()
+
+    def __enter__(self) -> RunFolder:
+        """The run begins: remember what is there."""
+        self._before = dict(self._seen())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """The run is over: find what it made; take the folder away, if it is the run's own and there is nothing in it."""
+        self.artifacts = list(self._changed())
+        if self.is_own:
+            for folder in (self.path, self.path.parent):
+                with suppress(OSError):
+                    folder.rmdir()
+
+    def told(self) -> dict[str, Any]:
+        """The folder for ``--format json``."""
+        return {
+            "workspace": str(self.path) if self.path.is_dir() else None,
+            "attachments": [asdict(each) for each in self.attachments],
+            "artifacts": [asdict(each) for each in self.artifacts[:_MOST]],
+            "artifacts_left_out": max(0, len(self.artifacts) - _MOST),
+        }
+
+    def tell(self, session: Session) -> None:
+        """What the run made, for people, on standard error."""
+        if self.artifacts:
+            session.tell(f"Files in {self.shown}:")
+            for each in self.artifacts[:_SHOWN]:
+                session.tell(f"    {each.name}  {each.size} bytes, {each.change}")
+            if len(self.artifacts) > _SHOWN:
+                session.tell(f"    and {len(self.artifacts) - _SHOWN} more")
+        elif self.is_own and self.path.is_dir():
+            session.tell(f"The run's files are in {self.shown}.")
+
+    def _changed(self) -> Iterator[Artifact]:
+        """The files that were made or changed, by name."""
+        for name, seen in self._seen():
+            before = self._before.get(name)
+            kept = None if before == seen else self._kept(name)
+            if kept is not None:
+                yield Artifact(**asdict(kept), change="made" if before is None else "changed")
+
+    def _copied(self, file: str, name: str) -> Kept:
+        target = self.path / ATTACHMENTS / name
+        temporary = target.with_name(f".axil-{secrets.token_hex(8)}")
+        try:
+            if not stat.S_ISREG(os.stat(file).st_mode):
+                raise misuse("--attach", f"{file} is no file.", "Attach files one by one.")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with open(file, "rb") as source, open(temporary, "xb") as copy:
+                size, digest = _copy(source, copy)
+        except OSError as error:
+            temporary.unlink(missing_ok=True)
+            raise misuse("--attach", f"{file} cannot be attached: {error.strerror or error}.") from error
+        new = Kept(name=f"{ATTACHMENTS}/{name}", size=size, media_type=_media_type(name), sha256=digest)
+        before = self._kept(new.name)
+        if before is not None and before != new:
+            temporary.unlink()
+            raise misuse("--attach", f"{self.shown} has another file called {new.name}.", "Rename one, or use another workspace.")
+        os.replace(temporary, target)
+        return new
+
+    def _record(self) -> None:
+        """Write down what was attached, beside what was attached before."""
+        file = self.path / RECORD / "attachments.json"
+        file.parent.mkdir(exist_ok=True)
+        known: dict[str, Any] = {}
+        with suppress(OSError, ValueError, KeyError, TypeError):  # a record that somebody spoiled is written anew
+            known = {each["name"]: each for each in json.loads(file.read_text("utf-8"))}
+        known.update({each.name: asdict(each) for each in self.attachments})
+        temporary = file.with_suffix(".new")
+        temporary.write_text(json.dumps(list(known.values()), ensure_ascii=False, indent=2) + "\n", "utf-8")
+        os.replace(temporary, file)
+
+    def _seen(self) -> Iterator[tuple[str, tuple[int, ...]]]:
+        """Every plain file that may be an artifact, with what changes when it does. Links are not followed."""
+        for folder, folders, files in os.walk(self.path):
+            folders[:] = sorted(name for name in folders if not name.startswith(".") and name != "__pycache__")
+            for name in sorted(files):
+                path = os.path.join(folder, name)
+                with suppress(OSError):
+                    found = os.lstat(path)
+                    if stat.S_ISREG(found.st_mode) and not name.startswith("."):
+                        seen = (found.st_size, found.st_mtime_ns, found.st_ino, found.st_ctime_ns)
+                        yield os.path.relpath(path, self.path).replace(os.sep, "/"), seen
+
+    def _kept(self, name: str) -> Kept | None:
+        """What is known of a file; None: it cannot be read."""
+        try:
+            fd = os.open(self.path / name, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+        except OSError:
+            return None
+        with open(fd, "rb") as file:
+            size = os.fstat(fd).st_size
+            return Kept(name=name, size=size, media_type=_media_type(name), sha256=hashlib.file_digest(file, "sha256").hexdigest())
+
+
+def _copy(source: IO[bytes], target: IO[bytes]) -> tuple[int, str]:
+    size, digest = 0, hashlib.sha256()
+    while chunk := source.read(_CHUNK):
+        target.write(chunk)
+        digest.update(chunk)
+        size += len(chunk)
+    return size, digest.hexdigest()
+
+
+def _media_type(name: str) -> str:
+    return mimetypes.guess_type(name)[0] or "application/octet-stream"
+
+
+def placed(running: dict[str, Any], given: str | None) -> RunFolder:
+    """The folder of the run that ``running`` describes (fields of ``axil.result.Options``), and its id and workspace put there.
+
+    Raises: ConfigError (AX700): it is no folder.
+    """
+    run_id = running["run_id"] = running.get("run_id") or secrets.token_hex(8)
+    if given is None and running.get("workspace") is not None:
+        given = str(running["workspace"])
+    folder = RunFolder(given, run_id)
+    running["workspace"] = folder.path
+    return folder

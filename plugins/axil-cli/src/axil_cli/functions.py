@@ -1,0 +1,119 @@
+"""``--functions DIR``: the functions in Python files of a folder, as tools, conditions and processors of one run.
+
+What a file's functions are is told by its place: in a folder or a file called ``conditions`` they are conditions, ``processors``
+likewise, all others are tools. Names that begin with ``_`` are the file's own business; ``__all__`` says it better.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import inspect
+import sys
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+from axil.errors import ComponentConflict, ConfigError, Problem
+from axil.registry import Registry
+from axil_cli.command import misuse
+
+KINDS: Final = {
+    **{"tools": "tools", "conditions": "conditions", "processors": "processors"},
+    **{"function_calling": "tools", "edge": "conditions", "edge_processor": "processors"},  # as DevAll's folders are called
+}
+
+
+def with_functions(registry: Registry, folder: str, *, allowed: bool) -> Registry:
+    """A registry that has what ``registry`` has, and the functions of ``folder``.
+
+    Raises: ConfigError: it is no folder, or code is not allowed (AX700); a file fails, or a name is taken (AX884).
+    """
+    if not allowed:
+        raise misuse("--functions", "functions are code, which this run does not allow.", "Add --allow code, if you trust them.")
+    home = Path(folder).resolve()
+    if not home.is_dir():
+        raise misuse("--functions", f"{folder} is no folder.", "Give a folder with Python files.")
+    known = registry.child()
+    places: dict[tuple[str, str], str] = {}
+    for kind, file, name in _files(home):
+        shown = f"{folder.rstrip('/')}/{file.relative_to(home).as_posix()}"
+        module = _loaded(file, name, shown)
+        for public, found in _public(module):
+            where = f"{shown}:{_line(found)}"
+            if (kind, public) in places:
+                told = f'"{public}" is defined in {places[kind, public]} already.'
+                raise ConfigError(Problem("AX884", where, told, "Rename one."))
+            places[kind, public] = where
+            try:
+                known.register(kind, public, found)
+            except ComponentConflict as error:
+                raise ConfigError(Problem("AX884", where, error.message, "Rename the function.")) from error
+    return known
+
+
+def _files(home: Path) -> Iterator[tuple[str, Path, str]]:
+    """Kind, file and the private name of its module, sorted."""
+    package = _package("_axil_functions_" + hashlib.sha256(str(home).encode()).hexdigest()[:12], home)
+    for entry in sorted(home.iterdir()):
+        if entry.is_dir() and entry.name in KINDS:
+            inner = _package(f"{package}.{entry.name}", entry)
+            for file in sorted(entry.glob("*.py")):
+                if not file.name.startswith("_"):
+                    yield KINDS[entry.name], file, f"{inner}.{file.stem}"
+        elif entry.suffix == ".py" and not entry.name.startswith("_"):
+            yield KINDS.get(entry.stem, "tools"), entry, f"{package}.{entry.stem}"
+
+
+def _package(name: str, folder: Path) -> str:
+    """A package, so that files can import each other: ``from .shared import …``."""
+    for known in [each for each in sys.modules if each == name or each.startswith(f"{name}.")]:
+        del sys.modules[known]  # what an earlier run in this process loaded is not this run's
+    package = ModuleType(name)
+    package.__path__ = [str(folder)]
+    sys.modules[name] = package
+    return name
+
+
+def _loaded(file: Path, name: str, shown: str) -> ModuleType:
+    """The file's module. Raises: ConfigError (AX884), with the line that failed."""
+    if name in sys.modules:  # another file imported it
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise ConfigError(Problem("AX884", shown, "it cannot be loaded.", "Give Python files."))
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except (KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as error:  # whatever a file does while it is loaded, SystemExit included, is told
+        sys.modules.pop(name, None)
+        line = error.lineno if isinstance(error, SyntaxError) else _failed_at(error, file)
+        cause = f"{type(error).__name__}: {error.msg if isinstance(error, SyntaxError) else error}"
+        where = f"{shown}:{line}" if line else shown
+        raise ConfigError(Problem("AX884", where, f"the file failed to load ({cause}).", "Correct it.")) from error
+    return module
+
+
+def _failed_at(error: BaseException, file: Path) -> int | None:
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]
+    return lines[-1] if lines else None
+
+
+def _public(module: ModuleType) -> Iterator[tuple[str, Any]]:
+    chosen = getattr(module, "__all__", None)
+    if chosen is not None:
+        yield from ((str(name), getattr(module, name)) for name in chosen)
+        return
+    for name, found in vars(module).items():
+        if inspect.isfunction(found) and found.__module__ == module.__name__ and not name.startswith("_"):
+            yield name, found
+
+
+def _line(found: Any) -> int:
+    code = getattr(inspect.unwrap(found) if callable(found) else found, "__code__", None)
+    return int(getattr(code, "co_firstlineno", 1))

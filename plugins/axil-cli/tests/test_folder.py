@@ -1,0 +1,271 @@
+"""Laws of a run's folder, its attachments and artifacts, and of functions brought along."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from axil.context import Context
+from axil.registry import default
+from axil_cli.functions import with_functions
+
+
+class Maker:
+    """Writes what it is told into the run's folder, if it has something to write."""
+
+    def run(self, messages: list[Any], ctx: Context) -> str:
+        said = messages[-1]["content"]
+        for line in said.splitlines():
+            name, _, text = line.partition("=")
+            path = ctx.workspace / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        return f"{sorted(what for what in ('code', 'network') if ctx.allows(what))}"
+
+
+@pytest.fixture(autouse=True)
+def maker(registry, tmp_path, monkeypatch):
+    registry.register("nodes", "maker", Maker)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def make(flow):
+    return flow(["A maker"])
+
+
+def digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def test_a_run_that_makes_no_files_leaves_nothing_behind(axil, make):
+    done = axil("run", make)
+    assert (done.code, done.out) == (0, "[]\n")
+    assert not Path("axil-runs").exists()
+    assert "Files" not in done.err
+
+
+def test_a_run_that_makes_files_has_a_folder_of_its_own_and_says_so(axil, make):
+    done = axil("run", make, "--input", "a.txt=hello\nb/c.md=x")
+    (folder,) = Path("axil-runs").iterdir()
+    assert (folder / "a.txt").read_text() == "hello"
+    assert done.err == f"Files in axil-runs/{folder.name}:\n    a.txt  5 bytes, made\n    b/c.md  1 bytes, made\n"
+    axil("run", make, "--input", "a.txt=again")
+    assert len(list(Path("axil-runs").iterdir())) == 2
+
+
+def test_a_named_folder_is_used_again_and_what_changed_is_told(axil, make):
+    axil("run", make, "--workspace", "w", "--input", "a=1\nb=1\n.hidden=1\n__pycache__/x=1")
+    told = axil("run", make, "--workspace", "w", "--input", "a=1\nc=22", "--format", "json").data
+    assert told["workspace"] == os.path.realpath("w")
+    media_type = "application/octet-stream"
+    assert told["artifacts"] == [
+        {"name": "a", "size": 1, "media_type": media_type, "sha256": digest("1"), "change": "changed"},
+        {"name": "c", "size": 2, "media_type": media_type, "sha256": digest("22"), "change": "made"},
+    ]
+    assert (told["attachments"], told["artifacts_left_out"]) == ([], 0)
+
+
+def test_a_folder_that_is_a_file_cannot_be_used(axil, make):
+    Path("w").write_text("")
+    done = axil("run", make, "--workspace", "w")
+    assert done.code == 2
+    assert "AX700 --workspace: w is no folder." in done.err
+
+
+def test_attached_files_are_copied_and_recorded(axil, make, tmp_path):
+    (tmp_path / "data.csv").write_text("a,b\n")
+    (tmp_path / "more.json").write_text("{}")
+    told = axil("run", make, "--attach", "data.csv", "more.json", "--format", "json").data
+    assert told["attachments"] == [
+        {"name": "attachments/data.csv", "size": 4, "media_type": "text/csv", "sha256": digest("a,b\n")},
+        {"name": "attachments/more.json", "size": 2, "media_type": "application/json", "sha256": digest("{}")},
+    ]
+    assert told["artifacts"] == []
+    folder = Path(told["workspace"])
+    assert (folder / "attachments/data.csv").read_text() == "a,b\n"
+    assert json.loads((folder / ".axil/attachments.json").read_text()) == told["attachments"]
+
+
+def test_attachments_are_added_to_those_that_are_there_and_replace_none(axil, make, tmp_path):
+    (tmp_path / "a").write_text("1")
+    (tmp_path / "b").write_text("2")
+    axil("run", make, "--workspace", "w", "--attach", "a")
+    assert axil("run", make, "--workspace", "w", "--attach", "a", "--attach", "b").code == 0
+    assert [each["name"] for each in json.loads(Path("w/.axil/attachments.json").read_text())] == ["attachments/a", "attachments/b"]
+    (tmp_path / "a").write_text("changed")
+    done = axil("run", make, "--workspace", "w", "--attach", "a")
+    assert done.code == 2
+    assert "w has another file called attachments/a." in done.err
+    assert Path("w/attachments/a").read_text() == "1"
+    assert sorted(os.listdir("w/attachments")) == ["a", "b"]
+
+
+@pytest.mark.parametrize(("attached", "fault"), [("none", "No such file"), (".", "is no file"), ("x/a", "have the same name")])
+def test_what_cannot_be_attached_is_told_and_nothing_runs(axil, make, tmp_path, attached, fault):
+    (tmp_path / "x").mkdir()
+    (tmp_path / "x/a").write_text("1")
+    (tmp_path / "a").write_text("1")
+    done = axil("run", make, "--attach", "a", attached, "--input", "made=1")
+    assert done.code == 2
+    assert "AX700 --attach" in done.err
+    assert fault in done.err
+    assert not list(Path().rglob("made"))
+
+
+def test_artifacts_do_not_lead_out_of_the_folder(axil, make, tmp_path):
+    (tmp_path / "secret").write_text("canary")
+    (tmp_path / "w").mkdir()
+    os.symlink("../secret", tmp_path / "w/link")
+    os.symlink("..", tmp_path / "w/up")
+    told = axil("run", make, "--workspace", "w", "--input", "a=1", "--format", "json").data
+    assert [each["name"] for each in told["artifacts"]] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("options", "allowed"),
+    [
+        ([], "[]"),
+        (["--allow-code"], "['code']"),
+        (["--allow", "code"], "['code']"),
+        (["--allow", "network", "--allow", "code"], "['code', 'network']"),
+    ],
+)
+def test_a_run_may_do_what_it_is_allowed_to(axil, make, options, allowed):
+    assert axil("run", make, *options).out == f"{allowed}\n"
+
+
+def test_what_cannot_be_allowed_is_told(axil, make):
+    done = axil("run", make, "--allow", "everything")
+    assert done.code == 2
+    assert "invalid choice: 'everything'" in done.err
+
+
+# ---------------------------------------------------------------------- functions
+
+
+@pytest.fixture
+def functions(tmp_path):
+    def write(**files: str) -> str:
+        for name, text in files.items():
+            path = tmp_path / "functions" / f"{name.replace('__', '/')}.py"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        return "functions"
+
+    return write
+
+
+def test_functions_become_conditions_processors_and_tools_of_this_run(axil, flow, functions, registry):
+    folder = functions(
+        conditions="def is_short(text):\n    return len(text) < 9\n",
+        edge_processor__loud="from .._shared import mark\ndef louder(text):\n    return text.upper() + mark()\n",
+        _shared="def mark():\n    return '!'\n",
+        search="import json\ndef look(q: str) -> str:\n    '''Look.'''\n    return json.dumps(q)\ndef _own(): ...\n",
+    )
+    named = {"type": "by_name", "config": {"name": "louder"}}
+    registry.register("processors", "by_name", _NamedProcessor)
+    file = flow(["A maker", "B echo"], [{"from": "A", "to": "B", "condition": "is_short", "process": named}], end=["B"])
+    assert axil("run", file, "--functions", folder, "--allow", "code", "--allow", "network").code == 0
+    assert axil("run", file, "--functions", folder, "--allow", "code").out == "['CODE']!\n"
+    assert axil("check", file, "--functions", folder, "--allow", "code").code == 0
+    assert axil("show", file, "--functions", folder, "--allow", "code").code == 0
+    assert axil("check", file).code == 2
+    known = with_functions(default(), folder, allowed=True)
+    assert known.resolve("tools", "look")("x") == '"x"'
+    assert "look" not in registry.names("tools")
+    assert "_own" not in known.names("tools")
+
+
+class _NamedProcessor:
+    """A processor that its config names."""
+
+    def __init__(self, name: str) -> None:
+        self.found = default().resolve("processors", name)
+
+    def __call__(self, seen: Any) -> Any:
+        return self.found(seen.text)
+
+
+def test_functions_are_code_and_code_has_to_be_allowed(axil, make, functions, tmp_path):
+    folder = functions(spy="open('loaded', 'w').close()")
+    done = axil("run", make, "--functions", folder)
+    assert done.code == 2
+    assert "AX700 --functions: functions are code, which this run does not allow. Add --allow code" in done.err
+    assert not (tmp_path / "loaded").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("x = 1\ndef f(:\n    pass\n", "functions/a.py:2: the file failed to load (SyntaxError: "),
+        ("x = 1\n\nx / 0\n", "functions/a.py:3: the file failed to load (ZeroDivisionError: division by zero)"),
+        ("import no_such_module\n", "functions/a.py:1: the file failed to load (ModuleNotFoundError: No module named 'no_such_module')"),
+        ("raise SystemExit(3)\n", "functions/a.py:1: the file failed to load (SystemExit: 3)"),
+    ],
+)
+def test_a_file_that_fails_is_told_with_its_line(axil, make, functions, text, said):
+    done = axil("run", make, "--functions", functions(a=text), "--allow", "code")
+    assert done.code == 2
+    assert f"AX884 {said}" in done.err
+
+
+def test_names_that_collide_are_errors(axil, make, functions):
+    folder = functions(a="\ndef find(): ...\n", b="def find(): ...\n")
+    done = axil("run", make, "--functions", folder, "--allow", "code")
+    assert 'AX884 functions/b.py:1: "find" is defined in functions/a.py:2 already. Rename one.' in done.err
+    folder = functions(a="", b="", conditions="def yes(text): ...\n")
+    done = axil("run", make, "--functions", folder, "--allow", "code")
+    assert 'AX884 functions/conditions.py:1: the condition "yes" is provided by this process already.' in done.err
+
+
+def test_what_a_file_offers_it_may_say_itself(functions):
+    folder = functions(a="__all__ = ['Box']\nclass Box:\n    def tools(self): ...\ndef helper(): ...\n")
+    assert set(with_functions(default(), folder, allowed=True).names("tools")) - set(default().names("tools")) == {"Box"}
+
+
+def test_each_run_loads_its_functions_anew(functions):
+    assert with_functions(default(), functions(a="def f(): return 1"), allowed=True).resolve("tools", "f")() == 1
+    os.utime("functions/a.py", (1, 1))
+    assert with_functions(default(), functions(a="def f(): return 22"), allowed=True).resolve("tools", "f")() == 22
+
+
+def test_a_folder_of_functions_has_to_be_one(axil, make):
+    assert "AX700 --functions: none is no folder." in axil("run", make, "--functions", "none", "--allow", "code").err
+
+
+# ---------------------------------------------------------------------- going on
+
+
+class Doubter:
+    """Asks, and then writes the answer into the run's folder."""
+
+    async def run(self, ctx: Context) -> str:
+        answer = await ctx.ask("well?")
+        ctx.workspace.mkdir(parents=True, exist_ok=True)
+        (ctx.workspace / "answer.txt").write_text(answer)
+        return f"{answer} {ctx.allows('network')}"
+
+
+def test_a_run_goes_on_in_its_folder_with_its_functions(axil, flow, functions, registry, tmp_path):
+    pytest.importorskip("axil_sqlite", reason="runs are kept by a plugin")
+    registry.register("nodes", "doubter", Doubter)
+    folder = functions(conditions="def is_sure(text):\n    return 'sure' in text\n")
+    file = flow(["A doubter", "B echo"], [{"from": "A", "to": "B", "condition": "is_sure"}], end=["B"])
+    (tmp_path / "in.txt").write_text("given")
+    paused = axil(
+        "run", file, "--attach", "in.txt", "--functions", folder, "--allow", "code", "--run-id", "r", "--journal", "j", "--format", "json"
+    )
+    assert paused.code == 3
+    done = axil("runs", "answer", "r", "sure", "--journal", "j", "--allow", "code", "--allow", "network", "--format", "json")
+    assert done.code == 0, done.err
+    assert done.data["output"] == "sure True"
+    assert done.data["workspace"] == paused.data["workspace"] == os.path.realpath("axil-runs/r")
+    assert [each["name"] for each in done.data["artifacts"]] == ["answer.txt"]
+    assert axil("runs", "show", "r", "--at", "2", "--journal", "j").code == 2  # functions are code, and code has to be allowed again
+    assert axil("runs", "show", "r", "--at", "2", "--journal", "j", "--allow", "code").code == 0

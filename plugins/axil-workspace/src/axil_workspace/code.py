@@ -1,0 +1,115 @@
+"""Tools that run programs in the run's workspace: ``code``, and each by its own name. Only where the caller of the run allowed code."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Final
+
+from pydantic import Field
+
+from axil_workspace.errors import NotAllowed, ProgramFault
+from axil_workspace.process import Bounds, Ended, run
+from axil_workspace.toolset import Tools, ToolsConfig, one_of
+from axil_workspace.workspace import Workspace
+
+_START: Final = "import runpy, sys; del sys.argv[0]; sys.path.insert(0, ''); runpy.run_path(sys.argv[0], run_name='__main__')"
+"""Isolated from the user's settings, but what is in the workspace can be imported."""
+Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+class Programs(Tools):
+    """What tools that run programs have in common."""
+
+    class Config(ToolsConfig, frozen=True):
+        """Which tools, and what a program may use."""
+
+        timeout_seconds: int | float = Field(default=60, gt=0, allow_inf_nan=False, description="How long a program may run at most.")
+        cpu_seconds: int = Field(default=60, ge=1, description="Processor time of each process.")
+        memory_bytes: int = Field(default=Bounds().memory_bytes, ge=16 << 20, description="Memory of all processes, address space of each.")
+        file_bytes: int = Field(default=Bounds().file_bytes, ge=1, description="The size of a file that it writes.")
+        processes: int = Field(default=64, ge=1, description="How many processes there are at once.")
+        output_bytes: int = Field(default=100_000, ge=1, description="Bytes of each output that are kept.")
+        env: dict[str, str] = Field(default_factory=dict[str, str], description="Further environment variables.")
+
+    def bounds(self, timeout_seconds: float | None = None) -> Bounds:
+        """What a program may use; a wish for a shorter time is heard."""
+        config = self.config
+        return Bounds(
+            timeout_seconds=min(config.timeout_seconds, timeout_seconds or config.timeout_seconds),
+            cpu_seconds=config.cpu_seconds,
+            memory_bytes=config.memory_bytes,
+            file_bytes=config.file_bytes,
+            processes=config.processes,
+            output_bytes=config.output_bytes,
+        )
+
+    async def started(self, ctx: Any, command: Sequence[str], bounds: Bounds, *, given: str = "") -> Ended:
+        """Run a program in the workspace. Raises: NotAllowed (AX876); WorkspaceError (AX874); ProgramFault (AX879)."""
+        permitted(ctx, "code", "run programs")
+        return await run(command, Workspace.of(ctx).root, bounds, env=self.config.env, given=given)
+
+
+class Code(Programs):
+    """``code``: run Python and other programs in the run's workspace."""
+
+    class Config(Programs.Config, frozen=True):
+        """Which programs, and what they may use."""
+
+        programs: tuple[str, ...] = Field(default=(), description="Programs that run_command may start; empty: any.")
+
+    provides: ClassVar = ("run_code", "run_command")
+
+    async def run_code(self, ctx: Any, code: Annotated[str, "a Python program"], timeout_seconds: Seconds = 60) -> Any:
+        """Run a Python program in the workspace; what it prints is the result. It can read and write the files there.
+
+        Args:
+            timeout_seconds: how long it may run
+        """
+        bounds = self.bounds(timeout_seconds)
+        with tempfile.TemporaryDirectory(prefix="axil-") as temporary:
+            program = Path(temporary) / "program.py"
+            program.write_text(code + "\n", "utf-8", errors="replace")
+            ended = await self.started(ctx, [sys.executable, "-I", "-B", "-X", "utf8", "-c", _START, str(program)], bounds)
+        return ended.told(bounds)
+
+    async def run_command(
+        self,
+        ctx: Any,
+        command: Annotated[list[str], Field(min_length=1, description="the program and its arguments, each by itself; there is no shell")],
+        timeout_seconds: Seconds = 60,
+        stdin: Annotated[str, "what it reads"] = "",
+    ) -> Any:
+        """Run a program in the workspace: give the program and its arguments as a list.
+
+        Args:
+            timeout_seconds: how long it may run
+        """
+        if self.config.programs and command[0] not in self.config.programs:
+            hint = f"There are {', '.join(self.config.programs)}."
+            raise NotAllowed("AX876", f'"{command[0]}" may not be started here.', hint)
+        bounds = self.bounds(timeout_seconds)
+        return (await self.started(ctx, command, bounds, given=stdin)).told(bounds)
+
+
+def permitted(ctx: Any, what: str, to_do: str) -> None:
+    """Raises: NotAllowed (AX876): the caller of the run did not allow ``what``."""
+    if not ctx.allows(what):
+        hint = f'Whoever runs it can allow it: allow={{"{what}"}}, or axil run --allow {what}.'
+        raise NotAllowed("AX876", f"this run may not {to_do}.", hint)
+
+
+def program(name: str, needed_for: str) -> str:
+    """Where a program is. Raises: ProgramFault (AX879): it is not installed."""
+    found = shutil.which(name)
+    if found is None:
+        raise ProgramFault("AX879", f"{needed_for} needs the program {name}, which is not installed here.", f"Install {name}.")
+    return found
+
+
+# Each tool as a component of its own, with the same config.
+run_code = one_of(Code, "run_code")
+run_command = one_of(Code, "run_command")

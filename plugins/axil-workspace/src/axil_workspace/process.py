@@ -1,0 +1,190 @@
+"""Programs, run in a folder: with limits on what they use, without the secrets of the environment, and gone when they are to be gone.
+
+This is no sandbox: a program has the rights of the user who runs axil. What is promised, and what is not, is in
+``docs/how-to/run-code-safely.md``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Final
+
+from axil_workspace.errors import ProgramFault
+
+PASSED: Final = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "SSL_CERT_FILE", "SSL_CERT_DIR")
+"""Variables that a program may need and that hold no secrets. All others stay behind."""
+_CHUNK: Final = 1 << 16
+_LOOK: Final = 0.05
+"""Seconds between two looks whether a program that says nothing has ended."""
+_GRACE: Final = 5.0
+"""Seconds for the launcher to end what it started; it needs some hundredths."""
+_LAUNCHER: Final = str(Path(__file__).with_name("launcher.py"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """What a program may use. Processor time, address space and file size hold for each of its processes, the rest for all together."""
+
+    timeout_seconds: float = 60
+    cpu_seconds: int = 60
+    memory_bytes: int = 2 << 30
+    file_bytes: int = 256 << 20
+    """The size of a file that it writes."""
+    processes: int = 64
+    output_bytes: int = 100_000
+    """Of each output what is kept; the rest is read and dropped."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """How a program ended."""
+
+    exit_code: int | None
+    """None: it was stopped; negative: a signal ended it."""
+    stdout: str
+    stderr: str
+    stopped: str = ""
+    """Why it was stopped: ``time``, ``cpu``, ``memory``, ``processes``, ``gone`` (nobody waited any more)."""
+
+    def told(self, bounds: Bounds) -> dict[str, Any]:
+        """The same for a model."""
+        why = {
+            "time": f"it ran longer than {bounds.timeout_seconds:g} seconds",
+            "cpu": f"it used more than {bounds.cpu_seconds} seconds of processor time",
+            "memory": f"it used more than {bounds.memory_bytes} bytes of memory",
+            "processes": f"it started more than {bounds.processes} processes",
+        }.get(self.stopped, self.stopped)
+        told: dict[str, Any] = {"exit_code": self.exit_code, "stdout": self.stdout}
+        return told | ({"stderr": self.stderr} if self.stderr else {}) | ({"stopped": why} if why else {})
+
+
+def environment(home: Path, temporary: str, more: Mapping[str, str], around: Mapping[str, str] | None = None) -> dict[str, str]:
+    """What a program sees of the environment: a handful of harmless variables, and what its config says."""
+    outside = os.environ if around is None else around
+    passed = {name: outside[name] for name in PASSED if name in outside}
+    return {**passed, "HOME": str(home), "TMPDIR": temporary, "PYTHONDONTWRITEBYTECODE": "1", **more}
+
+
+async def run(command: Sequence[str], folder: Path, bounds: Bounds, *, env: Mapping[str, str] | None = None, given: str = "") -> Ended:
+    """Run a program in ``folder`` and wait for its end; with ``given`` as its standard input.
+
+    If the waiting is cancelled, the program is killed with all that it started before this returns.
+    Raises: ProgramFault (AX879): it cannot be started.
+    """
+    if os.name != "posix" or not sys.executable:
+        raise ProgramFault("AX879", "programs are run only where their limits can be enforced, which is not here.", "Use Linux or macOS.")
+    await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="axil-", ignore_cleanup_errors=True) as temporary, _file(given) as stdin, _file() as status:
+        settings = {
+            "status": status.fileno(),
+            "stdin": stdin.fileno(),
+            "cpu_seconds": bounds.cpu_seconds,
+            "memory_bytes": bounds.memory_bytes,
+            "file_bytes": bounds.file_bytes,
+            "processes": bounds.processes,
+        }
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-I", "-S", _LAUNCHER, json.dumps(settings), *command),
+            cwd=folder,
+            env=environment(folder, temporary, env or {}),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            pass_fds=(status.fileno(), stdin.fileno()),
+            start_new_session=True,
+        )
+        stopped, outputs = await _watched(process, bounds)
+        status.seek(0)
+        return _ended(status.read().decode().splitlines(), command[0], stopped, outputs)
+
+
+def _ended(told: Sequence[str], program: str, stopped: str, outputs: tuple[str, str]) -> Ended:
+    last: dict[str, Any] = {}
+    for line in told:
+        said = json.loads(line)
+        if "error" in said:
+            raise ProgramFault("AX879", f'"{program}" cannot be started: {said["error"]}.', "Look whether it is installed, and its name.")
+        last = said
+    if not last:  # the launcher itself was killed
+        return Ended(exit_code=None, stdout=outputs[0], stderr=outputs[1], stopped=stopped or "it killed its supervisor")
+    why = stopped or last["stopped"]
+    return Ended(exit_code=None if why else last["code"], stdout=outputs[0], stderr=outputs[1], stopped=why)
+
+
+def _file(text: str = "") -> IO[bytes]:
+    """A file without a name."""
+    file = tempfile.TemporaryFile()  # noqa: SIM115  # closed by its user
+    file.write(text.encode("utf-8", errors="replace"))
+    file.seek(0)
+    return file
+
+
+async def _watched(process: asyncio.subprocess.Process, bounds: Bounds) -> tuple[str, tuple[str, str]]:
+    """Wait for the end, whoever brings it about: why the program was stopped, if it was, and what it said."""
+    kept = (bytearray(), bytearray())
+    streams = (process.stdout, process.stderr)
+    readers = [asyncio.create_task(_read(stream, into, bounds.output_bytes)) for stream, into in zip(streams, kept, strict=True)]
+    stopped = ""
+    try:
+        async with asyncio.timeout(bounds.timeout_seconds):
+            await _over(process, readers)
+    except TimeoutError:
+        stopped = "time"
+    finally:
+        await asyncio.shield(asyncio.ensure_future(_gone(process, readers)))
+    cut = [reader.done() and not reader.cancelled() and reader.result() for reader in readers]
+    said = [_text(raw, much, bounds.output_bytes) for raw, much in zip(kept, cut, strict=True)]
+    return stopped, (said[0], said[1])
+
+
+async def _over(process: asyncio.subprocess.Process, readers: Sequence[asyncio.Task[bool]]) -> None:
+    """``process.wait`` alone would wait for all who hold its output open as well."""
+    while process.returncode is None:
+        if all(reader.done() for reader in readers):
+            await process.wait()
+        else:
+            await asyncio.wait(readers, timeout=_LOOK)
+
+
+async def _gone(process: asyncio.subprocess.Process, readers: Sequence[asyncio.Task[bool]]) -> None:
+    """Hang up, and wait until the launcher has ended what it started; if it does not, end it."""
+    if process.stdin is not None:
+        process.stdin.close()
+    try:
+        async with asyncio.timeout(_GRACE):
+            await _over(process, readers)
+    except TimeoutError:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        await _over(process, readers)
+    await asyncio.wait(readers, timeout=_GRACE / 10)
+    for reader in readers:
+        reader.cancel()
+    await asyncio.gather(*readers, return_exceptions=True)
+    transport: Any = getattr(process, "_transport", None)  # the only way to close its pipes
+    if transport is not None:
+        transport.close()
+
+
+async def _read(stream: asyncio.StreamReader | None, into: bytearray, limit: int) -> bool:
+    """Read to the end, keep ``limit`` bytes; whether more came. What is not kept is read too, so that nobody waits for room."""
+    much = False
+    while stream is not None and (chunk := await stream.read(_CHUNK)):
+        room = limit - len(into)
+        into += chunk[: max(0, room)]
+        much = much or len(chunk) > room
+    return much
+
+
+def _text(raw: bytearray, much: bool, limit: int) -> str:
+    text = raw.decode("utf-8", errors="replace").replace("\r\n", "\n")
+    return f"{text}\n[output cut after {limit} bytes]" if much else text

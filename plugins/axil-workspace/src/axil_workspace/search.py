@@ -1,0 +1,156 @@
+"""Searching files by pattern, within a time: no pattern, however it is written, holds a run up."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import regex
+
+from axil_workspace.entries import Entry
+from axil_workspace.errors import FileFault, LimitExceeded, TextFault
+from axil_workspace.text import lines_of
+from axil_workspace.workspace import Workspace
+
+_PATTERN: Final = 1_000
+"""Characters of a pattern."""
+_LINE: Final = 20_000
+"""Characters of a line that are searched."""
+_SHOWN: Final = 400
+"""Characters of a line that are shown."""
+_LARGEST: Final = 4 << 20
+"""Bytes of a file that is searched."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What is searched for, and where."""
+
+    pattern: str
+    globs: Sequence[str] = ()
+    """Empty: all files."""
+    without: Sequence[str] = ()
+    is_regex: bool = True
+    case_sensitive: bool = False
+    most: int = 200
+    before: int = 0
+    """Lines that are shown before one that matches, and ``after`` it."""
+    after: int = 0
+    hidden: bool = False
+
+
+@dataclass(slots=True)
+class Found:
+    """What was found."""
+
+    matches: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    limited: bool = False
+    """There may be more."""
+    searched: int = 0
+    """Files that were read."""
+    passed_over: int = 0
+    """Files that are too large, or no text."""
+
+
+class Budget:
+    """Seconds that matching may take."""
+
+    def __init__(self, seconds: float, now: Callable[[], float] = time.monotonic) -> None:
+        self.seconds, self._now = seconds, now
+        self._end = now() + seconds
+
+    def matched(self, pattern: Any, text: str) -> Any:
+        """The first match. Raises: LimitExceeded (AX880): no time is left."""
+        left = self._end - self._now()
+        try:
+            if left <= 0:
+                raise TimeoutError
+            return pattern.search(text, timeout=left, concurrent=True)
+        except TimeoutError as error:
+            told = f"the search took more than {self.seconds:g} seconds."
+            raise LimitExceeded("AX880", told, "Use a simpler pattern, or fewer files.") from error
+
+
+def compiled(pattern: str, *, is_regex: bool = True, case_sensitive: bool = True) -> Any:
+    """The pattern, ready to search with. Raises: TextFault (AX880): it is none."""
+    if len(pattern) > _PATTERN:
+        raise TextFault("AX880", f"the pattern has {len(pattern)} characters; {_PATTERN} are the most.", "Make it shorter.")
+    try:
+        flags = regex.MULTILINE | (0 if case_sensitive else regex.IGNORECASE)
+        return regex.compile(pattern if is_regex else regex.escape(pattern), flags, cache_pattern=False)
+    except (regex.error, OverflowError, RecursionError, ValueError) as error:
+        raise TextFault("AX880", f"{pattern!r} is no regular expression: {error}.", "Correct it, or set use_regex to false.") from error
+
+
+def glob(pattern: str) -> Any:
+    """A glob as a pattern of whole paths; without a ``/`` it is one of names. ``**`` crosses folders.
+
+    >>> [bool(glob("src/**/*.py").search(path)) for path in ("src/a.py", "src/b/a.py", "a.py")]
+    [True, True, False]
+    """
+    said, text = pattern if "/" in pattern else f"**/{pattern}", ""
+    while said:
+        for sign, meaning in (("**/", "(?:.*/)?"), ("**", ".*"), ("*", "[^/]*"), ("?", "[^/]")):
+            if said.startswith(sign):
+                text, said = text + meaning, said[len(sign) :]
+                break
+        else:
+            text, said = text + regex.escape(said[0]), said[1:]
+    return compiled(rf"\A{text}\Z")
+
+
+def search(place: Workspace, wanted: Wanted, budget: Budget) -> Found:
+    """What matches in the files of a workspace, by path and line. Raises: TextFault, LimitExceeded (AX880)."""
+    pattern = compiled(wanted.pattern, is_regex=wanted.is_regex, case_sensitive=wanted.case_sensitive)
+    globs, without = [glob(each) for each in wanted.globs], [glob(each) for each in wanted.without]
+    found = Found()
+    for each in place.entries(depth=100, hidden=wanted.hidden):
+        if each.kind != "file" or not _is_meant(each, globs, without, budget):
+            continue
+        text = _text(place, each)
+        if text is None:
+            found.passed_over += 1
+            continue
+        found.searched += 1
+        for match in _matches(each.path, text, pattern, wanted, budget):
+            if len(found.matches) >= wanted.most:
+                found.limited = True
+                return found
+            found.matches.append(match)
+    return found
+
+
+def _is_meant(each: Entry, globs: Sequence[Any], without: Sequence[Any], budget: Budget) -> bool:
+    if globs and not any(budget.matched(pattern, each.path) for pattern in globs):
+        return False
+    return not any(budget.matched(pattern, each.path) for pattern in without)
+
+
+def _text(place: Workspace, each: Entry) -> str | None:
+    if each.size > _LARGEST:
+        return None
+    try:
+        data = place.read(each.path)
+    except FileFault:  # it has gone, or is not ours to read
+        return None
+    return None if b"\0" in data else data.decode("utf-8", errors="replace")
+
+
+def _matches(path: str, text: str, pattern: Any, wanted: Wanted, budget: Budget) -> Iterator[dict[str, Any]]:
+    lines = [line.rstrip("\r\n") for line in lines_of(text)]
+    for number, line in enumerate(lines):
+        match = budget.matched(pattern, line[:_LINE])
+        if match is None:
+            continue
+        told: dict[str, Any] = {"file": path, "line": number + 1, "column": match.start() + 1, "text": _shown(line)}
+        if wanted.before:
+            told["before"] = [_shown(each) for each in lines[max(0, number - wanted.before) : number]]
+        if wanted.after:
+            told["after"] = [_shown(each) for each in lines[number + 1 : number + 1 + wanted.after]]
+        yield told
+
+
+def _shown(line: str) -> str:
+    return line if len(line) <= _SHOWN else line[:_SHOWN] + "…"

@@ -1,0 +1,97 @@
+"""Tools that make videos, by the programs ``manim`` and ``ffmpeg``: ``video``, and each by its own name."""
+
+from __future__ import annotations
+
+import ast
+import secrets
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from axil_workspace.code import Programs, permitted, program
+from axil_workspace.entries import missing
+from axil_workspace.errors import ProgramFault, TextFault
+from axil_workspace.text import decoded
+from axil_workspace.toolset import one_of
+from axil_workspace.workspace import Workspace
+
+
+class Video(Programs):
+    """``video``: render animations and put videos together."""
+
+    class Config(Programs.Config, frozen=True):
+        """How long it may take, and what a program may use."""
+
+        timeout_seconds: int | float = Field(default=900, gt=0, allow_inf_nan=False, description="How long it may take at most.")
+        cpu_seconds: int = Field(default=3600, ge=1, description="Processor time of each process.")
+        memory_bytes: int = Field(default=8 << 30, ge=16 << 20, description="Memory of all processes, address space of each.")
+        file_bytes: int = Field(default=4 << 30, ge=1, description="The size of a file that it writes.")
+
+    provides: ClassVar = ("render_manim", "concat_videos")
+
+    async def render_manim(
+        self,
+        ctx: Any,
+        script_path: Annotated[str, "a Python file below the workspace"],
+        quality: Annotated[Literal["l", "m", "h", "p", "k"], "from l, low, to k, 4K"] = "h",
+    ) -> Any:
+        """Render the first scene of a Manim script to a video beside it."""
+        permitted(ctx, "code", "run programs")
+        place = Workspace.of(ctx)
+        found = place.stat(script_path)
+        if found is None:
+            raise missing(script_path)
+        scene = _first_class(decoded(place.read(script_path), "auto", script_path)[0], script_path)
+        folder = f"media-{secrets.token_hex(4)}"
+        try:
+            options = ("--media_dir", folder, f"-q{quality}")
+            ended = await self.started(
+                ctx, [program("manim", "rendering"), "render", *options, str(place.resolve(script_path)), scene], self.bounds()
+            )
+            if ended.exit_code != 0:
+                raise ProgramFault("AX889", f"{scene} of {script_path} was not rendered: {ended.stderr or ended.stopped}.", "Correct it.")
+            made = [each for each in place.entries(folder, depth=10) if each.name == f"{scene}.mp4"]
+            if not made:
+                raise ProgramFault("AX889", f"manim made no video of {scene}.", "Look at what the script does.")
+            beside = found.path.rpartition("/")[0]
+            return {"path": place.move(made[0].path, f"{beside}/{scene}.mp4" if beside else f"{scene}.mp4", overwrite=True).path}
+        finally:
+            place.delete(folder, recursive=True)
+
+    async def concat_videos(self, ctx: Any, video_paths: Annotated[list[str], Field(min_length=1)]) -> Any:
+        """Put videos one after the other, into combined_video.mp4 beside the first."""
+        permitted(ctx, "code", "run programs")
+        place = Workspace.of(ctx)
+        found = [place.stat(path) or path for path in video_paths]
+        for each in found:
+            if isinstance(each, str):
+                raise missing(each)
+        paths = [str(place.resolve(path)).replace("'", "'\\''") for path in video_paths]
+        beside = str(getattr(found[0], "path", "")).rpartition("/")[0]
+        target = f"{beside}/combined_video.mp4" if beside else "combined_video.mp4"
+        listing = f"concat-{secrets.token_hex(4)}.txt"
+        place.write(listing, "".join(f"file '{path}'\n" for path in paths).encode())
+        try:
+            options = ("-nostdin", "-y", "-f", "concat", "-safe", "0", "-i", listing, "-c", "copy")
+            ended = await self.started(ctx, [program("ffmpeg", "putting videos together"), *options, target], self.bounds())
+        finally:
+            place.delete(listing)
+        if ended.exit_code != 0:
+            raise ProgramFault("AX889", f"the videos were not put together: {ended.stderr or ended.stopped}.", "Look at the videos.")
+        return {"path": target}
+
+
+def _first_class(source: str, path: str) -> str:
+    """The name of the first class. Raises: TextFault (AX888): there is none."""
+    try:
+        names = [node.name for node in ast.parse(source).body if isinstance(node, ast.ClassDef)]
+    except SyntaxError as error:
+        raise TextFault("AX888", f"{path}:{error.lineno} is no Python: {error.msg}.", "Correct it.") from error
+    if not names:
+        raise TextFault("AX888", f"{path} defines no scene.", "Define a class that is a manim.Scene.")
+    return names[0]
+
+
+# Each tool as a component of its own, with the same config.
+render_manim = one_of(Video, "render_manim")
+concat_videos = one_of(Video, "concat_videos")

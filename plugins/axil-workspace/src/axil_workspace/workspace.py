@@ -1,0 +1,296 @@
+"""``Workspace``: the folder of a run, and everything that may be done in it. Nothing done here reaches out of it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import stat
+import sys
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from io import BufferedReader
+from pathlib import Path, PurePath
+from typing import Any, Final
+
+from axil_workspace.entries import (
+    TEMPORARY,
+    Entry,
+    Kind,
+    entry,
+    kind_of,
+    listed,
+    locked,
+    missing,
+    moved,
+    reading,
+    regular,
+    replaced,
+    there,
+    told,
+)
+from axil_workspace.errors import FileFault, LimitExceeded, NothingThere, PathRefused, WorkspaceError
+from axil_workspace.folders import Folder, parts_of, reached
+
+KEPT: Final = ("attachments", ".axil")
+"""Folders at the root whose files stay as they came: what was attached, and the record of it."""
+_DEEPEST: Final = 100
+_ALL: Final = sys.maxsize
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How much a workspace holds. Programs that run in it are held by limits of their own."""
+
+    file_bytes: int = 32 << 20
+    """The size of one file that is read or written."""
+    total_bytes: int = 2 << 30
+    files: int = 50_000
+    """Files and folders."""
+
+
+class Workspace:
+    """A folder that nothing leads out of: no ``..``, no absolute path, no link, no race between a check and a use.
+
+    It is made when something is first written. Texts that name files are paths below it; an absolute path will do if it is inside.
+
+    >>> import tempfile
+    >>> place = Workspace(tempfile.mkdtemp())
+    >>> place.write("notes/today.txt", b"rain").path
+    'notes/today.txt'
+    >>> place.read("notes/today.txt")
+    b'rain'
+    """
+
+    def __init__(self, root: str | Path, limits: Limits | None = None, *, kept: tuple[str, ...] = KEPT) -> None:
+        """``kept``: folders at the root that are read and never changed."""
+        self.root = Path(os.path.realpath(root))
+        self.limits = limits or Limits()
+        self.kept = kept
+
+    @classmethod
+    def of(cls, ctx: Any, limits: Limits | None = None) -> Workspace:
+        """The workspace of a firing's run. Raises: WorkspaceError (AX874): it has none."""
+        root = getattr(ctx, "workspace", None)
+        if root is None:
+            raise WorkspaceError("AX874", "this run has no workspace.", "Run it with workspace=…, or with axil run --workspace DIR.")
+        return cls(root, limits)
+
+    def __repr__(self) -> str:
+        return f"Workspace({str(self.root)!r})"
+
+    # -- looking
+
+    def resolve(self, path: str | PurePath) -> Path:
+        """Where ``path`` leads, links followed; what is there need not exist, the folders on the way need to.
+
+        For showing, and for handing to programs. To read or write, use the methods here: a path may be bent after it was resolved.
+        Raises: PathRefused (AX870, AX871); FileFault (AX872, AX875).
+        """
+        with self._reached(path) as (folder, name):
+            return folder.path / name
+
+    def stat(self, path: str | PurePath) -> Entry | None:
+        """What ``path`` is, links followed; None: nothing is there. Raises: PathRefused; FileFault (AX872)."""
+        try:
+            with self._reached(path) as (folder, name):
+                found = folder.lstat(name) if name else os.stat(folder.path)
+                return None if found is None else entry((*folder.names, name) if name else (), found)
+        except NothingThere:
+            return None
+
+    def entries(self, path: str | PurePath = ".", *, depth: int = 1, hidden: bool = False) -> Iterator[Entry]:
+        """What is in a folder, by name; each folder is followed by what is in it. Links are shown and not followed.
+
+        Args:
+            depth: 1 is the folder itself, 2 also the folders in it, and so on.
+            hidden: also names that begin with a dot, and what is in such folders.
+        Raises: PathRefused; FileFault (AX872, AX875). A root that is not there yet is empty.
+        """
+        if not parts_of(self.root, path) and not self.root.is_dir():
+            return
+        with self._reached(path) as (folder, name):
+            inner = folder.enter(name) if name else folder
+            try:
+                yield from listed(inner, min(depth, _DEEPEST), hidden)
+            finally:
+                if inner is not folder:
+                    inner.close()
+
+    def read(self, path: str | PurePath) -> bytes:
+        """The bytes of a file. Raises: PathRefused; FileFault (AX872, AX875); LimitExceeded (AX873)."""
+        with self.opened(path) as file:
+            return self._whole(file, path)
+
+    @contextmanager
+    def opened(self, path: str | PurePath) -> Generator[BufferedReader]:
+        """A file, to read from. Raises: PathRefused; FileFault: nothing is there (AX875), or no file (AX872)."""
+        with self._reached(path) as (folder, name), reading(folder, name) as file:
+            yield file
+
+    def sha256(self, path: str | PurePath) -> str:
+        """The SHA-256 of a file, as hexadecimal digits. Raises: as ``opened``."""
+        with self.opened(path) as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+
+    # -- changing
+
+    def write(self, path: str | PurePath, data: bytes, *, append: bool = False) -> Entry:
+        """Put ``data`` into a file; whoever reads it sees the old file or the new one. Folders on the way are made.
+
+        Raises: PathRefused (AX870, AX871, AX881); FileFault (AX872); LimitExceeded (AX873): the file is as it was.
+        """
+        return self._changed(path, (lambda old: old + data) if append else (lambda old: data), new=True, blind=not append)
+
+    def update(self, path: str | PurePath, change: Callable[[bytes], bytes]) -> Entry:
+        """Change a file's bytes, one change after another, whoever makes them. What ``change`` raises leaves the file as it was.
+
+        Raises: as ``write``; FileFault (AX875): there is no such file.
+        """
+        return self._changed(path, change)
+
+    def make_folder(self, path: str | PurePath, *, parents: bool = True, exist_ok: bool = True) -> bool:
+        """Make a folder; whether it is new. Raises: PathRefused; FileFault: something else is there (AX872, AX886); LimitExceeded."""
+        with self._changing(path, make=parents) as (folder, name):
+            found = folder.lstat(name)
+            if found is None:
+                self._admit(str(path), more_files=1)
+                folder.mkdir(name)
+                return True
+            if not stat.S_ISDIR(found.st_mode):
+                raise FileFault("AX872", f'"{path}" is there already, and is no folder.', "Choose another name.")
+            if not exist_ok:
+                raise there(path)
+            return False
+
+    def delete(self, path: str | PurePath, *, recursive: bool = False) -> Kind | None:
+        """Take away a file, a link or a folder; what it was, None: nothing was there. Raises: PathRefused; FileFault (AX872)."""
+        try:
+            with self._changing(path, follow=False) as (folder, name):
+                found = folder.lstat(name)
+                if found is None:
+                    return None
+                kind = kind_of(found)
+                if kind != "folder":
+                    folder.unlink(name)
+                elif recursive:
+                    folder.rmtree(name)
+                else:
+                    raise FileFault("AX872", f'"{path}" is a folder.', "Say recursive to delete it with all that is in it.")
+                return kind
+        except NothingThere:
+            return None
+
+    def move(self, source: str | PurePath, target: str | PurePath, *, overwrite: bool = False) -> Entry:
+        """Give a file or a folder another place. Raises: PathRefused; FileFault (AX872, AX875, AX886)."""
+        with self._changing(source, follow=False) as (old, name), self._changing(target, make=True, follow=False) as (new, other):
+            found = old.lstat(name)
+            if found is None:
+                raise missing(source)
+            before, after = (*old.names, name), (*new.names, other)
+            if before != after:
+                _apart(before, after, source)
+                moved(old, name, new, other, overwrite=overwrite)
+            return entry(after, found)
+
+    def copy(self, source: str | PurePath, target: str | PurePath, *, overwrite: bool = False) -> Entry:
+        """Copy a file, or a folder with all its files. Links and special files in it are left out. Raises: as ``move``; LimitExceeded."""
+        found = self.stat(source)
+        if found is None or not found.path:
+            raise missing(source)
+        with self._changing(target, follow=False, make=True) as (folder, name):
+            place = (*folder.names, name)
+            _apart(tuple(found.path.split("/")), place, source)
+            if folder.lstat(name) is not None and not overwrite:
+                raise there(target)
+        inside = [*self.entries(source, depth=_DEEPEST, hidden=True)] if found.kind == "folder" else []
+        self._admit(str(target), sum(each.size for each in (found, *inside)), 1 + len(inside))
+        admitted = Workspace(self.root, Limits(file_bytes=self.limits.file_bytes, total_bytes=_ALL, files=_ALL), kept=self.kept)
+        aside = f"{TEMPORARY}{secrets.token_hex(8)}"
+        try:
+            for each in (found, *inside):
+                copied = aside + each.path.removeprefix(found.path)
+                if each.kind == "folder":
+                    admitted.make_folder(copied)
+                elif each.kind == "file":
+                    admitted.write(copied, self.read(each.path))
+            return admitted.move(aside, "/".join(place), overwrite=overwrite)
+        finally:
+            admitted.delete(aside, recursive=True)
+
+    # -- within
+
+    @contextmanager
+    def _reached(
+        self, path: str | PurePath, *, make: Callable[[tuple[str, ...]], None] | None = None, follow: bool = True
+    ) -> Generator[tuple[Folder, str]]:
+        parts = parts_of(self.root, path)
+        try:
+            with reached(self.root, parts, make=make, follow=follow) as found:
+                yield found
+        except WorkspaceError:
+            raise
+        except OSError as error:
+            raise told(error, path) from error
+
+    @contextmanager
+    def _changing(self, path: str | PurePath, *, make: bool = False, follow: bool = True) -> Generator[tuple[Folder, str]]:
+        """The place of something that is to be changed. Raises: PathRefused (AX881): it stays as it came."""
+
+        def may(names: tuple[str, ...]) -> None:
+            if names[0] in self.kept:
+                said = f'"{path}" cannot be changed: what is in "{names[0]}" stays as it came.'
+                raise PathRefused("AX881", said, "Copy it to another place, and change the copy.")
+
+        def may_make(names: tuple[str, ...]) -> None:
+            may(names)
+            self._admit(str(path), more_files=1)
+
+        parts = parts_of(self.root, path)
+        if not parts:
+            raise PathRefused("AX870", f'"{path}" is the workspace itself.', "Give a path below it.")
+        may(parts)
+        self.root.mkdir(parents=True, exist_ok=True)
+        with self._reached(path, make=may_make if make else None, follow=follow) as (folder, name):
+            if not name:
+                raise PathRefused("AX870", f'"{path}" is the workspace itself.', "Give a path below it.")
+            may((*folder.names, name))
+            yield folder, name
+
+    def _changed(self, path: str | PurePath, change: Callable[[bytes], bytes], *, new: bool = False, blind: bool = False) -> Entry:
+        """``new``: a file that is not there is empty; ``blind``: the old bytes are not asked for."""
+        with self._changing(path, make=new) as (folder, name), locked(folder):
+            found, old = regular(folder, name, missing_ok=new), b""
+            if found is not None and not blind:
+                with reading(folder, name) as file:
+                    old = self._whole(file, path)
+            data = change(old)
+            if len(data) > self.limits.file_bytes:
+                said = f'"{path}" would have {len(data)} bytes; {self.limits.file_bytes} are the most.'
+                raise LimitExceeded("AX873", said, "Write less, or several files.")
+            self._admit(str(path), len(data) - (found.st_size if found else 0), 0 if found else 1)
+            return entry((*folder.names, name), replaced(folder, name, data, stat.S_IMODE(found.st_mode) if found else None))
+
+    def _whole(self, file: BufferedReader, path: str | PurePath) -> bytes:
+        data = file.read(self.limits.file_bytes + 1)
+        if len(data) > self.limits.file_bytes:
+            raise LimitExceeded("AX873", f'"{path}" is larger than {self.limits.file_bytes} bytes.', "Let a program work on it.")
+        return data
+
+    def _admit(self, path: str, more_bytes: int = 0, more_files: int = 0) -> None:
+        """Raises: LimitExceeded (AX873): there is no room for more."""
+        if (more_bytes <= 0 and more_files <= 0) or self.limits.files == self.limits.total_bytes == _ALL:
+            return
+        files, total, limits = more_files, more_bytes, self.limits
+        for each in self.entries(depth=_DEEPEST, hidden=True):
+            files, total = files + 1, total + each.size
+        if files > limits.files or total > limits.total_bytes:
+            said = f'there is no room for "{path}": the workspace holds at most {limits.files} files and {limits.total_bytes} bytes.'
+            raise LimitExceeded("AX873", said, "Delete what is not needed.")
+
+
+def _apart(before: tuple[str, ...], after: tuple[str, ...], source: str | PurePath) -> None:
+    shared = min(len(before), len(after))
+    if before[:shared] == after[:shared]:  # into itself, or in the place of what holds it
+        raise FileFault("AX872", f'"{source}" cannot be put onto or into itself, or onto what it is in.', "Choose another place.")
