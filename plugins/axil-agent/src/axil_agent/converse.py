@@ -183,7 +183,7 @@ async def _result(call: ToolCall, tools: Mapping[str, Tool], ctx: Stage, step: s
             return _failed(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
 
     ctx.emit({"kind": "tool_call", "id": call.id, "name": call.name, "arguments": dict(call.arguments)})
-    result = await ctx.step(step, run)
+    result = await (ctx.step(step, run) if call.name not in tools or tools[call.name].recorded else run())
     ctx.emit({"kind": "tool_result", "id": call.id, "name": call.name, **result})
     return str(result["content"])
 

@@ -65,6 +65,8 @@ class Tool:
     validate: Callable[[Mapping[str, Any]], tuple[Sequence[Any], Mapping[str, Any]]] | None = None
     """Arguments as the model gave them → by position and by name; None: by name, as they are. Raises: Refused."""
     wants_ctx: bool = False
+    recorded: bool = True
+    """False: a body that is resumed calls it again, instead of reading what it gave: for tools that change what others may do."""
 
     @property
     def spec(self) -> ToolSpec:
