@@ -69,10 +69,11 @@ def test_a_resumed_run_repeats_no_thought_that_was_recorded():
 
 def test_a_tool_that_is_not_recorded_is_called_again_by_a_resumed_body():
     called: list[str] = []
-    tools = [
-        Tool(name=name, description="", parameters={"type": "object"}, call=lambda name=name: called.append(name), recorded=name != "switch")
-        for name in ("switch", "work")
-    ]
+
+    def tool(name: str, **more: bool) -> Tool:
+        return Tool(name=name, description="", parameters={"type": "object"}, call=lambda: called.append(name), **more)
+
+    tools = [tool("switch", recorded=False), tool("work")]
     model = Scripted([{"tool_calls": [{"name": "switch"}]}, {"tool_calls": [{"name": "work"}]}, {"status": 400}, "done"])
     journal = MemoryJournal()
     g = writer(model, tools=tools)
