@@ -13,6 +13,7 @@ from axil.planner import Planner
 from axil.spec import EdgeSpec, GraphSpec, NodeSpec
 from axil.tokens import ENTRY
 from axil.workflow import Workflow, load
+from axil_cli import functions
 from axil_cli.command import Exit, Session, problems_of
 from axil_cli.plain import as_json
 from axil_cli.run import settings
@@ -48,11 +49,13 @@ class Check:
         parser.add_argument("files", nargs="+", metavar="FILE", help="workflow files")
         parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="as for axil run")
         parser.add_argument("--allow-code", action="store_true", help="files may name code by import path")
+        functions.add_option(parser)
         parser.add_argument("--format", choices=("text", "json"), default="text")
 
     def run(self, options: argparse.Namespace, session: Session) -> int:
         """Check the files."""
         variables = settings(options.set)
+        functions.provide(options, session)
         findings = [finding(file, session, vars=variables, allow_code=options.allow_code) for file in options.files]
         if options.format == "json":
             session.say(as_json({"fine": all(each.is_fine for each in findings), "files": [_data(each) for each in findings]}))

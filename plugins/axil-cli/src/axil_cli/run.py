@@ -23,7 +23,7 @@ from axil.run import run_sync
 from axil.tokens import ENTRY
 from axil.values import MISSING
 from axil.workflow import Workflow, load
-from axil_cli import record
+from axil_cli import functions, record
 from axil_cli.command import Exit, Session, is_debugging, misuse, problems_of, read_text
 from axil_cli.launch import Launch, prepared
 from axil_cli.page import Page, Paragraph
@@ -59,6 +59,7 @@ class Run:
             metavar="NAME=VALUE",
             help="a variable of the file (${NAME}) has this value; JSON where it is JSON, else text; may be repeated",
         )
+        functions.add_option(parser)
         record.arguments(parser)
         parser.add_argument("--run-id", metavar="ID", default="", help="what the run is called; without it something nobody else is called")
         parser.add_argument("--thread", metavar="NAME", default="", help="go on with the conversation NAME, where its last run left it")
@@ -75,6 +76,7 @@ class Run:
 
     def _run(self, options: argparse.Namespace, session: Session) -> int:
         variables = settings(options.set)
+        functions.provide(options, session)
         launch = Launch(
             file=options.file,
             registry=session.registry,

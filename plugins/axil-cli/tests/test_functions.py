@@ -1,0 +1,62 @@
+"""Laws of ``--functions``: whose functions files may name, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "own/edge").mkdir(parents=True)
+    (tmp_path / "own/helper_of_ours.py").write_text('WORD = "yes"\n', "utf-8")
+    (tmp_path / "own/_private.py").write_text("raise RuntimeError\n", "utf-8")
+    text = "from helper_of_ours import WORD\n\ndef says_it(text: str) -> bool:\n    return text == WORD\n\ndef _hidden(): pass\n"
+    (tmp_path / "own/edge/more.py").write_text(text, "utf-8")
+    (tmp_path / "own/shout.py").write_text("def shout(text: str) -> str:\n    return text.upper()\n", "utf-8")
+    return tmp_path / "own"
+
+
+@pytest.fixture
+def file(flow):
+    edges = [{"from": "a", "to": "b", "condition": "says_it", "process": "shout"}]
+    return flow([{"id": "a", "type": "say", "config": {"text": "yes"}}, "b echo"], edges, end=["b"])
+
+
+def test_functions_of_a_folder_are_what_files_name(axil, file, folder):
+    done = axil("run", file, "--allow-code", "--functions", folder)
+    assert (done.code, done.out, done.err) == (0, "YES\n", "")
+
+
+def test_a_check_knows_them_too(axil, file, folder):
+    assert axil("check", file).code == 2
+    assert axil("check", file, "--allow-code", "--functions", folder).code == 0
+
+
+def test_functions_are_code_and_need_leave(axil, file, folder):
+    done = axil("run", file, "--functions", folder)
+    assert (done.code, done.out) == (2, "")
+    assert "AX700 --functions: the functions of a folder are code. Add --allow-code" in done.err
+
+
+def test_what_is_installed_under_a_name_stays_and_that_is_said(axil, flow, folder):
+    (folder / "yes.py").write_text("def yes(text):\n    return False\n", "utf-8")
+    file = flow([{"id": "a", "type": "say", "config": {"text": "yes"}}, "b echo"], [{"from": "a", "to": "b", "condition": "yes"}])
+    done = axil("run", file, "--allow-code", "--functions", folder)
+    assert (done.code, done.out) == (0, "yes\n")
+    assert 'the condition "yes" is provided by' in done.err
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"), [("empty", None, "no function"), ("broken", "import no_such_module_of_ours\n", "cannot be imported")]
+)
+def test_a_folder_that_gives_nothing_is_an_error(axil, file, tmp_path, name, text, told):
+    (tmp_path / name).mkdir()
+    if text is not None:
+        (tmp_path / name / "f.py").write_text(text, "utf-8")
+    done = axil("run", file, "--allow-code", "--functions", tmp_path / name)
+    assert (done.code, done.out) == (2, "")
+    assert told in done.err
+
+
+def test_a_folder_that_is_not_there_is_an_error(axil, file, tmp_path):
+    assert "is no folder" in axil("run", file, "--allow-code", "--functions", tmp_path / "nowhere").err
