@@ -179,6 +179,38 @@ def test_a_remote_server_gives_its_tools_under_their_own_names(tmp_path, monkeyp
     assert Server.made == {"name": "mcp", "url": "http://127.0.0.1:1/mcp", "headers": {}, "call_timeout_seconds": 3.0}
 
 
+def test_servers_are_closed_with_the_workflow_and_see_no_more_than_they_are_given(monkeypatch):
+    from axil.registry import Registry
+    from axil_devall.config import Local
+    from axil_devall.tooling import Toolbox
+
+    closed: list[bool] = []
+
+    class Closing(Server):
+        async def close(self) -> None:
+            closed.append(True)
+
+    monkeypatch.setattr("axil_devall.tooling.shutil.which", lambda name: name)
+    known = Registry(entry_points=[])
+    known.register("tools", "mcp", Closing)
+    config = {"command": "serve", "args": ["--now"], "env": {"MODE": "x"}, "inherit_env": True}
+    box = Toolbox([Local(type="mcp_local", config=config)], known)
+    assert Server.made == {"name": "mcp", "command": ["serve"], "args": ["--now"], "env": {"MODE": "x"}}
+    run_sync(box.close())
+    assert closed == [True]
+
+
+def test_a_conversation_with_tools_stays_out_of_the_window(talk, known):
+    known.register("tools", "get_weather", weather)
+    tooling = [{"type": "function", "config": {"tools": [{"name": "get_weather"}]}}]
+    replies = [{"tool_calls": [{"name": "get_weather", "arguments": {"city": "Rome"}}]}, "again", "STOP"]
+    again = {"type": "keyword", "config": {"none": ["STOP"]}}
+    node = {**agent("A", tooling=tooling), "context_window": -1}
+    result, script = talk(replies, [node], [{"from": "A", "to": "A", "condition": again}])
+    assert result.output == "STOP"
+    assert [role for role, _ in said(script, 2)] == ["system", "user", "assistant", "assistant"]
+
+
 # ---------------------------------------------------------------------- skills
 
 
