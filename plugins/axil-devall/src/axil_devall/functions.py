@@ -7,6 +7,7 @@ because prompts speak of it.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, cast
@@ -123,11 +124,7 @@ def prefixed(tools: Sequence[Tool], prefix: str | None, also: str = "") -> list[
 
 
 async def tools_of(given: Any, ctx: Any) -> list[Tool]:
-    """The tools of a set, or the one tool."""
-    if not is_toolset(given):
-        return [given]
-    import inspect
-
+    """The tools of a set."""
     ask: Any = given.tools
     several = await (ask(ctx=ctx) if "ctx" in inspect.signature(ask).parameters else ask())
     return [tool_of(each) for each in cast("Sequence[Any]", several)]

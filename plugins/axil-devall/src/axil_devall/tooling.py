@@ -23,7 +23,9 @@ class Toolbox:
 
     def __init__(self, tooling: Sequence[Tooling], registry: Registry, skills: SkillSet | None = None) -> None:
         """Raises: SpecError (AX850, AX851, AX853): what is named and cannot be had; PluginError: a component that is missing."""
+        self._known: list[Tool] = []
         self._sources: list[tuple[str | None, str, Any]] = []
+        """Sets of tools: their prefixes, what is taken off the names of their tools first, and the sets."""
         self._skills = skills
         problems: list[Problem] = []
         for number, each in enumerate(tooling):
@@ -37,18 +39,24 @@ class Toolbox:
 
     def _add(self, each: Tooling, registry: Registry, where: str) -> None:
         if isinstance(each, Functions):
-            names = [tool.name for tool in each.config.tools]
-            self._sources += [(each.prefix, "", tool) for tool in function_tools(names, registry, where)]
+            given = function_tools([tool.name for tool in each.config.tools], registry, where)
+            self._known += prefixed([tool for tool in given if isinstance(tool, Tool)], each.prefix)
+            self._sources += [(each.prefix, "", tools) for tools in given if not isinstance(tools, Tool)]
         else:
             server = make(registry.resolve("tools", _SERVER, where), _server(each, where), where)
             self._sources.append((each.prefix, f"{_SERVER}_", server))
 
     async def tools(self, ctx: Any = None) -> list[Tool]:
         """The tools."""
-        found: list[Tool] = []
+        found = list(self._known)
         for prefix, own, source in self._sources:
             found += prefixed(await tools_of(source, ctx), prefix, own)
         return found if self._skills is None else self._skills.around(found)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there can be no tool."""
+        return not (self._known or self._sources or self._skills)
 
     async def close(self) -> None:
         """Close the connections to servers."""
