@@ -78,7 +78,7 @@ class Request:
         """The request as plain data: for recordings."""
         return {
             "messages": [dict(m) for m in self.messages],
-            "tools": [asdict(tool) for tool in self.tools],
+            "tools": [{"name": t.name, "description": t.description, "parameters": dict(t.parameters)} for t in self.tools],
             "settings": dict(self.settings),
             "output": None if self.output is None else asdict(self.output),
         }

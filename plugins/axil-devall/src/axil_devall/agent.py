@@ -73,7 +73,9 @@ class AgentNode:
         memories = attempt(lambda: memories_of(config.memories, extras.get("memory") or (), around))
         settings, turns = _settings(config.params)
         given = {"model": _model(config), "model_settings": settings, "max_turns": turns}
-        agent = Agent(instructions=Verbatim(config.role or ""), tools=[] if tools is None or tools.is_empty else [tools], name=node, **given)
+        agent = Agent(
+            instructions=Verbatim(config.role or ""), tools=[] if tools is None or tools.is_empty else [tools], name=node, **given
+        )
         agent.bind([], self._setting)
         attempt(lambda: agent.check(Wiring(node=node)))
         if problems:
