@@ -67,6 +67,13 @@ def test_graphs_inside_are_read_by_dialects_too():
     assert spec.nodes[0].use == Use(type="say", config={"word": "hello"})
 
 
+def test_graphs_inside_a_file_of_version_0_are_read_as_kindly_as_it_is():
+    inner = {"nodes": [UTTER], "start": "A", "colour": "red"}
+    assert inline(inner, {"version": "0.4.0"}, reading=Reading(registry=registry())).extras["version"] == "0.4.0"
+    with pytest.raises(SpecError, match="colour"):
+        inline(inner, {}, reading=Reading(registry=registry()))
+
+
 def test_without_its_dialect_a_type_is_unknown():
     with pytest.raises(SpecError, match=r'AX301 .*unknown node type "utter"'):
         Workflow(read(UTTER, registry(None)), Setting(registry=registry(None))).plan  # noqa: B018  # it is made when it is asked for

@@ -152,7 +152,8 @@ def inline(data: Any, outer: Mapping[str, Any], *, place: Place | None = None, r
     around = {key: outer.get(key, "") for key in ("folder", "root")}
     trail, texts = tuple(outer.get("trail", ())), outer.get("texts", base.texts)
     inner = replace(base, outer=outer.get("vars", {}), trail=trail, texts=texts, **around)
-    return spec_from(Document(data={"graph": data}, lines=cast("Any", lines), name=name), inner)
+    root = {"version": outer["version"]} if outer.get("version") is not None else {}
+    return spec_from(Document(data={**root, "graph": data}, lines=cast("Any", lines), name=name), inner)
 
 
 def _unfit(spec: GraphSpec, registry: Registry | None) -> Iterator[Problem]:

@@ -15,6 +15,7 @@ from axil.bodies import Rules, adapt
 from axil.errors import AxilError, ConfigError, Problem
 from axil.inputs import Message, message, text_of
 from axil.plan import Body
+from axil.spec import is_version_0
 from axil.tokens import Out, Task
 from axil_agent.agent import Agent
 from axil_agent.interfaces import ContextQuery
@@ -56,7 +57,7 @@ class AgentNode:
         config, extras = self.config, dict(getattr(self._setting, "extras", None) or {})
         known = getattr(self._setting, "registry", None) or registry.default()
         folders = [str(extras.get(key) or "") for key in ("folder", "root")]
-        around = Surroundings(known, folders[1] or folders[0])
+        around = Surroundings(known, folders[1] or folders[0], is_version_0(extras.get("version")))
         problems: list[Problem] = []
 
         def attempt(make: Callable[[], Any]) -> Any:
@@ -72,10 +73,8 @@ class AgentNode:
         tools = attempt(lambda: Toolbox(config.tooling, known, skills))
         memories = attempt(lambda: memories_of(config.memories, extras.get("memory") or (), around))
         settings, turns = _settings(config.params)
-        given = {"model": _model(config), "model_settings": settings, "max_turns": turns}
-        agent = Agent(
-            instructions=Verbatim(config.role or ""), tools=[] if tools is None or tools.is_empty else [tools], name=node, **given
-        )
+        given = {"model": _model(config), "model_settings": settings, "max_turns": turns, "name": node}
+        agent = Agent(instructions=Verbatim(config.role or ""), tools=[] if not tools or tools.is_empty else [tools], **given)
         agent.bind([], self._setting)
         attempt(lambda: agent.check(Wiring(node=node)))
         if problems:

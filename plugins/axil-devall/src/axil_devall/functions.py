@@ -109,7 +109,9 @@ def _advice(component: str) -> str:
     provider = index().get(f"tools:{component}")
     if provider:
         return f"pip install {provider}"
-    return "Write it in a .py file of a folder, and give that: axil run --functions DIR --allow-code. Or install a plugin with such a tool."
+    return (
+        "Write what is missing in a .py file and give its folder: --functions DIR --allow-code. Or install a plugin that has such a tool."
+    )
 
 
 def _called(name: str, made: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Protocol, cast
@@ -125,9 +126,13 @@ class NotesFile:
     def _add(self, note: Note) -> None:
         known = self._read() if self.path.exists() else None
         head = "" if known is not None and self.path.stat().st_size else json.dumps(_MARK) + "\n"
+        line = f"{head}{json.dumps(note, ensure_ascii=False)}\n".encode("utf-8", "replace")
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            with self.path.open("a", encoding="utf-8", newline="\n") as file:
-                file.write(head + json.dumps(note, ensure_ascii=False) + "\n")
+            file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+            try:
+                os.write(file, line)  # all at once: lines of several writers do not mix
+            finally:
+                os.close(file)
         except OSError as error:
             raise StoreError("AX854", f"the memory {self.path} cannot be written: {error.strerror}.", "Check its folder.") from error

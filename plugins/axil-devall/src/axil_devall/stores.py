@@ -53,6 +53,8 @@ class Surroundings:
     registry: Registry
     root: str
     """The folder of the first file; nothing outside it is read or written."""
+    lenient: bool = False
+    """Whether unknown keys are only warned of."""
 
     def path(self, given: str, where: str) -> Path:
         """A path below the root. Raises: SpecError (AX855): it leads out of it."""
@@ -229,4 +231,4 @@ def store_of(given: Mapping[str, Any], around: Surroundings, where: str) -> Stor
         hint = did_you_mean(kind, KINDS) or f"There are {listed(list(KINDS))}."
         raise SpecError(Problem("AX852", where, f'no memory has the type "{kind}".', hint))
     model, making = KINDS[kind]
-    return making(decode(model, given.get("config"), where), around, where)
+    return making(decode(model, given.get("config"), where, lenient=around.lenient), around, where)
