@@ -88,6 +88,18 @@ def test_in_prompt_mode_all_that_came_is_one_message(talk):
     assert said(script, 0)[1:] == [("user", "=== INPUT FROM X (user) ===\n\nx\n\n=== INPUT FROM Y (assistant) ===\n\ny")]
 
 
+def test_images_reach_the_model_in_both_modes_and_memories_hear_of_them_by_name(talk):
+    image = {"type": "image", "url": "https://example.org/leaf.png"}
+    whole = [{"type": "text", "text": "See"}, image]
+    block = [{"type": "text", "text": "=== INPUT FROM TASK (user) ===\n\nSee\n[image]"}, image]
+    store = {"memory": [{"name": "bb", "type": "blackboard", "config": {}}]}
+    for mode, content in (("messages", whole), ("prompt", block)):
+        node = agent("A", input_mode=mode, memories=[{"name": "bb"}])
+        result, script = talk(["ok"], [node], task=[{"role": "user", "content": whole}], **store)
+        assert script.requests[0].messages[-1]["content"] == content
+        assert result.state["memory/bb"][0]["about"] == "See\n[image]"
+
+
 def test_params_are_the_models_but_for_those_that_are_not(talk):
     tool = {"type": "function", "config": {"tools": []}}
     config = {"params": {"temperature": 0.1, "max_output_tokens": 9, "tool_loop_limit": 3, "protocol": "chat"}, "tooling": [tool]}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 from axil import registry
 from axil.bodies import Rules, adapt
@@ -73,7 +73,7 @@ class AgentNode:
         tools = attempt(lambda: Toolbox(config.tooling, known, skills))
         memories = attempt(lambda: memories_of(config.memories, extras.get("memory") or (), around))
         settings, turns = _settings(config.params)
-        given = {"model": _model(config), "model_settings": settings, "max_turns": turns, "name": node}
+        given: dict[str, Any] = {"model": _model(config), "model_settings": settings, "max_turns": turns, "name": node}
         agent = Agent(instructions=Verbatim(config.role or ""), tools=[] if not tools or tools.is_empty else [tools], **given)
         agent.bind([], self._setting)
         attempt(lambda: agent.check(Wiring(node=node)))
@@ -127,7 +127,7 @@ class _Firing:
     async def run(self, messages: list[Message], ctx: Any, task: Task) -> Out:
         agent, memories = self.parts.agent, self.parts.memories
         heard = [_told(m) for m in messages] if self.config.input_mode == "messages" else [message(_blocks(messages))]
-        asked = "\n".join(text_of(m) for m in heard if m.get("role") == "user")
+        asked = "\n".join(words(m) for m in messages if m.get("role") == "user")
         query = ContextQuery(asked, {"message": asked}, {}, self.node, ctx.activation.path, messages=heard)
         told = self._reminded(heard, await memories.read("gen", asked, task.state, ctx))
         manner = await agent.manner(Wiring(node=self.node), query, formatter=_Text())
@@ -153,7 +153,9 @@ class _Firing:
         if not known:
             return heard
         if self.config.input_mode == "prompt":
-            return [{**heard[0], "content": f"{known}\n\n{text_of(heard[0])}"}]
+            content = heard[0]["content"]
+            before = [{"type": "text", "text": known}, *content] if isinstance(content, list) else f"{known}\n\n{content}"
+            return [message(before)]
         last = max((at for at, m in enumerate(heard) if m.get("role") == "user"), default=len(heard))
         return [*heard[:last], message(known), *heard[last:]]
 
@@ -163,8 +165,28 @@ def _told(given: Message) -> Message:
     return {name: given[name] for name in ("role", "content", "name", "tool_call_id", "tool_calls", "extra") if name in given}
 
 
-def _blocks(messages: Sequence[Message]) -> str:
-    return "\n\n".join(f"=== INPUT FROM {m.get('source') or 'TASK'} ({m.get('role', 'user')}) ===\n\n{text_of(m)}" for m in messages)
+def words(given: Message) -> str:
+    """What a message says; an image or a file in it is named.
+
+    >>> words({"content": [{"type": "text", "text": "Look:"}, {"type": "image", "url": "…"}]})
+    'Look:\\n[image]'
+    """
+    content: Any = given.get("content")
+    if not _has_parts(content):
+        return text_of(given)
+    parts = cast("list[dict[str, Any]]", content)
+    return "\n".join(str(part.get("text") or "") if part.get("type") == "text" else f"[{part.get('type')}]" for part in parts)
+
+
+def _has_parts(content: Any) -> bool:
+    return isinstance(content, list) and all(isinstance(part, dict) and "type" in part for part in cast("list[Any]", content))
+
+
+def _blocks(messages: Sequence[Message]) -> Any:
+    """All messages as one text; images and files in them come behind it."""
+    text = "\n\n".join(f"=== INPUT FROM {m.get('source') or 'TASK'} ({m.get('role', 'user')}) ===\n\n{words(m)}" for m in messages)
+    parts = [part for m in messages if _has_parts(m.get("content")) for part in m["content"] if part["type"] != "text"]
+    return [{"type": "text", "text": text}, *parts] if parts else text
 
 
 class _Text:

@@ -160,10 +160,12 @@ class AgentConfig(Strict):
 class Embedding(Strict):
     """How texts of a memory are compared."""
 
-    provider: str = Field("lexical", min_length=1, description="The embedder: openai, or any that is installed; without it: lexical.")
-    model: str | None = Field(None, description="Its model.")
-    base_url: str | None = Field(None, description="Where it is.")
-    api_key: Secret | None = Field(None, description="Its key, as ${NAME}.")
+    provider: str = Field(
+        default="lexical", min_length=1, description="The embedder: openai, or any that is installed; without it: lexical."
+    )
+    model: str | None = Field(default=None, description="Its model.")
+    base_url: str | None = Field(default=None, description="Where it is.")
+    api_key: Secret | None = Field(default=None, description="Its key, as ${NAME}.")
     params: dict[str, Any] = Field(default_factory=dict[str, Any], description="Without effect.")
 
 

@@ -29,7 +29,7 @@ class Lexical:
     class Config(BaseModel, extra="forbid", frozen=True):
         """How long the vectors are."""
 
-        dimensions: int = Field(512, ge=16, le=65536, description="The length of a vector.")
+        dimensions: int = Field(default=512, ge=16, le=65536, description="The length of a vector.")
 
     def __init__(self, config: Config | None = None) -> None:
         self.dimensions = (config or Lexical.Config()).dimensions

@@ -23,7 +23,8 @@ class Mem0:
         threshold = {} if least < 0 else {"threshold": least}
         answer = await self._asked("search", query, version="v2", filters=filters, top_k=most, **threshold)
         results: Any = cast("dict[str, Any]", answer).get("results") if isinstance(answer, dict) else answer
-        return [str(each["memory"]) for each in results or () if isinstance(each, dict) and each.get("memory")][:most]
+        found = [cast("dict[str, Any]", each) for each in cast("list[object]", results or []) if isinstance(each, dict)]
+        return [str(each["memory"]) for each in found if each.get("memory")][:most]
 
     async def add(self, note: Mapping[str, Any]) -> None:
         """Let the service take from a turn what is worth keeping. Raises: StoreError (AX854)."""

@@ -9,10 +9,12 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol, cast
+
+from pydantic import BaseModel
 
 from axil.config import decode, make
 from axil.errors import Problem, SpecError, did_you_mean, listed
@@ -216,7 +218,8 @@ class _Service:
         await self._service.add(note)
 
 
-KINDS: Final[Mapping[str, tuple[type[Any], Any]]] = {
+Kind = tuple[type[BaseModel], Callable[[Any, Surroundings, str], Store]]
+KINDS: Final[Mapping[str, Any]] = {
     "blackboard": (BlackboardConfig, Blackboard),
     "file": (FileConfig, Files),
     "mem0": (Mem0Config, _Service),
@@ -230,5 +233,5 @@ def store_of(given: Mapping[str, Any], around: Surroundings, where: str) -> Stor
     if kind not in KINDS:
         hint = did_you_mean(kind, KINDS) or f"There are {listed(list(KINDS))}."
         raise SpecError(Problem("AX852", where, f'no memory has the type "{kind}".', hint))
-    model, making = KINDS[kind]
+    model, making = cast("Kind", KINDS[kind])
     return making(decode(model, given.get("config"), where, lenient=around.lenient), around, where)
