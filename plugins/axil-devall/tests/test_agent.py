@@ -107,6 +107,11 @@ def test_params_are_the_models_but_for_those_that_are_not(talk):
     assert dict(script.requests[0].settings) == {"temperature": 0.1, "max_tokens": 9}
 
 
+def test_a_setting_out_of_range_is_said_with_its_place(flow):
+    with pytest.raises(SpecError, match=r"AX655 .*flow\.json:1 nodes\[0\]: params\.temperature: expected a number from 0 to 2, found 9"):
+        flow([agent("A", params={"temperature": 9})]).plan  # noqa: B018
+
+
 def test_a_model_that_fails_fails_its_node(talk):
     with pytest.raises(NodeFailed, match='AX401 node "A"'):
         talk([{"status": 400}], [agent("A"), {"id": "Z", "type": "passthrough"}], ["A Z"])

@@ -72,7 +72,7 @@ class AgentNode:
         skills = attempt(lambda: found_skills([s.name for s in wanted.allow], [*folders, "."], known, "skills")) if wanted else None
         tools = attempt(lambda: Toolbox(config.tooling, known, skills))
         memories = attempt(lambda: memories_of(config.memories, extras.get("memory") or (), around))
-        settings, turns = _settings(config.params)
+        settings, turns = attempt(lambda: _settings(config.params)) or ({}, TURNS)
         given: dict[str, Any] = {"model": _model(config), "model_settings": settings, "max_turns": turns, "name": node}
         agent = Agent(instructions=Verbatim(config.role or ""), tools=[] if not tools or tools.is_empty else [tools], **given)
         agent.bind([], self._setting)
@@ -153,8 +153,8 @@ class _Firing:
         if not known:
             return heard
         if self.config.input_mode == "prompt":
-            content = heard[0]["content"]
-            before = [{"type": "text", "text": known}, *content] if isinstance(content, list) else f"{known}\n\n{content}"
+            content: Any = heard[0]["content"]
+            before: Any = [{"type": "text", "text": known}, *content] if isinstance(content, list) else f"{known}\n\n{content}"
             return [message(before)]
         last = max((at for at, m in enumerate(heard) if m.get("role") == "user"), default=len(heard))
         return [*heard[:last], message(known), *heard[last:]]

@@ -160,9 +160,7 @@ class AgentConfig(Strict):
 class Embedding(Strict):
     """How texts of a memory are compared."""
 
-    provider: str = Field(
-        default="lexical", min_length=1, description="The embedder: openai, or any that is installed; without it: lexical."
-    )
+    provider: str = Field(min_length=1, description="The embedder: openai, or any that is installed.")
     model: str | None = Field(default=None, description="Its model.")
     base_url: str | None = Field(default=None, description="Where it is.")
     api_key: Secret | None = Field(default=None, description="Its key, as ${NAME}.")

@@ -1,4 +1,4 @@
-"""``lexical``: texts to vectors by the words and letters in them. No service and no model; the same on every machine.
+"""Texts to vectors by the words and letters in them. No service and no model; the same on every machine.
 
 It finds texts that share words and parts of words, whatever the language. It knows nothing of meaning: "car" and "automobile" are
 strangers to it. Where that matters, use an embedder with a model.
@@ -12,13 +12,11 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from pydantic import BaseModel, Field
-
 _WORD = re.compile(r"[^\W_]+")
 
 
 class Lexical:
-    """``lexical``: words, and three letters at a time, counted into a vector of length 1.
+    """Words, and three letters at a time, counted into a vector of length 1.
 
     >>> import asyncio
     >>> a, b, c = asyncio.run(Lexical().embed(["the red door", "a red door", "blue sky"]))
@@ -26,14 +24,10 @@ class Lexical:
     True
     """
 
-    class Config(BaseModel, extra="forbid", frozen=True):
-        """How long the vectors are."""
-
-        dimensions: int = Field(default=512, ge=16, le=65536, description="The length of a vector.")
-
-    def __init__(self, config: Config | None = None) -> None:
-        self.dimensions = (config or Lexical.Config()).dimensions
-        self.name = f"lexical:{self.dimensions}"
+    def __init__(self, dimensions: int = 512) -> None:
+        """``dimensions``: the length of a vector."""
+        self.dimensions = dimensions
+        self.name = f"lexical:{dimensions}"
 
     async def embed(self, texts: Sequence[str], /) -> list[list[float]]:
         """A vector for each text, in their order; an empty text's is zero. Cost: O(characters)."""

@@ -22,6 +22,7 @@ from axil.registry import Registry
 from axil_agent.threads import away
 from axil_devall.config import Attachment, BlackboardConfig, Embedding, FileConfig, Mem0Config, SimpleConfig, Source
 from axil_devall.errors import StoreError
+from axil_devall.lexical import Lexical
 from axil_devall.mem0 import Mem0
 from axil_devall.notes import Note, NotesFile, Vectors, newest
 
@@ -68,10 +69,11 @@ class Surroundings:
 
     def vectors(self, embedding: Embedding | None, where: str) -> Vectors:
         """How texts are compared. Raises: PluginError: an embedder that is missing; ConfigError."""
-        use = embedding or Embedding()
-        given = {"name": use.model, "base_url": use.base_url or None, "api_key": use.api_key}
+        if embedding is None:
+            return Vectors(Lexical())
+        given = {"name": embedding.model, "base_url": embedding.base_url or None, "api_key": embedding.api_key}
         config = {key: value for key, value in given.items() if value is not None}
-        return Vectors(make(self.registry.resolve("embedders", use.provider, where), config or None, f"{where}.embedding"))
+        return Vectors(make(self.registry.resolve("embedders", embedding.provider, where), config or None, f"{where}.embedding"))
 
 
 class Blackboard:
@@ -121,8 +123,7 @@ class Files:
             told = f"the memory searches {listed(missing)}, and there is no such file or folder."
             raise SpecError(Problem("AX855", f"{where}.file_sources", told, f"Paths begin at {os.path.realpath(around.root or '.')}."))
         self._vectors = around.vectors(config.embedding, where)
-        lexical = config.embedding is None or config.embedding.provider == "lexical"
-        self._index = None if lexical or not config.index_path else around.path(config.index_path, f"{where}.index_path")
+        self._index = None if config.embedding is None or not config.index_path else around.path(config.index_path, f"{where}.index_path")
         self._maker = f"{config.embedding.provider}:{config.embedding.model or ''}" if config.embedding else ""
         self._known: dict[Path, tuple[tuple[int, int], list[str]]] = {}
 
