@@ -149,6 +149,21 @@ def test_a_function_that_is_called_otherwise_here_keeps_its_name_for_the_model(t
     assert [tool.name for tool in script.requests[0].tools] == ["save_file"]
 
 
+def test_functions_that_are_the_same_tool_here_are_two_for_the_model(talk, known):
+    from axil_agent import Tool
+
+    class Movers:
+        async def tools(self) -> list[Tool]:
+            return [Tool(name="move_path", description="", parameters={"type": "object"}, call=lambda: "")]
+
+    if "move_path" in known.names("tools"):
+        pytest.skip("the real tool is installed")
+    known.register("tools", "move_path", Movers)
+    tooling = [{"type": "function", "prefix": "p", "config": {"tools": [{"name": "rename_path"}, {"name": "move_path"}]}}]
+    _, script = talk(["ok"], [agent("A", tooling=tooling)])
+    assert [tool.name for tool in script.requests[0].tools] == ["p_rename_path", "p_move_path"]
+
+
 def test_functions_that_nothing_provides_are_said_at_once_with_what_to_do(flow):
     tooling = [{"type": "function", "config": {"tools": [{"name": "no_such"}, {"name": "nor_this"}]}}]
     with pytest.raises(SpecError, match=r"AX850 .*nodes\[0\]: tooling\[0\]: nothing provides the functions no_such, nor_this.*--functions"):

@@ -72,7 +72,7 @@ class AgentNode:
         skills = attempt(lambda: found_skills([s.name for s in wanted.allow], [*folders, "."], known, "skills")) if wanted else None
         tools = attempt(lambda: Toolbox(config.tooling, known, skills))
         memories = attempt(lambda: memories_of(config.memories, extras.get("memory") or (), around))
-        settings, turns = attempt(lambda: _settings(config.params)) or ({}, TURNS)
+        settings, turns = cast("tuple[dict[str, Any], int]", attempt(lambda: _settings(config.params)) or ({}, TURNS))
         given: dict[str, Any] = {"model": _model(config), "model_settings": settings, "max_turns": turns, "name": node}
         agent = Agent(instructions=Verbatim(config.role or ""), tools=[] if not tools or tools.is_empty else [tools], **given)
         agent.bind([], self._setting)

@@ -87,9 +87,12 @@ def expanded(names: Iterable[str], where: str = "") -> list[str]:
     return list(found)
 
 
-def function_tools(names: Iterable[str], registry: Registry, where: str = "") -> list[Any]:
-    """Tools, and sets of tools, for functions. Raises: SpecError (AX850): all that nothing provides; and as making them does."""
-    tools: list[Any] = []
+def function_tools(names: Iterable[str], registry: Registry, where: str = "") -> list[tuple[str, Any]]:
+    """For functions, by their names: tools, and sets that hold one.
+
+    Raises: SpecError (AX850): all that nothing provides; and as making them does.
+    """
+    tools: list[tuple[str, Any]] = []
     missing: dict[str, list[str]] = {}
     for name in expanded(names, where):
         known = name if name in registry.names("tools") else TOOLS.get(name, name)
@@ -98,7 +101,8 @@ def function_tools(names: Iterable[str], registry: Registry, where: str = "") ->
         except UnknownComponent:
             missing.setdefault(_advice(known), []).append(name)
             continue
-        tools.append(_called(name, make(component, None, where)))
+        made: Any = make(component, None, where)
+        tools.append((name, made if is_toolset(made) else called(name, [tool_of(made)])[0]))
     if missing:
         told = {advice: f"nothing provides the function{'s' * (len(names) > 1)} {listed(names, 20)}." for advice, names in missing.items()}
         raise SpecError([Problem("AX850", where, text, advice) for advice, text in told.items()])
@@ -114,9 +118,9 @@ def _advice(component: str) -> str:
     )
 
 
-def _called(name: str, made: Any) -> Any:
-    """A tool by the function's own name; a set of tools keeps its own names."""
-    return made if is_toolset(made) else replace(tool_of(made), name=name)
+def called(name: str, tools: Sequence[Tool]) -> list[Tool]:
+    """A single tool by the function's own name; of several each keeps its own."""
+    return [replace(tools[0], name=name)] if name and len(tools) == 1 else list(tools)
 
 
 def prefixed(tools: Sequence[Tool], prefix: str | None, also: str = "") -> list[Tool]:

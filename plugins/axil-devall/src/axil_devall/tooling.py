@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from axil.config import make
 from axil.errors import Problem, SpecError
 from axil.registry import Registry
-from axil_agent.threads import called
+from axil_agent.threads import called as awaited
 from axil_agent.tools import Tool
 from axil_devall.config import Functions, Local, Remote, Tooling
-from axil_devall.functions import function_tools, prefixed, tools_of
+from axil_devall.functions import called, function_tools, prefixed, tools_of
 from axil_devall.skills import SkillSet
 
 _SERVER = "mcp"
@@ -24,8 +25,7 @@ class Toolbox:
     def __init__(self, tooling: Sequence[Tooling], registry: Registry, skills: SkillSet | None = None) -> None:
         """Raises: SpecError (AX850, AX851, AX853): what is named and cannot be had; PluginError: a component that is missing."""
         self._known: list[Tool] = []
-        self._sources: list[tuple[str | None, str, Any]] = []
-        """Sets of tools: their prefixes, what is taken off the names of their tools first, and the sets."""
+        self._sources: list[_Source] = []
         self._skills = skills
         problems: list[Problem] = []
         for number, each in enumerate(tooling):
@@ -39,18 +39,20 @@ class Toolbox:
 
     def _add(self, each: Tooling, registry: Registry, where: str) -> None:
         if isinstance(each, Functions):
-            given = function_tools([tool.name for tool in each.config.tools], registry, where)
-            self._known += prefixed([tool for tool in given if isinstance(tool, Tool)], each.prefix)
-            self._sources += [(each.prefix, "", tools) for tools in given if not isinstance(tools, Tool)]
+            for name, made in function_tools([tool.name for tool in each.config.tools], registry, where):
+                if isinstance(made, Tool):
+                    self._known += prefixed([made], each.prefix)
+                else:
+                    self._sources.append(_Source(made, prefix=each.prefix, name=name))
         else:
             server = make(registry.resolve("tools", _SERVER, where), _server(each, where), where)
-            self._sources.append((each.prefix, f"{_SERVER}_", server))
+            self._sources.append(_Source(server, prefix=each.prefix, own=f"{_SERVER}_"))
 
     async def tools(self, ctx: Any = None) -> list[Tool]:
         """The tools."""
         found = list(self._known)
-        for prefix, own, source in self._sources:
-            found += prefixed(await tools_of(source, ctx), prefix, own)
+        for source in self._sources:
+            found += prefixed(called(source.name, await tools_of(source.tools, ctx)), source.prefix, source.own)
         return found if self._skills is None else self._skills.around(found)
 
     @property
@@ -60,10 +62,22 @@ class Toolbox:
 
     async def close(self) -> None:
         """Close the connections to servers."""
-        for _, _, source in self._sources:
-            close = getattr(source, "close", None)
+        for source in self._sources:
+            close = getattr(source.tools, "close", None)
             if close is not None:
-                await called(close)
+                await awaited(close)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Source:
+    """A set of tools."""
+
+    tools: Any = field(kw_only=False)
+    prefix: str | None = None
+    own: str = ""
+    """What the set puts before the names of its tools, and is taken off."""
+    name: str = ""
+    """The function that it stands for, if it holds one tool."""
 
 
 def _server(each: Remote | Local, where: str) -> dict[str, Any]:
