@@ -60,3 +60,12 @@ def test_a_folder_that_gives_nothing_is_an_error(axil, file, tmp_path, name, tex
 
 def test_a_folder_that_is_not_there_is_an_error(axil, file, tmp_path):
     assert "is no folder" in axil("run", file, "--allow-code", "--functions", tmp_path / "nowhere").err
+
+
+def test_a_run_that_goes_on_takes_them_again(axil, flow, folder, tmp_path):
+    pytest.importorskip("axil_sqlite", reason="runs are kept by axil-sqlite")
+    edges = [{"from": "a", "to": "b", "process": "shout"}]
+    file, kept = flow(["a askt", "b echo"], edges, end=["b"]), tmp_path / "kept"
+    ways = ("--allow-code", "--functions", folder, "--journal", kept)
+    assert axil("run", file, *ways, "--run-id", "r").code == 3
+    assert axil("runs", "answer", "r", "ten", *ways).out == "THE ANSWER IS TEN\n"

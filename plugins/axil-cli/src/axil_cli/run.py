@@ -59,7 +59,6 @@ class Run:
             metavar="NAME=VALUE",
             help="a variable of the file (${NAME}) has this value; JSON where it is JSON, else text; may be repeated",
         )
-        functions.add_option(parser)
         record.arguments(parser)
         parser.add_argument("--run-id", metavar="ID", default="", help="what the run is called; without it something nobody else is called")
         parser.add_argument("--thread", metavar="NAME", default="", help="go on with the conversation NAME, where its last run left it")
@@ -119,6 +118,7 @@ def ways_of_watching(parser: argparse.ArgumentParser) -> None:
     """Add the options of every command that lets a run go on."""
     parser.add_argument("--answers", metavar="FILE", help="answers to questions, in order: a JSON list, or one answer a line")
     parser.add_argument("--allow-code", action="store_true", help="let the file run code, with your rights")
+    functions.add_option(parser)
     parser.add_argument(
         "--format", choices=("text", "json", "events"), default="text", help="events: one JSON object a line, as it happens"
     )

@@ -12,7 +12,7 @@ from axil.errors import JournalError
 from axil.journal import Entry, Replay, decode
 from axil.past import differences, fork, moment, steps
 from axil.run import run_sync
-from axil_cli import record
+from axil_cli import functions, record
 from axil_cli.command import Exit, Session, misuse, read_text
 from axil_cli.picture import listed, told_difference, told_run, told_step
 from axil_cli.plain import as_json, plain
@@ -79,6 +79,8 @@ class Runs:
 
     def run(self, options: argparse.Namespace, session: Session) -> int:
         """Do it."""
+        if options.doing in ("resume", "answer"):
+            functions.provide(options, session)
         journal = record.opened(options, session, needed="axil runs")
         try:
             return int(getattr(self, f"_{options.doing}")(journal, options, session))
