@@ -35,7 +35,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CORPUS = ROOT.parent / "shared" / "chatdev_yaml"
 FILES = sorted(CORPUS.rglob("*.yaml")) if CORPUS.is_dir() else []
 PAGE = ROOT / "docs/reference/devall.md"
-ENVIRONMENT = dict.fromkeys(("BASE_URL", "API_KEY", "MODEL_NAME", "MEM0_API_KEY"), "set by the test")
+ENVIRONMENT = {"BASE_URL": "http://localhost", **dict.fromkeys(("API_KEY", "MODEL_NAME", "MEM0_API_KEY"), "set by the test")}
 
 SCRIPTS: Mapping[str, Mapping[str, Any]] = {
     "data_visualization_enhanced_v2.yaml": {"default": "```python\nprint('ACCEPT VISUALIZE CLEAN')\n```\nACCEPT"},
