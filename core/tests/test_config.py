@@ -183,3 +183,23 @@ def test_text_from_the_environment_behaves_like_text_and_hides_itself():
 def test_config_is_imported_without_pydantic():
     code = "import sys, axil.config, axil.files, axil.registry; assert not {'pydantic', 'importlib_metadata', 'yaml'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_where_unknown_keys_are_forgiven_they_are_told_and_left_out_at_any_depth(caplog):
+    given = {"must": "x", "colour": 1, "inner": {"count": 2, "depth": 3}, "items": [{"count": 1}, {"count": 2, "shape": 4}]}
+    made = decode(Timer, given, "config", lenient=True)
+    assert (made.inner, made.items) == (Inner(count=2), [Inner(count=1), Inner(count=2)])
+    told = [record.getMessage().partition(" is ignored")[0] for record in caplog.records]
+    assert told == [f'{where}: unknown key "{key}"' for where, key in NESTED]
+    with pytest.raises(ConfigError) as caught:
+        decode(Timer, given, "config")
+    assert [problem.where for problem in caught.value.problems] == [where for where, _ in NESTED]
+
+
+NESTED = [("config.inner.depth", "depth"), ("config.items[1].shape", "shape"), ("config.colour", "colour")]
+
+
+def test_forgiven_keys_hide_no_other_mistake():
+    with pytest.raises(ConfigError) as caught:
+        decode(Timer, {"must": 1, "colour": 1}, "config", lenient=True)
+    assert [problem.where for problem in caught.value.problems] == ["config.must"]

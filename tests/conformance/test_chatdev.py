@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import importlib_metadata
 import pytest
 
 from axil import AxilError, GraphSpec, NodeFailed, Result, SpecError, Use, Workflow, run_sync
@@ -17,47 +17,17 @@ from axil.files import load
 from axil.inputs import gathered, text_of
 from axil.planner import Setting
 from axil.registry import Registry
+from axil_agent import Scripted
+from axil_agent.errors import ModelError
 from axil_control.channels import Replies
 
+from .devall_corpus import JumpingClock, outside
+from .devall_corpus import registry as known
 from .recorded import Watch, absent, assert_same_order, cases
-from .scripted_agent import Script, ScriptedAgent
 
 pytestmark = absent
 
 CASES = cases("chatdev")
-
-LATER = {
-    "agent_function_tool": "tools",
-    "blackboard_memory": "memory",
-    "unknown_provider": "model providers",
-    "real_demo_human": "thinking",
-    "real_demo_function_call": "tools",
-    "real_demo_simple_memory": "memory",
-    "real_reflexion_product_fixed": "memory",
-    "real_skills": "skills",
-}
-"""Cases that need more of an agent than the scripted one has."""
-
-FUNCTIONS = {
-    "contains_keyword": lambda text: "trigger" in text.lower(),
-    "not_contains_keyword": lambda text: "trigger" not in text.lower(),
-    "need_reflection_loop": lambda text: "Verdict: STOP" not in text,
-    "should_stop_loop": lambda text: "Verdict: STOP" in text,
-}
-"""Edge functions that lie in DevAll's own folder, by name."""
-
-
-class JumpingClock:
-    """A clock that jumps to where somebody wants to sleep."""
-
-    def __init__(self) -> None:
-        self.time = 0.0
-
-    def now(self) -> float:
-        return self.time
-
-    async def sleep(self, seconds: float) -> None:
-        self.time += seconds
 
 
 @pytest.fixture(autouse=True)
@@ -117,16 +87,37 @@ def watched(spec: GraphSpec) -> GraphSpec:
     return replace(spec, nodes=tuple(nodes))
 
 
+def get_weather(city_num: int) -> dict[str, Any]:
+    """The weather of a city."""
+    return {"city_num": city_num, "temperature": 15, "unit": "celsius"}
+
+
+def get_city_num(city: str) -> dict[str, Any]:
+    """The number of a city."""
+    return {"city": city, "city_num": 1}
+
+
+def execute_code(code: str) -> str:
+    """What a program prints."""
+    return f"[ran {len(code)} characters]"
+
+
+OUTSIDE: dict[tuple[str, str], Any] = {**outside(), **{("tools", f.__name__): f for f in (get_weather, get_city_num, execute_code)}}
+"""What the recordings had around them: functions, and a service."""
+
+
 def registry(log: Log) -> Registry:
-    """All that is installed, but for agents; and what the recordings need."""
-    installed = [each for each in importlib_metadata.entry_points() if (each.group, each.name) != ("axil.nodes", "agent")]
-    made = Registry(entry_points=installed)
-    made.register("nodes", "agent", ScriptedAgent)
-    made.register("wrappers", "watched", watcher(log))
-    for name, function in FUNCTIONS.items():
-        if name not in made.names("conditions"):
-            made.register("conditions", name, function)
-    return made
+    """All that is installed, and what the recordings need."""
+    return known({**OUTSIDE, ("wrappers", "watched"): watcher(log)})
+
+
+SKILL = """---
+name: python-scratchpad
+description: Try things out in Python.
+allowed-tools: execute_code
+---
+Write small programs. See references/examples.md.
+"""
 
 
 @dataclass
@@ -137,31 +128,36 @@ class Told:
     error: AxilError | None = None
     log: Log = field(default_factory=list)
     watch: Watch = field(default_factory=Watch)
-    script: Script | None = None
+    script: Scripted | None = None
     spec: GraphSpec | None = None
 
 
-def run(case: dict[str, Any], folder: Path) -> Told:
+def run(case: dict[str, Any], folder: Path, *, scripted: bool = True) -> Told:
     """The case's file, loaded and run to its end, or to its error."""
     (folder / "flow.yaml").write_text(case["yaml"], "utf-8")
     for name, text in case.get("files", {}).items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, "utf-8")
+    for skill in re.findall(r"- name: ([a-z-]+)$", case["yaml"].partition("skills:")[2], re.MULTILINE):
+        (folder / ".agents/skills" / skill / "references").mkdir(parents=True)
+        (folder / ".agents/skills" / skill / "SKILL.md").write_text(SKILL, "utf-8")
+        (folder / ".agents/skills" / skill / "references/examples.md").write_text("sum(range(10))", "utf-8")
     workspace = folder / "workspace"
     workspace.mkdir()
-    told = Told(script=Script(**case["stub_replies"]))
+    clock = JumpingClock()
+    told = Told(script=Scripted(case["stub_replies"], sleep=clock.sleep))
     using = registry(told.log)
     options = {
         "channel": Replies(case["human_replies"]),
-        "clock": JumpingClock(),
+        "clock": clock,
         "observers": [told.watch],
-        "deps": told.script,
         "workspace": workspace,
         "allow": frozenset({"code"}),
     }
     try:
-        told.spec = load(folder / "flow.yaml", registry=using)
-        told.result = run_sync(Workflow(watched(told.spec), Setting(registry=using)).run(case["input"], **options))
+        with told.script.everywhere() if scripted else nullcontext():
+            told.spec = load(folder / "flow.yaml", registry=using)
+            told.result = run_sync(Workflow(watched(told.spec), Setting(registry=using)).run(case["input"], **options))
     except AxilError as error:
         told.error = error
         told.result = getattr(error, "result", None)
@@ -230,7 +226,7 @@ def compare(case: dict[str, Any], told: Told) -> None:
         assert (told.result.output or "") == (case["expected_final_output"] or "")
     if case.get("model_calls") is not None:
         assert told.script is not None
-        assert told.script.calls == case["model_calls"]
+        assert len(told.script.requests) == case["model_calls"]
 
 
 def without(case: dict[str, Any], **changes: Any) -> dict[str, Any]:
@@ -258,17 +254,18 @@ FAILS: dict[str, tuple[type[BaseException], str]] = {
     "no_unique_sink_error": (SpecError, "end"),
     "invalid_loop_counter_error": (SpecError, "max_iterations"),
     "function_conditions": (AxilError, "no_such_function"),
-    "agent_error_becomes_text": (Exception, "scripted failure"),
+    "agent_error_becomes_text": (ModelError, "scripted failure"),
+    "unknown_provider": (SpecError, r'unknown model adapter "nope"'),
 }
 
 
-ORDINARY = [name for name in CASES if name not in FAILS and name not in LATER]
+ORDINARY = [name for name in CASES if name not in FAILS]
 
 
-def test_every_recorded_case_is_run_or_waits_for_a_plugin():
+def test_every_recorded_error_is_an_error_here_or_was_a_defect():
     errors = {name for name, case in CASES.items() if case["expected_error"] and name not in INVERTED}
-    assert errors - set(FAILS) - set(LATER) == set()
-    assert (set(FAILS) | set(LATER) | set(INVERTED)) - set(CASES) == set()
+    assert errors - set(FAILS) == set()
+    assert (set(FAILS) | set(INVERTED)) - set(CASES) == set()
 
 
 @pytest.mark.parametrize("name", ORDINARY)
@@ -283,7 +280,7 @@ def test_a_file_gives_the_recorded_order_messages_and_output(name, tmp_path):
 @pytest.mark.parametrize("name", [name for name in FAILS if name in CASES])
 def test_a_file_that_failed_fails_with_a_message_that_says_where(name, tmp_path):
     kind, says = FAILS[name]
-    told = run(CASES[name], tmp_path)
+    told = run(CASES[name], tmp_path, scripted=name != "unknown_provider")
     assert told.error is not None
     cause = told.error.__cause__ if isinstance(told.error, NodeFailed) else told.error
     assert isinstance(cause, kind)
@@ -294,9 +291,3 @@ def test_a_file_that_failed_fails_with_a_message_that_says_where(name, tmp_path)
 def test_a_missing_condition_is_an_error_before_anything_runs(tmp_path):
     told = run(CASES["function_conditions"], tmp_path)
     assert told.watch.started == []
-
-
-@pytest.mark.parametrize("name", [name for name in LATER if name in CASES])
-@pytest.mark.skip(reason="needs more of an agent than the scripted one has: tools, memory, thinking or skills")
-def test_a_file_that_waits_for_axil_agent(name):
-    pass

@@ -13,7 +13,6 @@ from axil import AxilError, NodeFailed, SpecError, Workflow, run_sync
 from axil.files import load
 from axil.planner import Setting
 
-from .recorded import SHARED, absent
 from .test_chatdev import Told, _environment, noted, registry, run  # noqa: F401  # a fixture
 
 Notes = list[tuple[list[str], list[str]]]
@@ -423,24 +422,3 @@ def test_an_edited_subgraph_file_is_read_again_for_the_next_plan(tmp_path):
 
 
 # -------------------------------------------------------------------------------------------------------------- corpus
-
-CORPUS = sorted((SHARED / "chatdev_yaml").rglob("*.yaml"))
-BROKEN = {
-    "yaml_instance/demo_sub_graph.yaml": "no start",
-    "yaml_instance/reflexion_product.yaml": "expected a mapping",
-    "yaml_instance/subgraphs/reflexion_loop.yaml": "expected a mapping",
-}
-"""Files that do not load in DevAll either."""
-
-
-@absent
-@pytest.mark.parametrize("file", CORPUS, ids=lambda file: str(file.relative_to(SHARED / "chatdev_yaml")))
-def test_a_file_of_devall_loads_as_it_is_or_says_what_is_wrong(file, monkeypatch):
-    monkeypatch.setenv("MEM0_API_KEY", "none")
-    using = registry([])
-    name = str(file.relative_to(SHARED / "chatdev_yaml"))
-    if name in BROKEN:
-        with pytest.raises(SpecError, match=BROKEN[name]):
-            Workflow(load(file, registry=using), Setting(registry=using)).plan  # noqa: B018  # compiled when it is asked for
-    else:
-        assert Workflow(load(file, registry=using), Setting(registry=using)).plan.nodes

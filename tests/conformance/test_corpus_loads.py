@@ -66,7 +66,7 @@ def test_a_file_loads_or_says_what_is_wrong_with_it(file):
         return
     spec = load(file, registry=registry(), environment=ENVIRONMENT)
     assert all(node.place is not None and node.place.line for node in spec.nodes)
-    again = spec_from(parse_json(json.dumps(dump(spec)), "again.json"), Reading(environment=ENVIRONMENT))
+    again = spec_from(parse_json(json.dumps(dump(spec)), "again.json"), Reading(environment=ENVIRONMENT, registry=registry()))
     assert bare(again) == bare(spec)
     assert again.digest() == spec.digest()
 
@@ -74,7 +74,7 @@ def test_a_file_loads_or_says_what_is_wrong_with_it(file):
 @pytest.mark.parametrize("name", INCLUDED)
 def test_a_file_finds_what_it_includes(name):
     spec = load(CORPUS / name, registry=registry(), environment=ENVIRONMENT)
-    inner = include(INCLUDED[name], spec.extras, registry=registry(), reading=Reading(environment=ENVIRONMENT))
+    inner = include(INCLUDED[name], spec.extras, registry=registry(), reading=Reading(environment=ENVIRONMENT, registry=registry()))
     assert inner.nodes
 
 

@@ -49,22 +49,31 @@ def decode(model: type[Model], raw: Any, where: str | Place = "", *, lenient: bo
     if not isinstance(raw, Mapping):
         raise ConfigError(Problem("AX133", str(where), f"expected a mapping, found {shown(raw)}."))
     forbid = None if model.model_config.get("extra") == "allow" else "forbid"
-    if lenient and forbid:
-        raw = _known(model, cast("Mapping[str, Any]", raw), where)
     try:
         return model.model_validate(_said(model, cast("Mapping[str, Any]", raw)), extra=forbid)
     except ValidationError as error:
-        problems = list(_problems(model, raw, where, cast("list[dict[str, Any]]", error.errors(include_url=False))))
-    raise ConfigError(problems)  # outside the handler: the original error's text shows the input, secrets included
+        found = cast("list[dict[str, Any]]", error.errors(include_url=False))
+    # outside the handler: the original error's text shows the input, secrets included
+    problems = list(_problems(model, raw, where, found))
+    strangers = [_keys(raw, each) for each in found if each["type"] == "extra_forbidden"]
+    if not (lenient and strangers):
+        raise ConfigError(problems)
+    for problem in problems:
+        if problem.id == "AX130":
+            log.warning("%s: %s is ignored. %s", problem.where, problem.message.rstrip("."), problem.hint)
+    return decode(model, _without(raw, strangers), where, lenient=True)
 
 
-def _known(model: type[BaseModel], raw: Mapping[str, Any], where: str | Place) -> dict[str, Any]:
-    """The entries of ``raw`` that the model has; the others are logged."""
-    names = {alias or name for name, info in model.model_fields.items() for alias in (name, info.alias)}
-    for key in raw:
-        if key not in names:
-            log.warning("%s: unknown key %r is ignored. %s", where, key, did_you_mean(str(key), names))
-    return {key: value for key, value in raw.items() if key in names}
+def _without(value: Any, paths: Sequence[Keys]) -> Any:
+    """``value`` without what ``paths`` lead to."""
+    inner: dict[str | int, list[Keys]] = {}
+    for path in paths:
+        inner.setdefault(path[0], []).append(path[1:])
+    if isinstance(value, Mapping):
+        entries = cast("Mapping[str, Any]", value).items()
+        return {k: _without(v, inner[k]) if k in inner else v for k, v in entries if () not in inner.get(k, ())}
+    items = enumerate(cast("Sequence[Any]", value))
+    return [_without(v, inner[i]) if i in inner else v for i, v in items if () not in inner.get(i, ())]
 
 
 def make(component: Callable[..., T], config: Any = None, where: str | Place = "", *, lenient: bool = False) -> T:

@@ -12,6 +12,8 @@ nothing is imported here but the loader. How what a file says becomes what the k
 - ``is_majority_voting`` replaces the edges: the input goes to all nodes, and their outputs to a node of type ``vote``.
 - A condition ``true`` is none, ``false`` is ``always_false``, a name is the condition of that name, and so is
   ``{type: function, config: {name: …}}``; processors alike.
+- A node whose type has a *dialect* is handed to it: a function from what was read to the node that is meant, for files
+  that were written for something else. It is found by the node's type, so only files that have such a node import it.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ from axil.errors import ConfigError, PluginContract, PluginError, Problem, SpecE
 from axil.format import ROOT, Shapes, json_schema
 from axil.reader import Reader
 from axil.registry import Registry, default
-from axil.spec import GraphSpec, Place, Use, is_version_0
+from axil.spec import GraphSpec, NodeSpec, Place, Use, is_version_0
 from axil.writer import dump
 
 __all__ = ["Document", "Loader", "Reading", "dump", "include", "inline", "json_schema", "load", "parse_json", "parse_toml", "spec_from"]
@@ -150,7 +152,8 @@ def inline(data: Any, outer: Mapping[str, Any], *, place: Place | None = None, r
     around = {key: outer.get(key, "") for key in ("folder", "root")}
     trail, texts = tuple(outer.get("trail", ())), outer.get("texts", base.texts)
     inner = replace(base, outer=outer.get("vars", {}), trail=trail, texts=texts, **around)
-    return spec_from(Document(data={"graph": data}, lines=cast("Any", lines), name=name), inner)
+    root = {"version": outer["version"]} if outer.get("version") is not None else {}
+    return spec_from(Document(data={**root, "graph": data}, lines=cast("Any", lines), name=name), inner)
 
 
 def _unfit(spec: GraphSpec, registry: Registry | None) -> Iterator[Problem]:
@@ -178,6 +181,23 @@ def _unfit(spec: GraphSpec, registry: Registry | None) -> Iterator[Problem]:
             yield from (replace(problem, where=problem.where or where) for problem in error.problems)
         except Exception:  # noqa: BLE001  # a plugin's fault; it is told when the rest of the file is mended
             continue
+
+
+def _translated(spec: GraphSpec, registry: Registry | None) -> GraphSpec:
+    """The graph, with nodes of another origin as what they mean here. Raises: PluginError: a dialect cannot be used."""
+    found = registry or default()
+    known = set(found.names("dialects"))
+
+    def meant(node: NodeSpec) -> NodeSpec:
+        if node.use is None or node.use.type not in known:
+            return node
+        given: Any = found.resolve("dialects", node.use.type, str(node.place or ""))(node, spec)
+        if not isinstance(given, NodeSpec):
+            told = f'the dialect "{node.use.type}" gave {type(given).__name__} instead of a NodeSpec.'
+            raise PluginContract(told, where=str(node.place or ""))
+        return given
+
+    return replace(spec, nodes=tuple(map(meant, spec.nodes))) if known else spec
 
 
 def _requirements(spec: GraphSpec, place: Place) -> Iterator[Problem]:
@@ -291,6 +311,7 @@ def spec_from(document: Document, reading: Reading | None = None) -> GraphSpec:
     shapes = Shapes(resolved.document, problems.append)
     shapes.fits(resolved.document.data, ROOT, ())
     spec = Reader(resolved.document, shapes, allow_code=using.allow_code, registry=using.registry).file()
+    spec = _translated(spec, using.registry) if spec is not None else None
     errors = [problem for problem in problems if problem.severity == "error"]
     if errors or spec is None:
         raise SpecError(dict.fromkeys([*errors, *(_unfit(spec, using.registry) if spec is not None else ())]))

@@ -176,7 +176,7 @@ class _Draft:
         self.kinds: dict[str, Any] = {}
         self.rules: dict[str, Rules] = {}
         self.nested: dict[str, Nested] = {}
-        self.schema = spec.schema or Schema()
+        self.schema = spec.whole_schema()
         found = check(spec)
         if planner.setting.hooks is not None:
             found = [*found, *(p for told in planner.setting.hooks.hook.check(spec=spec) for p in told or ())]

@@ -43,6 +43,7 @@ KINDS: Final[Mapping[str, str]] = {
     "journals": "journal",
     "executors": "executor",
     "loaders": "file format",
+    "dialects": "dialect",
     "hooks": "hook plugin",
     "commands": "command",
     "options": "option",

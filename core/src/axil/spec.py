@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any, Literal
 
 from axil.errors import Problem, SpecError
+from axil.fields import APPEND, Field
 from axil.state import Schema
 from axil.tokens import Effects, Join
 
@@ -220,12 +221,28 @@ class GraphSpec:
     """Plain data that the kernel carries and does not read: ``memory``, ``log_level``; and ``SURROUNDINGS``."""
     place: Place | None = None
 
+    def whole_schema(self) -> Schema:
+        """The schema of the state, with a field that grows for each memory of the graph: ``memory/<name>``."""
+        own = self.schema or Schema()
+        named: Any = self.extras.get("memory") or ()
+        notes = {name: Field(name, APPEND) for store in named if (name := noted_in(store["name"])) not in own.fields}
+        return replace(own, fields={**own.fields, **notes}) if notes else own
+
     def digest(self) -> str:
         """A stable hash of everything that a file could say; live objects count by their qualified name.
 
         Where the file lies and what the environment held do not count: a run resumes after a key was renewed.
         """
         return digest_of(self)
+
+
+def noted_in(memory: str) -> str:
+    """The field of the state in which agents leave notes for a memory of their graph.
+
+    >>> noted_in("board")
+    'memory/board'
+    """
+    return f"memory/{memory}"
 
 
 SURROUNDINGS = frozenset({"folder", "root", "trail", "texts", "vars", "environment", "warnings"})

@@ -191,3 +191,24 @@ def test_a_routers_edges_say_which_values_lead_there():
     config = {"by": "text", "names": {"invoice": "a", "refund": ["a", "b"]}, "otherwise": "c"}
     node = NodeSpec(id="desk", use=Use(type="router", config=config))
     assert [_chosen(node, target) for target in "abcd"] == ["text = invoice | refund", "text = refund", "otherwise", "text = d"]
+
+
+def test_a_workflow_that_cannot_run_here_is_drawn_all_the_same(axil, flow, monkeypatch):
+    monkeypatch.delenv("NO_SUCH_KEY", raising=False)
+    inner = {"nodes": [{"id": "x", "type": "no_such_type"}], "start": "x"}
+    nodes = [
+        "a no_such_type",
+        {"id": "b", "type": "say", "config": {"wrong": "${NO_SUCH_KEY}"}},
+        {"id": "c", "type": "subgraph", "config": {"type": "config", "config": inner}},
+    ]
+    edges = [{"from": "a", "to": "b", "condition": "no_such_condition"}, "b a", "b c"]
+    drawn = axil("show", flow(nodes, edges, id="g", end=["c"]))
+    assert (drawn.code, drawn.err.split(":")[0]) == (0, "warning")
+    assert "cycle(a,b)" in drawn.out
+    assert "a  no_such_type  → b  [no_such_condition]" in drawn.out
+
+
+def test_a_file_whose_shape_is_wrong_cannot_be_drawn(axil, flow):
+    refused = axil("show", flow(["a say"], ["a nowhere"]))
+    assert (refused.code, refused.out) == (2, "")
+    assert 'no node "nowhere"' in refused.err

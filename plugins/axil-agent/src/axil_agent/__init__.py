@@ -30,6 +30,7 @@ from axil_agent.replay import Recorder, Replay
 from axil_agent.scripted import Scripted
 from axil_agent.single import SingleAgent
 from axil_agent.switch import AgentSwitch
+from axil_agent.thinking import Reflection, Thinking
 from axil_agent.tools import Tool, tool_of
 
 __all__ = [
@@ -50,12 +51,14 @@ __all__ = [
     "Message",
     "Model",
     "Recorder",
+    "Reflection",
     "Replay",
     "Reply",
     "Request",
     "Scripted",
     "SingleAgent",
     "Structure",
+    "Thinking",
     "Tool",
     "ToolCall",
     "ToolSpec",

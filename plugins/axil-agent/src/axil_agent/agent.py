@@ -19,7 +19,7 @@ from axil.sync import run_sync
 from axil.tokens import Out, Task
 from axil_agent.alone import Alone
 from axil_agent.context import ContextPolicy, active_tools, passive_context, query_text
-from axil_agent.converse import Answer, Manner, converse, think
+from axil_agent.converse import Answer, Manner, think
 from axil_agent.errors import PromptError, WiringError
 from axil_agent.formatters import pair_of
 from axil_agent.history import is_chat_memory
@@ -30,6 +30,7 @@ from axil_agent.prompt import Observed, Style, Wiring, conversation, described_f
 from axil_agent.settings import checked
 from axil_agent.sharing import held, is_shared, keep, kept, shared_delta, shared_now
 from axil_agent.template import joined, rendered
+from axil_agent.thinking import considered
 from axil_agent.threads import called
 from axil_agent.tools import Tool, by_name, guarded, is_toolset, tool_of, tools_of, untitled
 from axil_agent.values import plain
@@ -62,6 +63,7 @@ class Agent:
         titles: Mapping[str, str | None] | None = None,
         context: ContextPolicy | None = None,
         approve: Sequence[str] = (),
+        thinking: Any = None,
         max_turns: int = 10,
         max_repairs: int = 2,
         name: str = "",
@@ -80,6 +82,7 @@ class Agent:
             output_type: the reply has to be this model's data, which is then the output.
             titles: other titles for the parts ``message``, ``format``, ``fields``, ``context``; ``""``: no title, None: not that part.
             approve: names of tools whose calls a person has to allow first; ``*``: all.
+            thinking: what it does around its reply: a ``Reflection``, another ``Thinking``, or several.
             max_turns: how often the model may ask for tools.
             max_repairs: how often a reply that cannot be read is shown its fault and asked again.
         """
@@ -96,6 +99,7 @@ class Agent:
         self.output_type, self.policy = output_type, context or ContextPolicy()
         self.max_turns, self.max_repairs = max_turns, max_repairs
         self.approve = tuple(approve)
+        self.thinking: list[Any] = listed_or_one(thinking)
         self._model = Chosen(model)
         self._tools: list[Any] = list(tools or ())
         self._memories: list[Any] = listed_or_one(memories)
@@ -197,7 +201,7 @@ class Agent:
         seen = await self.observed(inputs, attributes, history=self.recalled(ctx), ctx=ctx, wiring=wiring)
         query = self._query(heard, bare(attributes), seen.user, wiring.node, ctx, seen.messages)
         manner = await self.manner(wiring, query)
-        answer = await converse(seen.messages, manner, ctx)
+        answer = await considered(seen.messages, manner, ctx, self.thinking)
         said: list[Message] = [seen.messages[-1], {"role": "assistant", "content": answer.text}]
         await self.tell(said, answer, query, manner, ctx)
         return answer.fields

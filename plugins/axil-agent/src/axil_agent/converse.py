@@ -197,7 +197,11 @@ async def _result(call: ToolCall, tools: Mapping[str, Tool], ctx: Stage, step: s
         except Exception as error:  # noqa: BLE001  # whatever a tool raises is told to the model
             return _failed(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
 
-    result = await ctx.step(step, run)
+    if tool is not None and not tool.recorded:
+        result = await run()
+    else:
+        asked = {"name": call.name, "arguments": plain(call.arguments)}
+        result = await ctx.step(step, run, request=asked, effects="idempotent" if tool is None else tool.effects)
     ctx.emit({"kind": "tool_result", "id": call.id, "name": call.name, **result})
     return str(result["content"])
 

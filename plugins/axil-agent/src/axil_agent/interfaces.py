@@ -78,7 +78,7 @@ class Request:
         """The request as plain data: for recordings."""
         return {
             "messages": [dict(m) for m in self.messages],
-            "tools": [asdict(tool) for tool in self.tools],
+            "tools": [{"name": t.name, "description": t.description, "parameters": dict(t.parameters)} for t in self.tools],
             "settings": dict(self.settings),
             "output": None if self.output is None else asdict(self.output),
         }
@@ -136,8 +136,10 @@ class Reply:
 
     def plain(self) -> dict[str, Any]:
         """The reply as plain data: for journals and recordings."""
-        data = asdict(self)
-        return {**data, "tool_calls": list(data["tool_calls"])}
+        calls = [{"id": c.id, "name": c.name, "arguments": dict(c.arguments), "fault": c.fault} for c in self.tool_calls]
+        used = {name: getattr(self.usage, name) for name in Usage.__slots__}
+        told = {"text": self.text, "tool_calls": calls, "usage": used, "finish": self.finish, "model": self.model}
+        return {**told, "extra": dict(self.extra)}
 
     @staticmethod
     def read(data: Mapping[str, Any]) -> Reply:

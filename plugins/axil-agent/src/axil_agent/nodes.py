@@ -19,7 +19,6 @@ from axil.plan import Body
 from axil.tokens import Out, Task
 from axil_agent.agent import Agent, DynamicAgent
 from axil_agent.context import passive_context
-from axil_agent.converse import converse
 from axil_agent.history import HistoryMemory
 from axil_agent.human import HumanNode
 from axil_agent.interfaces import ContextQuery
@@ -29,6 +28,7 @@ from axil_agent.settings import checked
 from axil_agent.sharing import shared_delta
 from axil_agent.switch import AgentSwitch
 from axil_agent.template import Verbatim
+from axil_agent.thinking import Reflection, considered
 
 Use = str | dict[str, Any]
 
@@ -72,6 +72,7 @@ class AgentConfig(_Modelled):
     params: dict[str, Any] = Field(default_factory=dict[str, Any], description="The same, as DevAll files write it.")
     role_name: str = Field("", description="Who the agent is; without it its node's name.")
     hide_unused_fields: bool = Field(False, description="Leave fields without a place in the template out of the prompt.")
+    reflection: Reflection.Config | None = Field(None, description="What it asks itself around its reply: {before, after}.")
     titles: dict[str, str | None] = Field(
         default_factory=dict[str, "str | None"],
         description="Other titles for message, format, fields, context; empty: no title, null: not that part.",
@@ -100,6 +101,7 @@ class AgentConfig(_Modelled):
             "role_name": self.role_name,
             "hide_unused_fields": self.hide_unused_fields,
             "titles": self.titles,
+            "thinking": Reflection(self.reflection) if self.reflection else None,
             "max_turns": self.max_turns,
             "max_repairs": self.max_repairs,
         }
@@ -195,7 +197,7 @@ class _Chat:
         system = agent.system(fields, wiring)
         first: list[Message] = [{"role": "system", "content": system}] if system else []
         manner = await agent.manner(wiring, query, formatter=_Text())
-        answer = await converse([*first, *history, *told], manner, ctx)
+        answer = await considered([*first, *history, *told], manner, ctx, agent.thinking)
         await agent.tell([*heard, {"role": "assistant", "content": answer.text}], answer, query, manner, ctx)
         return Out([{"role": "assistant", "content": answer.text}], shared_delta(ctx, task))
 

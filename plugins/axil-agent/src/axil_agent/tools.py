@@ -26,6 +26,7 @@ from pydantic.json_schema import GenerateJsonSchema
 
 from axil.bodies import is_async
 from axil.errors import did_you_mean, listed
+from axil.tokens import Effects
 from axil_agent.docstrings import described
 from axil_agent.errors import ToolError
 from axil_agent.interfaces import ToolSpec
@@ -68,6 +69,10 @@ class Tool:
     wants_ctx: bool = False
     needs_approval: bool | Callable[[Mapping[str, Any]], bool] = False
     """Whether a person has to agree to each call, or to those with such arguments. Of a function it is read from its attribute."""
+    effects: Effects = "idempotent"
+    """``external``: a call must not be made twice unasked: after a crash in the middle of one a person is asked. Read like the above."""
+    recorded: bool = True
+    """False: a body that is resumed calls it again, instead of reading what it gave: for tools that change what others may do."""
 
     @property
     def spec(self) -> ToolSpec:
@@ -124,7 +129,15 @@ def tool_of(given: Any) -> Tool:
         validate=_Validator(model, parameters),
         wants_ctx=_CONTEXT in parameters,
         needs_approval=_approval(given, name),
+        effects=_effects(given, name),
     )
+
+
+def _effects(given: Any, name: str) -> Effects:
+    effects: Any = getattr(given, "effects", "idempotent")
+    if effects in ("none", "idempotent", "external"):
+        return cast("Effects", effects)
+    raise ToolError("AX657", f'effects of the tool "{name}" is {effects!r}.', "none, idempotent or external.")
 
 
 def _approval(given: Any, name: str) -> bool | Callable[[Mapping[str, Any]], bool]:

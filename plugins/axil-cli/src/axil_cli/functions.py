@@ -1,7 +1,8 @@
 """``--functions DIR``: the functions in Python files of a folder, as tools, conditions and processors of one run.
 
-What a file's functions are is told by its place: in a folder or a file called ``conditions`` they are conditions, ``processors``
-likewise, all others are tools. Names that begin with ``_`` are the file's own business; ``__all__`` says it better.
+What a file's functions are is told by its place: in a folder or a file called ``conditions`` they are conditions, ``processors`` and
+``tools`` likewise; those of all others are whatever the workflow takes them for. Names that begin with ``_`` are the file's own
+business; ``__all__`` says it better.
 """
 
 from __future__ import annotations
@@ -11,18 +12,19 @@ import importlib.util
 import inspect
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
-from axil.errors import ComponentConflict, ConfigError, Problem
+from axil.errors import ComponentConflict, ConfigError, Problem, listed
 from axil.registry import Registry
 from axil_cli.command import misuse
 
-KINDS: Final = {
-    **{"tools": "tools", "conditions": "conditions", "processors": "processors"},
-    **{"function_calling": "tools", "edge": "conditions", "edge_processor": "processors"},  # as DevAll's folders are called
+ANY: Final = ("tools", "conditions", "processors")
+KINDS: Final[Mapping[str, tuple[str, ...]]] = {
+    **{kind: (kind,) for kind in ANY},
+    **{"function_calling": ("tools",), "edge": ("conditions",), "edge_processor": ("processors",)},  # as DevAll's folders are called
 }
 
 
@@ -38,24 +40,28 @@ def with_functions(registry: Registry, folder: str, *, allowed: bool) -> Registr
         raise misuse("--functions", f"{folder} is no folder.", "Give a folder with Python files.")
     known = registry.child()
     places: dict[tuple[str, str], str] = {}
-    for kind, file, name in _files(home):
+    for kinds, file, name in _files(home):
         shown = f"{folder.rstrip('/')}/{file.relative_to(home).as_posix()}"
         module = _loaded(file, name, shown)
         for public, found in _public(module):
             where = f"{shown}:{_line(found)}"
-            if (kind, public) in places:
-                told = f'"{public}" is defined in {places[kind, public]} already.'
-                raise ConfigError(Problem("AX884", where, told, "Rename one."))
-            places[kind, public] = where
-            try:
-                known.register(kind, public, found)
-            except ComponentConflict as error:
-                raise ConfigError(Problem("AX884", where, error.message, "Rename the function.")) from error
+            for kind in kinds:
+                if (kind, public) in places:
+                    told = f'"{public}" is defined in {places[kind, public]} already.'
+                    raise ConfigError(Problem("AX884", where, told, "Rename one."))
+                places[kind, public] = where
+                try:
+                    known.register(kind, public, found)
+                except ComponentConflict as error:
+                    hint = f"Rename the function, or put it into a folder called {listed(ANY)}."
+                    raise ConfigError(Problem("AX884", where, error.message, hint)) from error
+    if not places:
+        raise misuse("--functions", f"there is no function in a .py file of {folder}.", "Give the folder that the files are in.")
     return known
 
 
-def _files(home: Path) -> Iterator[tuple[str, Path, str]]:
-    """Kind, file and the private name of its module, sorted."""
+def _files(home: Path) -> Iterator[tuple[tuple[str, ...], Path, str]]:
+    """Kinds, file and the private name of its module, sorted."""
     package = _package("_axil_functions_" + hashlib.sha256(str(home).encode()).hexdigest()[:12], home)
     for entry in sorted(home.iterdir()):
         if entry.is_dir() and entry.name in KINDS:
@@ -64,7 +70,7 @@ def _files(home: Path) -> Iterator[tuple[str, Path, str]]:
                 if not file.name.startswith("_"):
                     yield KINDS[entry.name], file, f"{inner}.{file.stem}"
         elif entry.suffix == ".py" and not entry.name.startswith("_"):
-            yield KINDS.get(entry.stem, "tools"), entry, f"{package}.{entry.stem}"
+            yield KINDS.get(entry.stem, ANY), entry, f"{package}.{entry.stem}"
 
 
 def _package(name: str, folder: Path) -> str:

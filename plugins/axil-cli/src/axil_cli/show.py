@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Iterator
 from typing import Any
 
+from axil.errors import AxilError
 from axil.plan import BACK, OUTSIDE, Arc, Node, Plan
 from axil.spec import EdgeSpec
 from axil.tokens import ENTRY, EXIT
@@ -14,6 +15,7 @@ from axil_cli.command import Exit, Session, allowing, can_show, equipped
 from axil_cli.plain import as_json, plain
 from axil_cli.run import settings
 from axil_cli.scopes import Scope, bounded, label, shortened, walk
+from axil_cli.sketch import sketched
 
 _BARE = {"→": "->", "⇢": "~>", "↺": "<-", "↗": "^", "⟳": "@", "▣": "#", "×": "x", "…": "..."}
 """What stands for a sign where the terminal lacks it."""
@@ -35,8 +37,7 @@ class Show:
     def run(self, options: argparse.Namespace, session: Session) -> int:
         """Draw it."""
         with equipped(options, session) as here:
-            ways = {"registry": here.registry, "hooks": here.hooks, "allow_code": "code" in options.allow}
-            plan = load(options.file, vars=settings(options.set), **ways).plan
+            plan = self._plan(options, here)
         if options.format == "json":
             session.say(as_json(as_data(plan)))
             return Exit.DONE
@@ -46,6 +47,19 @@ class Show:
                 picture = picture.replace(sign, bare)
         session.say(picture)
         return Exit.DONE
+
+    def _plan(self, options: argparse.Namespace, session: Session) -> Plan:
+        """The plan; of a workflow that cannot run here, its shape."""
+        reading: dict[str, Any] = {"vars": settings(options.set), "registry": session.registry, "allow_code": "code" in options.allow}
+        try:
+            return load(options.file, hooks=session.hooks, **reading).plan
+        except AxilError as error:
+            try:
+                plan = sketched(options.file, **reading)
+            except AxilError:
+                raise error from None
+        session.tell(f"warning: {options.file} cannot run here as it is; axil check says why.")
+        return plan
 
 
 # ---------------------------------------------------------------------------------------------------------------- text

@@ -1,0 +1,83 @@
+"""Thinking around a reply: before the model is asked for it, and once more when it is there.
+
+``Reflection`` does it with two prompts. Anything else is an object with ``before`` or ``after``; an agent takes several, and
+they act in their order. Tools are for the reply itself: what is asked around it is answered without them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Protocol
+
+from pydantic import BaseModel, Field
+
+from axil_agent.converse import Answer, Manner, Stage, converse, think
+from axil_agent.interfaces import Ask, Message, Request
+
+
+class Thinking(Protocol):
+    """What an agent does around its reply. One of the two may be missing."""
+
+    async def before(self, messages: Sequence[Message], ask: Ask, /) -> Sequence[Message]:
+        """The messages with which the model is asked for the reply; ``ask`` asks it something else first."""
+        ...
+
+    async def after(self, messages: Sequence[Message], reply: str, /) -> Sequence[Message] | None:
+        """The messages with which the model is asked again, for the reply that counts; None: the one it gave stands."""
+        ...
+
+
+class Reflection:
+    """An agent that notes its thoughts before it replies, or looks over its reply, or both.
+
+    >>> Reflection(after="Shorten it.")
+    Reflection(before='', after='Shorten it.')
+    """
+
+    class Config(BaseModel, extra="forbid", frozen=True):
+        """What the model is asked around its reply."""
+
+        before: str = Field("", description="Asked before the reply; what the model notes is put before it as its own words.")
+        after: str = Field("", description="Asked with the reply; what the model then says is the reply.")
+
+    def __init__(self, before: str | Config = "", after: str = "") -> None:
+        """``before``, ``after``: prompts; empty: not asked."""
+        self.first, self.then = (before.before, before.after) if isinstance(before, Reflection.Config) else (before, after)
+
+    async def before(self, messages: Sequence[Message], ask: Ask, /) -> Sequence[Message]:
+        """The messages, with what the model noted behind them."""
+        if not self.first:
+            return messages
+        said: list[Message] = [*messages, {"role": "user", "content": self.first}]
+        noted = await ask(Request(messages=said))
+        return [*said, {"role": "assistant", "content": noted.text}, {"role": "user", "content": "Now reply."}]
+
+    async def after(self, messages: Sequence[Message], reply: str, /) -> Sequence[Message] | None:
+        """The conversation, with the reply and the question about it."""
+        if not self.then:
+            return None
+        return [*messages, {"role": "assistant", "content": reply}, {"role": "user", "content": self.then}]
+
+    def __repr__(self) -> str:
+        return f"Reflection(before={self.first!r}, after={self.then!r})"
+
+
+async def considered(messages: Sequence[Message], manner: Manner, ctx: Stage, thinking: Sequence[Any]) -> Answer:
+    """The answer that counts, with all that is thought around it. Raises: as ``converse``."""
+    for number, each in enumerate(thinking):
+        if hasattr(each, "before"):
+            ask = partial(_asked, manner, ctx, f"before:{number}")
+            messages = await each.before(messages, ask)
+    answer = await converse(messages, manner, ctx)
+    for each in thinking:
+        again = await each.after(messages, answer.text) if hasattr(each, "after") else None
+        if again is not None:
+            answer = await converse(again, replace(manner, tools={}), ctx)
+    return answer
+
+
+async def _asked(manner: Manner, ctx: Stage, name: str, request: Request) -> Any:
+    settings = {key: value for key, value in manner.settings.items() if key not in ("tool_choice", "parallel_tool_calls")}
+    return await think(manner.model, replace(request, settings={**settings, **request.settings}), ctx, name)

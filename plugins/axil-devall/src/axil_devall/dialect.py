@@ -1,0 +1,76 @@
+"""How an agent of a DevAll file is recognised and read. Nothing heavy is imported: every file with an agent comes by here.
+
+DevAll's agents have ``provider``, which DevAll requires, and axil's have ``model``. So an agent is DevAll's if it has a key that
+only DevAll's have and none that only axil's have; in a file of version 0 every agent is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, cast
+
+from axil.spec import Use, is_version_0
+
+if TYPE_CHECKING:
+    from axil.spec import GraphSpec, NodeSpec
+
+DEVALL: Final = frozenset({"provider", "tooling", "thinking", "skills", "retry"})
+"""Keys that agents of DevAll files have."""
+AXIL: Final = frozenset(
+    {
+        "model",
+        "instructions",
+        "prompt_template",
+        "output",
+        "formatters",
+        "tools",
+        "retrievers",
+        "model_settings",
+        "role_name",
+        "hide_unused_fields",
+        "reflection",
+        "titles",
+        "max_turns",
+        "approve",
+        "max_repairs",
+    }
+)
+"""Keys that agents of axil's own files have."""
+
+
+_RETRY: Final = {"max_attempts": "tries", "min_wait_seconds": "min_wait_seconds", "max_wait_seconds": "max_wait_seconds"}
+_TRIES: Final = {"tries": 5, "min_wait_seconds": 1.0, "max_wait_seconds": 6.0}
+"""How often DevAll asks again, and after how long, where a file says only that it does."""
+
+
+def agent(node: NodeSpec, graph: GraphSpec) -> NodeSpec:
+    """The node as ``devall.agent``, if it is DevAll's; else as it is. What it says of ``retry`` becomes that wrapper, innermost."""
+    if node.use is None:
+        return node
+    config = node.use.config
+    theirs = bool(config.keys() & DEVALL) or is_version_0(graph.extras.get("version"))
+    if not theirs or config.keys() & AXIL:
+        return node
+    wrappers = (*node.wrappers, *retries(config.get("retry")))
+    return replace(node, use=replace(node.use, type="devall.agent"), wrappers=wrappers)
+
+
+def retries(given: object) -> tuple[Use, ...]:
+    """The wrapper for what an agent says of ``retry``; none, if it says nothing, or that it does not."""
+    if not isinstance(given, Mapping):
+        return ()
+    said = {key: value for key, value in cast("Mapping[str, object]", given).items() if value is not None}
+    if said.get("enabled") is False:
+        return ()
+    config: dict[str, object] = {**_TRIES, **{ours: said[theirs] for theirs, ours in _RETRY.items() if theirs in said}}
+    config["wait_seconds"] = config["min_wait_seconds"]
+    if "retry_on_status_codes" in said:
+        config["on_status"] = said["retry_on_status_codes"]
+    if "retry_on_error_substrings" in said:
+        config["on_text"] = said["retry_on_error_substrings"]
+    for theirs, ours in (("retry_on_exception_types", "on"), ("non_retry_exception_types", "not_on")):
+        names = said.get(theirs)
+        if isinstance(names, list) and names:
+            config[ours] = [f"*.{name}" for name in cast("list[object]", names)]
+    return (Use(type="retry", config=config),)

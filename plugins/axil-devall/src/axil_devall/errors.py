@@ -1,0 +1,15 @@
+"""What can be missing for a DevAll file, or wrong with it.
+
+AxilError
+├── SpecError             what a file names and nothing provides, with the place
+└── AgentError
+    └── StoreError           a memory's file or service cannot be used
+"""
+
+from __future__ import annotations
+
+from axil_agent.errors import AgentError
+
+
+class StoreError(AgentError, RuntimeError):
+    """A memory's file or service cannot be used."""

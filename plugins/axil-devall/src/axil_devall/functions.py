@@ -1,0 +1,136 @@
+"""Functions that DevAll files name, and what they are called here.
+
+A file names functions that lay in a folder of DevAll. Here a tool is a component of ``axil.tools``. One that is registered under
+the function's own name is taken; else the one that ``TOOLS`` says does the same. What a model is shown is always the function's own name,
+because prompts speak of it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final, cast
+
+from axil.config import make
+from axil.errors import Problem, SpecError, UnknownComponent, did_you_mean, listed
+from axil.registry import Registry, index
+from axil_agent.tools import Tool, is_toolset, tool_of
+
+TOOLS: Final[Mapping[str, str]] = {
+    "apply_text_edits": "edit_lines",
+    "call_user": "ask_user",
+    "concat_videos": "concat_videos",
+    "copy_path": "copy_path",
+    "create_folder": "create_folder",
+    "delete_path": "delete_path",
+    "describe_available_files": "list_files",
+    "execute_code": "run_code",
+    "get_current_time": "current_time",
+    "init_python_env": "init_python_env",
+    "install_python_packages": "install_python_packages",
+    "list_directory": "list_folder",
+    "load_file": "load_file",
+    "move_path": "move_path",
+    "read_file_segment": "read_lines",
+    "read_text_file_snippet": "read_text",
+    "read_webpage_content": "read_web_page",
+    "rename_path": "move_path",
+    "render_manim": "render_manim",
+    "run_python_script": "run_code",
+    "save_file": "write_file",
+    "search_in_files": "search_files",
+    "uv_run": "uv_run",
+    "wait": "sleep",
+}
+"""DevAll's function → the tool that does the same."""
+
+MODULES: Final[Mapping[str, tuple[str, ...]]] = {
+    "code_executor": ("execute_code",),
+    "file": (
+        "describe_available_files",
+        "list_directory",
+        "create_folder",
+        "delete_path",
+        "load_file",
+        "save_file",
+        "read_text_file_snippet",
+        "read_file_segment",
+        "apply_text_edits",
+        "rename_path",
+        "copy_path",
+        "move_path",
+        "search_in_files",
+    ),
+    "user": ("call_user",),
+    "utils": ("wait", "get_current_time"),
+    "uv_related": ("install_python_packages", "init_python_env", "uv_run"),
+    "video": ("render_manim", "concat_videos"),
+    "weather": ("get_weather", "get_city_num"),
+    "web": ("web_search", "read_webpage_content"),
+}
+"""DevAll's modules → their functions: what ``MODULE:All`` stands for."""
+
+
+def expanded(names: Iterable[str], where: str = "") -> list[str]:
+    """The functions, those of whole modules included, each once. Raises: SpecError (AX851): an unknown module."""
+    found: dict[str, None] = {}
+    for name in names:
+        module, colon, which = name.partition(":")
+        if not colon:
+            found[name] = None
+        elif which != "All" or module not in MODULES:
+            hint = did_you_mean(module, MODULES) or f"Known: {listed([f'{known}:All' for known in MODULES], 20)}."
+            raise SpecError(Problem("AX851", where, f'"{name}" is no group of functions.', hint))
+        else:
+            found.update(dict.fromkeys(MODULES[module]))
+    return list(found)
+
+
+def function_tools(names: Iterable[str], registry: Registry, where: str = "") -> list[tuple[str, Any]]:
+    """For functions, by their names: tools, and sets that hold one.
+
+    Raises: SpecError (AX850): all that nothing provides; and as making them does.
+    """
+    tools: list[tuple[str, Any]] = []
+    missing: dict[str, list[str]] = {}
+    for name in expanded(names, where):
+        known = name if name in registry.names("tools") else TOOLS.get(name, name)
+        try:
+            component = registry.resolve("tools", known, where)
+        except UnknownComponent:
+            missing.setdefault(_advice(known), []).append(name)
+            continue
+        made: Any = make(component, None, where)
+        tools.append((name, made if is_toolset(made) else called(name, [tool_of(made)])[0]))
+    if missing:
+        told = {advice: f"nothing provides the function{'s' * (len(names) > 1)} {listed(names, 20)}." for advice, names in missing.items()}
+        raise SpecError([Problem("AX850", where, text, advice) for advice, text in told.items()])
+    return tools
+
+
+def _advice(component: str) -> str:
+    provider = index().get(f"tools:{component}")
+    if provider:
+        return f"pip install {provider}"
+    return (
+        "Write what is missing in a .py file and give its folder: --functions DIR --allow-code. Or install a plugin that has such a tool."
+    )
+
+
+def called(name: str, tools: Sequence[Tool]) -> list[Tool]:
+    """A single tool by the function's own name; of several each keeps its own."""
+    return [replace(tools[0], name=name)] if name and len(tools) == 1 else list(tools)
+
+
+def prefixed(tools: Sequence[Tool], prefix: str | None, also: str = "") -> list[Tool]:
+    """The tools with ``prefix`` and an underscore before their names; ``also``: what is taken off first."""
+    bare = [replace(tool, name=tool.name.removeprefix(also)) for tool in tools] if also else list(tools)
+    return [replace(tool, name=f"{prefix}_{tool.name}") for tool in bare] if prefix else bare
+
+
+async def tools_of(given: Any, ctx: Any) -> list[Tool]:
+    """The tools of a set."""
+    ask: Any = given.tools
+    several = await (ask(ctx=ctx) if "ctx" in inspect.signature(ask).parameters else ask())
+    return [tool_of(each) for each in cast("Sequence[Any]", several)]

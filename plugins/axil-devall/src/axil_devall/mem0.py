@@ -1,0 +1,53 @@
+"""Mem0's memory service. The SDK is imported when the service is asked for the first time."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from typing import Any, cast
+
+from axil_devall.config import Mem0Config
+from axil_devall.errors import StoreError
+
+
+class Mem0:
+    """The service, for one user or one agent."""
+
+    def __init__(self, config: Mem0Config) -> None:
+        self.config = config
+        self._client: Any = None
+
+    async def found(self, query: str, most: int, least: float) -> list[str]:
+        """Memories for ``query``, best first. Raises: StoreError (AX854): the service failed."""
+        filters = {"OR": [{name: value} for name, value in self._whose().items()]} if self._whose() else {}
+        threshold = {} if least < 0 else {"threshold": least}
+        answer = await self._asked("search", query, version="v2", filters=filters, top_k=most, **threshold)
+        results: Any = cast("dict[str, Any]", answer).get("results") if isinstance(answer, dict) else answer
+        found = [cast("dict[str, Any]", each) for each in cast("list[object]", results or []) if isinstance(each, dict)]
+        return [str(each["memory"]) for each in found if each.get("memory")][:most]
+
+    async def add(self, note: Mapping[str, Any]) -> None:
+        """Let the service take from a turn what is worth keeping. Raises: StoreError (AX854)."""
+        said = [{"role": "user", "content": str(note.get("about") or "")}, {"role": "assistant", "content": str(note["text"])}]
+        await self._asked("add", [each for each in said if each["content"].strip()], **self._whose())
+
+    def _whose(self) -> dict[str, str]:
+        given = {"user_id": self.config.user_id, "agent_id": self.config.agent_id}
+        return {name: value for name, value in given.items() if value}
+
+    async def _asked(self, what: str, *args: Any, **named: Any) -> Any:
+        try:
+            return await getattr(self._opened(), what)(*args, **named)
+        except StoreError:
+            raise
+        except Exception as error:  # the SDK raises whatever its transport raises
+            told = f"the service Mem0 failed ({type(error).__name__}: {error})."
+            raise StoreError("AX854", told, "Check the key, and that the service can be reached.") from error
+
+    def _opened(self) -> Any:
+        if self._client is None:
+            made: Any = importlib.import_module("mem0").AsyncMemoryClient
+            given = {"org_id": self.config.org_id, "project_id": self.config.project_id}
+            key = self.config.api_key.resolve(where="mem0").get_secret_value()
+            self._client = made(api_key=key, **{name: value for name, value in given.items() if value})
+        return self._client

@@ -1,0 +1,138 @@
+"""Where notes are kept, and how the ones that matter are found: by likeness, or the newest."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, Protocol, cast
+
+from axil_agent.threads import away
+from axil_devall.errors import StoreError
+from axil_devall.lexical import cosine
+
+Note = Mapping[str, Any]
+"""What an agent noted: ``text``, what it answered to (``about``), and who it was (``by``)."""
+_MARK: Final = {"axil": "notes", "version": 1}
+"""The first line of a file of notes."""
+
+
+class Embedder(Protocol):
+    """Texts to vectors, as ``axil.embedders`` provide it."""
+
+    async def embed(self, texts: Sequence[str], /) -> Sequence[Sequence[float]]:
+        """A vector for each text, in their order."""
+        ...
+
+
+class Vectors:
+    """The vectors of texts, each made once for as long as this lives; a cache, which changes no result."""
+
+    def __init__(self, embedder: Embedder, most: int = 20_000) -> None:
+        self.embedder = embedder
+        self._known: dict[str, Sequence[float]] = {}
+        self._made: dict[str, Sequence[float]] = {}
+        self._most = most
+
+    async def of(self, texts: Sequence[str]) -> list[Sequence[float]]:
+        """A vector for each text."""
+        for text in texts:
+            if text not in self._known and self._made and (name := digest(text)) in self._made:
+                self._known[text] = self._made[name]
+        new = [text for text in dict.fromkeys(texts) if text not in self._known]
+        made: Mapping[str, Sequence[float]] = dict(zip(new, await self.embedder.embed(new), strict=True)) if new else {}
+        found = [made[text] if text in made else self._known[text] for text in texts]
+        self._known.update(made)
+        while len(self._known) > self._most:
+            del self._known[next(iter(self._known))]
+        return found
+
+    def recall(self, vectors: Mapping[str, Sequence[float]]) -> None:
+        """Take over vectors that were made before, by the digests of their texts."""
+        self._made = dict(vectors)
+
+    def kept(self, texts: Sequence[str]) -> dict[str, Sequence[float]]:
+        """The vectors of ``texts`` that are known, by the digests of the texts."""
+        return {digest(text): self._known[text] for text in texts if text in self._known}
+
+    async def nearest(self, query: str, texts: Sequence[str], most: int, least: float) -> list[int]:
+        """Positions of the texts that are most like ``query``, best first, of equals the later.
+
+        None is less like it than ``least``, if that is not negative.
+        """
+        if not texts or not query.strip():
+            return []
+        mine, *others = await self.of([query, *texts])
+        scores = [cosine(mine, other) for other in others]
+        order = sorted(range(len(texts)), key=lambda at: (scores[at], at), reverse=True)
+        return [at for at in order if least < 0 or scores[at] >= least][:most]
+
+
+def digest(text: str) -> str:
+    """The name of a text."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def newest(notes: Sequence[Note], most: int) -> list[Note]:
+    """The last notes, without what was said before in the same words; oldest first."""
+    latest: dict[str, Note] = {}
+    for note in reversed(notes):
+        latest.setdefault(str(note["text"]), note)
+        if len(latest) == most:
+            break
+    return list(latest.values())[::-1]
+
+
+class NotesFile:
+    """Notes in a file of JSON lines, which is only ever appended to, a line at a time: several runs may write it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    async def read(self, most: int = 1000) -> list[Note]:
+        """The newest notes, oldest first; none: there is no file yet. Raises: StoreError (AX854): it is something else."""
+        return await away(lambda: self._read()[-most:], "axil-notes")
+
+    async def add(self, note: Note) -> None:
+        """Write a note behind the others. Raises: StoreError (AX854): the file cannot be written, or is something else."""
+        await away(lambda: self._add(note), "axil-notes")
+
+    def _read(self) -> list[Note]:
+        try:
+            lines = self.path.read_text("utf-8").split("\n") if self.path.exists() else []
+        except (OSError, UnicodeDecodeError) as error:
+            raise StoreError("AX854", f"the memory {self.path} cannot be read: {error}.", "Check its permissions.") from error
+        found = [self._note(line, number) for number, line in enumerate(lines, 1) if line.strip()]
+        if found and found[0] != _MARK:
+            raise self._stranger()
+        return [note for note in found[1:] if note is not None and note != _MARK]
+
+    def _note(self, line: str, number: int) -> Note | None:
+        try:
+            data: Any = json.loads(line)
+        except ValueError:
+            if number == 1:
+                raise self._stranger() from None
+            return None  # a line that a crash cut off
+        if not isinstance(data, dict) or (number > 1 and data != _MARK and not isinstance(cast("dict[str, Any]", data).get("text"), str)):
+            raise self._stranger()
+        return cast("Note", data)
+
+    def _stranger(self) -> StoreError:
+        return StoreError("AX854", f"{self.path} is no file of notes.", "Give the memory another memory_path, or move the file away.")
+
+    def _add(self, note: Note) -> None:
+        known = self._read() if self.path.exists() else None
+        head = "" if known is not None and self.path.stat().st_size else json.dumps(_MARK) + "\n"
+        line = f"{head}{json.dumps(note, ensure_ascii=False)}\n".encode("utf-8", "replace")
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+            try:
+                os.write(file, line)  # all at once: lines of several writers do not mix
+            finally:
+                os.close(file)
+        except OSError as error:
+            raise StoreError("AX854", f"the memory {self.path} cannot be written: {error.strerror}.", "Check its folder.") from error

@@ -1,0 +1,28 @@
+"""DevAll's reflection: when the reply is there, the model is shown the conversation and asked what the file says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from axil.inputs import text_of
+from axil_agent.interfaces import Message
+
+
+class LookingBack:
+    """A ``Thinking`` whose question stands in a request of its own: the conversation is told, not continued."""
+
+    def __init__(self, prompt: str, memories: str = "") -> None:
+        """``memories``: what is remembered for this, as text."""
+        self.prompt, self.memories = prompt, memories
+
+    async def after(self, messages: Sequence[Message], reply: str, /) -> Sequence[Message] | None:
+        """One message with all that was said and what is to be done with it."""
+        said = "\n\n".join(f"{m['role']}: {text_of(m.get('content'))}" for m in messages)
+        parts = [
+            "Here is a conversation with an assistant, and below it what you are to do with the assistant's last message.",
+            f"===== Conversation =====\n\n{said}\n\nassistant: {reply}\n\n===== End of Conversation =====",
+            self.memories,
+            f"Your task: {self.prompt.strip()}",
+            "Write the new last message of the assistant, and nothing else.",
+        ]
+        return [{"role": "user", "content": "\n\n".join(part for part in parts if part)}]

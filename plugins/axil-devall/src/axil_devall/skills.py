@@ -1,0 +1,156 @@
+"""Skills: folders with instructions that a model reads when it needs them.
+
+A skill is a folder with a ``SKILL.md``: a header between lines of three dashes with ``name``, ``description`` and perhaps
+``allowed-tools``, then instructions. The model is told names and descriptions. It activates a skill to read its instructions, and may
+then read the skill's other files. While a skill with ``allowed-tools`` is active, other tools refuse. Nothing in a skill is run by this.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, Final, cast
+
+from axil.errors import AxilError, Problem, SpecError, did_you_mean, listed
+from axil.registry import Registry
+from axil_agent.tools import Refused, Tool, tool_of
+
+FOLDER: Final = Path(".agents") / "skills"
+LARGEST: Final = 128 * 1024
+"""Bytes of a file that a model may read."""
+_FENCE: Final = "---"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skill:
+    """One skill."""
+
+    name: str
+    description: str
+    folder: Path
+    instructions: str
+    allowed: tuple[str, ...] | None = None
+    """The tools that it may be used with; None: all."""
+
+
+class SkillSet:
+    """The skills of an agent."""
+
+    def __init__(self, skills: Sequence[Skill]) -> None:
+        self.skills = {skill.name: skill for skill in skills}
+
+    @property
+    def introduction(self) -> str:
+        """What the model is told of them."""
+        lines = [f"- {skill.name}: {skill.description}" for skill in self.skills.values()]
+        head = "You have skills: instructions for special tasks. Activate the one that fits with activate_skill before you use it."
+        return "\n".join([head, *lines]) if lines else ""
+
+    def around(self, tools: Sequence[Tool]) -> list[Tool]:
+        """The tools, held to what the active skill allows, and those with which skills are used."""
+        active: list[Skill] = []
+
+        def activate_skill(skill_name: str) -> str:
+            """Activate a skill and read its instructions."""
+            skill = self._known(skill_name)
+            active[:] = [skill]
+            return skill.instructions
+
+        def read_skill_file(skill_name: str, relative_path: str) -> str:
+            """Read another file of a skill."""
+            return _read(self._known(skill_name).folder, relative_path)
+
+        own = [replace(tool_of(activate_skill), recorded=False), tool_of(read_skill_file)]
+        return [*(_held(tool, active) for tool in tools), *own]
+
+    def _known(self, name: str) -> Skill:
+        if name not in self.skills:
+            raise Refused(f'there is no skill "{name}". {did_you_mean(name, self.skills)} There are {listed(list(self.skills), 20)}.')
+        return self.skills[name]
+
+
+def _held(tool: Tool, active: Sequence[Skill]) -> Tool:
+    """The tool, which refuses while a skill is active that does not name it."""
+    told = {each.name: getattr(tool, each.name) for each in fields(Tool)}
+    return Held(**told, inner=tool, active=active)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held(Tool):
+    """A tool that is called if the active skill allows it."""
+
+    inner: Tool
+    active: Sequence[Skill]
+
+    async def __call__(self, arguments: Mapping[str, Any], ctx: Any = None) -> Any:
+        """What the tool gives. Raises: Refused; and what it raises."""
+        skill = self.active[0] if self.active else None
+        if skill is not None and skill.allowed is not None and self.name not in skill.allowed:
+            allowed = listed(list(skill.allowed), 20) or "none"
+            raise Refused(f'the active skill "{skill.name}" is used without this tool; it allows {allowed}.')
+        return await self.inner(arguments, ctx)
+
+
+def _read(folder: Path, name: str) -> str:
+    """A file of a skill. Raises: Refused: it is not there, too large, or outside."""
+    home = folder.resolve()
+    path = (home / name).resolve()
+    if not path.is_relative_to(home):
+        raise Refused(f'"{name}" leads out of the skill\'s folder.')
+    if not path.is_file():
+        files = sorted(each.relative_to(home).as_posix() for each in home.rglob("*") if each.is_file())
+        raise Refused(f'there is no file "{name}". There are {listed(files, 20)}.')
+    if path.stat().st_size > LARGEST:
+        raise Refused(f'"{name}" is larger than {LARGEST} bytes.')
+    return path.read_text("utf-8", "replace")
+
+
+# -------------------------------------------------------------------------------------------------------------- finding
+
+
+def found_skills(allow: Iterable[str], folders: Iterable[str | os.PathLike[str]], registry: Registry, where: str = "") -> SkillSet:
+    """The skills in ``.agents/skills`` of ``folders``, the first of each name; ``allow``: only these; none: all.
+
+    Raises: SpecError (AX856): one that is named is not there, or its header cannot be read.
+    """
+    places = [Path(folder) / FOLDER for folder in dict.fromkeys(os.path.realpath(folder) for folder in folders if folder)]
+    there: dict[str, Path] = {}
+    for place in places:
+        for file in sorted(place.glob("*/SKILL.md")) if place.is_dir() else ():
+            there.setdefault(file.parent.name, file)
+    wanted = list(dict.fromkeys(allow)) or list(there)
+    missing = [name for name in wanted if name not in there]
+    if missing:
+        looked = " or ".join(f"{place}" for place in places) or "no folder"
+        told = f"there {'are no skills' if len(missing) > 1 else 'is no skill'} {listed(missing)}."
+        raise SpecError(Problem("AX856", where, told, f"Put a folder with a SKILL.md of that name into {looked}."))
+    return SkillSet([_skill(name, there[name], registry, where) for name in wanted])
+
+
+def _skill(name: str, file: Path, registry: Registry, where: str) -> Skill:
+    try:
+        text = file.read_text("utf-8")
+        head, body = _split(text)
+        parsed: Any = registry.resolve("loaders", "yaml", where)(head, str(file)).data
+    except (OSError, UnicodeDecodeError, AxilError) as error:
+        raise SpecError(Problem("AX856", where, f"{file} cannot be read: {error}")) from error
+    header = cast("dict[str, Any]", parsed) if isinstance(parsed, dict) else {}
+    if not header.get("description"):
+        raise SpecError(Problem("AX856", where, f"{file} has no description.", "Begin it with ---, name: …, description: …, ---."))
+    allowed: Any = header.get("allowed-tools")
+    names = allowed.replace(",", " ").split() if isinstance(allowed, str) else [str(each) for each in allowed] if allowed else None
+    description = str(header["description"]).strip()
+    return Skill(
+        name=name, description=description, folder=file.parent, instructions=body.strip(), allowed=None if names is None else tuple(names)
+    )
+
+
+def _split(text: str) -> tuple[str, str]:
+    """Header and body of a ``SKILL.md``."""
+    lines = text.lstrip("\ufeff").splitlines()
+    if not lines or lines[0].strip() != _FENCE:
+        return "{}", text
+    end = next((at for at, line in enumerate(lines[1:], 1) if line.strip() == _FENCE), len(lines))
+    return "\n".join(lines[1:end]), "\n".join(lines[end + 1 :])

@@ -1,0 +1,238 @@
+"""DevAll's memories: ``blackboard``, ``simple``, ``file`` and ``mem0``.
+
+What agents note lives in the run's state, under ``memory/<name>``, unless the file says where to keep it. So branches note side by side and
+nothing is lost, a resumed run knows what it knew, and the next run begins afresh.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Protocol, cast
+
+from pydantic import BaseModel
+
+from axil.config import decode, make
+from axil.errors import Problem, SpecError, did_you_mean, listed
+from axil.registry import Registry
+from axil_agent.threads import away
+from axil_devall.config import Attachment, BlackboardConfig, Embedding, FileConfig, Mem0Config, SimpleConfig, Source
+from axil_devall.errors import StoreError
+from axil_devall.lexical import Lexical
+from axil_devall.mem0 import Mem0
+from axil_devall.notes import Note, NotesFile, Vectors, newest
+
+CHUNK, OVERLAP = 500, 50
+"""Characters of a piece of a file, and how many it repeats of the one before."""
+LARGEST: Final = 5_000_000
+"""Bytes of a file that is searched."""
+MOST: Final = 1000
+"""Notes of a memory that count, the newest."""
+
+
+class Store(Protocol):
+    """A memory of a graph."""
+
+    in_state: bool
+    """Whether its notes are state of the run, handed in as ``notes``."""
+
+    async def found(self, query: str, notes: Sequence[Note], how: Attachment) -> list[str]:
+        """What is remembered for ``query``."""
+        ...
+
+    async def add(self, note: Note) -> None:
+        """Keep a note; not asked of memories whose notes are state."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """Where the memories of a graph are made."""
+
+    registry: Registry
+    root: str
+    """The folder of the first file; nothing outside it is read or written."""
+    lenient: bool = False
+    """Whether unknown keys are only warned of."""
+
+    def path(self, given: str, where: str) -> Path:
+        """A path below the root. Raises: SpecError (AX855): it leads out of it."""
+        root = os.path.realpath(self.root or ".")
+        real = os.path.realpath(os.path.join(root, given))
+        if os.path.commonpath([real, root]) != root:
+            raise SpecError(Problem("AX855", where, f'"{given}" is outside the folder of the workflow.', "Put it there, or below."))
+        return Path(real)
+
+    def vectors(self, embedding: Embedding | None, where: str) -> Vectors:
+        """How texts are compared. Raises: PluginError: an embedder that is missing; ConfigError."""
+        if embedding is None:
+            return Vectors(Lexical())
+        given = {"name": embedding.model, "base_url": embedding.base_url or None, "api_key": embedding.api_key}
+        config = {key: value for key, value in given.items() if value is not None}
+        return Vectors(make(self.registry.resolve("embedders", embedding.provider, where), config or None, f"{where}.embedding"))
+
+
+class Blackboard:
+    """``blackboard``: the newest notes."""
+
+    def __init__(self, config: BlackboardConfig, around: Surroundings, where: str) -> None:
+        self.config, self._file = config, _notes_file(config.memory_path, around, where)
+        self.in_state = self._file is None
+
+    async def found(self, query: str, notes: Sequence[Note], how: Attachment) -> list[str]:
+        known = notes if self._file is None else await self._file.read(self.config.max_items)
+        return [str(note["text"]) for note in newest(known[-self.config.max_items :], how.top_k)]
+
+    async def add(self, note: Note) -> None:
+        if self._file is not None:
+            await self._file.add(note)
+
+
+class Simple:
+    """``simple``: the notes that are most like what is asked."""
+
+    def __init__(self, config: SimpleConfig, around: Surroundings, where: str) -> None:
+        self._file = _notes_file(config.memory_path, around, where)
+        self._vectors = around.vectors(config.embedding, where)
+        self.in_state = self._file is None
+
+    async def found(self, query: str, notes: Sequence[Note], how: Attachment) -> list[str]:
+        known = newest(notes if self._file is None else await self._file.read(MOST), MOST)
+        texts = [f"{note.get('about') or ''}\n{note['text']}" for note in known]
+        best = await self._vectors.nearest(query, texts, how.top_k, how.similarity_threshold)
+        return [str(known[at]["text"]) for at in best]
+
+    async def add(self, note: Note) -> None:
+        if self._file is not None:
+            await self._file.add(note)
+
+
+class Files:
+    """``file``: pieces of files that are most like what is asked. Files are read again when they have changed."""
+
+    in_state = False
+
+    def __init__(self, config: FileConfig, around: Surroundings, where: str) -> None:
+        self._sources = [(source, around.path(source.path, f"{where}.file_sources")) for source in config.file_sources]
+        missing = [source.path for source, path in self._sources if not path.exists()]
+        if missing:
+            told = f"the memory searches {listed(missing)}, and there is no such file or folder."
+            raise SpecError(Problem("AX855", f"{where}.file_sources", told, f"Paths begin at {os.path.realpath(around.root or '.')}."))
+        self._vectors = around.vectors(config.embedding, where)
+        self._index = None if config.embedding is None or not config.index_path else around.path(config.index_path, f"{where}.index_path")
+        self._maker = f"{config.embedding.provider}:{config.embedding.model or ''}" if config.embedding else ""
+        self._known: dict[Path, tuple[tuple[int, int], list[str]]] = {}
+
+    async def found(self, query: str, notes: Sequence[Note], how: Attachment) -> list[str]:
+        pieces: list[str] = await away(self._pieces, "axil-files")
+        if self._index is not None:
+            await away(self._remembered, "axil-files")
+        best = await self._vectors.nearest(query, pieces, how.top_k, how.similarity_threshold)
+        if self._index is not None:
+            await away(lambda: self._remember(pieces), "axil-files")
+        return [pieces[at] for at in best]
+
+    async def add(self, note: Note) -> None:
+        """Nothing: files are not written."""
+
+    def _pieces(self) -> list[str]:
+        pieces: list[str] = []
+        for source, root in self._sources:
+            for file in _files(source, root):
+                if file != self._index:
+                    pieces += self._cut(file, source.encoding)
+        return pieces
+
+    def _cut(self, file: Path, encoding: str) -> list[str]:
+        try:
+            seen = file.stat()
+            mark = (seen.st_mtime_ns, seen.st_size)
+            known = self._known.get(file)
+            if known is not None and known[0] == mark:
+                return known[1]
+            if seen.st_size > LARGEST:
+                raise StoreError("AX854", f"{file} is larger than {LARGEST} bytes.", "Leave it out with file_types, or split it.")
+            text = file.read_text(encoding)
+        except (OSError, UnicodeDecodeError, LookupError) as error:
+            raise StoreError("AX854", f"{file} cannot be read: {error}.", "Say its encoding, or leave it out with file_types.") from error
+        pieces = [text[at : at + CHUNK] for at in range(0, max(len(text) - OVERLAP, 1), CHUNK - OVERLAP)]
+        self._known[file] = (mark, [piece for piece in pieces if piece.strip()])
+        return self._known[file][1]
+
+    def _remembered(self) -> None:
+        """Take over vectors that an earlier run made."""
+        assert self._index is not None
+        try:
+            data: Any = json.loads(self._index.read_text("utf-8")) if self._index.exists() else {}
+        except (OSError, ValueError):
+            data = {}  # it is made anew
+        given = cast("dict[str, Any]", data) if isinstance(data, dict) else {}
+        if given.get("axil") == "vectors" and given.get("embedder") == self._maker:
+            self._vectors.recall(given.get("vectors") or {})
+
+    def _remember(self, pieces: Sequence[str]) -> None:
+        assert self._index is not None
+        data = {"axil": "vectors", "embedder": self._maker, "vectors": self._vectors.kept(pieces)}
+        text = json.dumps(data, sort_keys=True)
+        if self._index.exists() and self._index.read_text("utf-8") == text:
+            return
+        self._index.parent.mkdir(parents=True, exist_ok=True)
+        temporary = self._index.with_name(f"{self._index.name}.{os.getpid()}.new")
+        temporary.write_text(text, "utf-8")
+        temporary.replace(self._index)
+
+
+def _notes_file(given: str | None, around: Surroundings, where: str) -> NotesFile | None:
+    return None if not given or given == "auto" else NotesFile(around.path(given, f"{where}.memory_path"))
+
+
+def _files(source: Source, root: Path) -> Iterator[Path]:
+    if root.is_file():
+        yield root
+        return
+    suffixes = tuple(suffix if suffix.startswith(".") else f".{suffix}" for suffix in source.file_types or ())
+    for file in sorted(root.rglob("*") if source.recursive else root.glob("*")):
+        inside = file.resolve().is_relative_to(root)
+        if file.is_file() and inside and (not suffixes or file.suffix in suffixes):
+            yield file
+
+
+class _Service:
+    """``mem0``: what the service remembers."""
+
+    in_state = False
+
+    def __init__(self, config: Mem0Config, around: Surroundings, where: str) -> None:
+        if importlib.util.find_spec("mem0") is None:
+            told = "the memory is kept by the service Mem0, and its package mem0ai is not installed."
+            raise SpecError(Problem("AX857", where, told, 'pip install "axil-devall[mem0]"'))
+        self._service = Mem0(config)
+
+    async def found(self, query: str, notes: Sequence[Note], how: Attachment) -> list[str]:
+        return await self._service.found(query, how.top_k, how.similarity_threshold) if query.strip() else []
+
+    async def add(self, note: Note) -> None:
+        await self._service.add(note)
+
+
+Kind = tuple[type[BaseModel], Callable[[Any, Surroundings, str], Store]]
+KINDS: Final[Mapping[str, Any]] = {
+    "blackboard": (BlackboardConfig, Blackboard),
+    "file": (FileConfig, Files),
+    "mem0": (Mem0Config, _Service),
+    "simple": (SimpleConfig, Simple),
+}
+
+
+def store_of(given: Mapping[str, Any], around: Surroundings, where: str) -> Store:
+    """The memory that a graph declares. Raises: SpecError (AX852): an unknown type; and as its settings and its making do."""
+    kind = str(given.get("type"))
+    if kind not in KINDS:
+        hint = did_you_mean(kind, KINDS) or f"There are {listed(list(KINDS))}."
+        raise SpecError(Problem("AX852", where, f'no memory has the type "{kind}".', hint))
+    model, making = cast("Kind", KINDS[kind])
+    return making(decode(model, given.get("config"), where, lenient=around.lenient), around, where)

@@ -1,0 +1,277 @@
+"""Laws of DevAll's memories: what is found, where it is kept, and what is refused."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from types import ModuleType
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from axil import MemoryJournal, NodeFailed, SpecError, run_sync
+from axil_agent import Scripted
+from axil_devall.lexical import Lexical, cosine
+from axil_devall.notes import NotesFile, newest
+
+
+def agent(name: str, *memories: dict[str, Any], **config: Any) -> dict[str, Any]:
+    settings = {"provider": "openai", "name": "small", "role": f"You are {name}.", "memories": list(memories), **config}
+    return {"id": name, "type": "agent", "config": settings}
+
+
+def board(**config: Any) -> list[dict[str, Any]]:
+    return [{"name": "bb", "type": "blackboard", "config": config}]
+
+
+def told(script: Scripted, number: int) -> list[str]:
+    """What the user's messages of a request say."""
+    return [m["content"] for m in script.requests[number].messages if m["role"] == "user"]
+
+
+READ = {"name": "bb", "write": False}
+WRITE = {"name": "bb", "read": False}
+
+
+# ---------------------------------------------------------------------- blackboards
+
+
+def test_what_is_noted_is_put_before_the_last_of_the_users_messages(talk):
+    _, script = talk(["one", "two"], [agent("A", WRITE), agent("B", READ)], ["A B"], memory=board())
+    assert told(script, 1) == ["===== Related Memories =====\n\n--- bb ---\n1. one\n\n===== End of Memory =====", "one"]
+
+
+def test_in_prompt_mode_it_is_put_before_the_text(talk):
+    _, script = talk(["one", "two"], [agent("A", WRITE), agent("B", READ, input_mode="prompt")], ["A B"], memory=board())
+    assert told(script, 1)[0].endswith("===== End of Memory =====\n\n=== INPUT FROM A (assistant) ===\n\none".replace("assistant", "user"))
+
+
+def test_branches_note_side_by_side_and_nothing_is_lost(talk):
+    nodes = [agent("S"), agent("A", WRITE), agent("B", WRITE), agent("Z", {**READ, "top_k": 9})]
+    rules = {"rules": [{"match": {"system_contains": f"You are {name}."}, "replies": [f"by {name}"]} for name in "SABZ"]}
+    result, script = talk(rules, nodes, ["S A", "S B", "A Z", "B Z"], memory=board())
+    assert told(script, 3)[1].splitlines()[2:5] == ["--- bb ---", "1. by A", "2. by B"]
+    assert [note["by"] for note in result.state["memory/bb"]] == ["A", "B"]
+
+
+def test_the_items_of_a_map_note_side_by_side(flow):
+    nodes = [
+        {"id": "S", "type": "literal", "config": {"content": "x y z"}},
+        agent("A", WRITE),
+        agent("Z", {**READ, "top_k": 9}),
+    ]
+    edge = {
+        "from": "S",
+        "to": "A",
+        "dynamic": {"type": "map", "split": {"type": "regex", "config": {"pattern": "[a-z]"}}, "config": {"max_parallel": 3}},
+    }
+    script = Scripted({"rules": [{"match": {"system_contains": "You are A"}, "replies": [{"echo_user": True}]}]})
+    with script.everywhere():
+        work = flow(nodes, [edge, "A Z"], memory=board())
+        result = run_sync(work.run("TASK"))
+    assert [note["text"] for note in result.state["memory/bb"]] == ["(x)", "(y)", "(z)"]
+
+
+def test_a_blackboard_gives_the_newest_and_what_was_said_twice_once():
+    notes = [{"text": text} for text in ("a", "b", "a", "c")]
+    assert [note["text"] for note in newest(notes, 2)] == ["a", "c"]
+    assert [note["text"] for note in newest(notes, 9)] == ["b", "a", "c"]
+
+
+def test_runs_share_no_notes_unless_there_is_a_file(talk):
+    both = {"name": "bb", "top_k": 9}
+    for path, seen in ((None, 0), ("auto", 0), ("notes/board.jsonl", 1)):
+        config = {"memory_path": path} if path else {}
+        talk(["first"], [agent("A", both)], memory=board(**config))
+        _, script = talk(["second"], [agent("A", both)], memory=board(**config))
+        assert len(told(script, 0)) == 1 + seen
+
+
+def test_a_resumed_run_notes_nothing_twice(flow, tmp_path):
+    nodes = [agent("A", {"name": "bb"}), agent("B")]
+    script, journal = Scripted(["one", {"status": 400}, "two"]), MemoryJournal()
+    with script.everywhere():
+        work = flow(nodes, ["A B"], memory=board(memory_path="board.jsonl"))
+        with pytest.raises(NodeFailed):
+            run_sync(work.run("TASK", journal=journal, run_id="r"))
+        assert run_sync(work.run(None, journal=journal, run_id="r", resuming=True)).output == "two"
+    lines = (tmp_path / "board.jsonl").read_text("utf-8").splitlines()
+    assert [json.loads(line).get("text") for line in lines] == [None, "one"]
+
+
+def test_blank_replies_are_not_noted(talk):
+    result, _ = talk(["  "], [agent("A", WRITE)], memory=board())
+    assert "memory/bb" not in result.state
+
+
+# ---------------------------------------------------------------------- likeness
+
+
+def simple(**config: Any) -> list[dict[str, Any]]:
+    return [{"name": "bb", "type": "simple", "config": config}]
+
+
+def test_a_simple_memory_finds_what_is_like_the_question(talk):
+    nodes = [agent("A", WRITE), agent("B", WRITE), agent("C", {**READ, "top_k": 1})]
+    replies = ["Cats sleep all day.", "Ships cross the sea.", "ok"]
+    _, script = talk(replies, nodes, ["A B", "B C"], memory=simple())
+    assert "1. Ships cross the sea." in told(script, 2)[0]
+
+
+def test_what_is_not_like_enough_is_not_found(talk):
+    for threshold, found in ((-1.0, True), (0.99, False)):
+        nodes = [agent("A", WRITE), agent("B", {**READ, "similarity_threshold": threshold})]
+        _, script = talk(["one two", "ok"], nodes, ["A B"], memory=simple())
+        assert (len(told(script, 1)) == 2) is found
+
+
+def test_an_embedder_that_is_not_installed_is_an_error_before_anything_runs(flow):
+    with pytest.raises(SpecError, match=r'AX301 .*memory\[0\]: unknown embedder "nowhere"'):
+        flow([agent("A", READ)], memory=simple(embedding={"provider": "nowhere"})).plan  # noqa: B018
+
+
+def test_files_are_found_by_likeness_and_read_again_when_they_change(talk, tmp_path):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/a.md").write_text("Axils are angles of leaves.", "utf-8")
+    (tmp_path / "docs/b.md").write_text("Ships cross the sea.", "utf-8")
+    (tmp_path / "docs/c.txt").write_text("Axils again.", "utf-8")
+    source = {"path": "docs", "file_types": [".md"], "recursive": False}
+    store = [{"name": "bb", "type": "file", "config": {"file_sources": [source]}}]
+    one = {**READ, "top_k": 1}
+    _, script = talk(["ok"], [agent("A", one)], task="What are axils?", memory=store)
+    assert "1. Axils are angles of leaves." in told(script, 0)[0]
+    (tmp_path / "docs/b.md").write_text("What are axils? Axils are where leaves begin.", "utf-8")
+    _, script = talk(["ok"], [agent("A", one)], task="What are axils?", memory=store)
+    assert "where leaves begin" in told(script, 0)[0]
+
+
+class Counting:
+    """An embedder that counts what it is asked for."""
+
+    asked: list[str] = []  # noqa: RUF012  # shared on purpose
+
+    def __init__(self, name: str = "") -> None:
+        self._lexical = Lexical()
+
+    async def embed(self, texts: Any) -> Any:
+        Counting.asked += texts
+        return await self._lexical.embed(texts)
+
+
+def test_vectors_of_files_are_made_once_where_there_is_an_index(talk, known, tmp_path):
+    known.register("embedders", "counting", Counting)
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/a.md").write_text("Axils are angles.", "utf-8")
+    config = {"file_sources": [{"path": "docs"}], "index_path": "docs/index.json", "embedding": {"provider": "counting", "model": "m"}}
+    store = [{"name": "bb", "type": "file", "config": config}]
+    for asked in (["why?", "Axils are angles."], ["why?"]):
+        Counting.asked.clear()
+        talk(["ok"], [agent("A", READ)], task="why?", memory=store)
+        assert Counting.asked == asked
+    again = {**config, "embedding": {"provider": "counting", "model": "other"}}
+    Counting.asked.clear()
+    talk(["ok"], [agent("A", READ)], task="why?", memory=[{"name": "bb", "type": "file", "config": again}])
+    assert Counting.asked == ["why?", "Axils are angles."]
+
+
+@given(st.text(max_size=60), st.text(max_size=60))
+def test_likeness_is_symmetric_bounded_and_full_for_the_same_words(one, other):
+    a, b, c = asyncio.run(Lexical().embed([one, other, one.upper()]))
+    assert cosine(a, b) == cosine(b, a)
+    assert -1.0001 <= cosine(a, b) <= 1.0001
+    if any(a) and one.casefold() == one.upper().casefold():
+        assert cosine(a, c) > 0.999
+
+
+# ---------------------------------------------------------------------- what is refused
+
+
+def test_a_memory_that_the_graph_does_not_have_is_an_error(flow):
+    with pytest.raises(SpecError, match=r'AX852 .*nodes\[0\]: memories\[0\]: the graph has no memory "board"\. Did you mean "boards"'):
+        flow([agent("A", {"name": "board"})], memory=[{"name": "boards", "type": "blackboard", "config": {}}]).plan  # noqa: B018
+
+
+def test_a_memory_of_an_unknown_type_is_an_error(flow):
+    with pytest.raises(SpecError, match=r'AX852 .*memory\[0\]: no memory has the type "blackbord". Did you mean "blackboard"'):
+        flow([agent("A", READ)], memory=[{"name": "bb", "type": "blackbord", "config": {}}]).plan  # noqa: B018
+
+
+def test_a_memory_outside_the_workflows_folder_is_an_error(flow):
+    for config in ({"memory_path": "../notes.jsonl"}, {"memory_path": "/tmp/notes.jsonl"}):
+        with pytest.raises(SpecError, match=r"AX855 .*outside the folder"):
+            flow([agent("A", READ)], memory=board(**config)).plan  # noqa: B018
+
+
+def test_files_that_are_not_there_are_an_error_before_anything_runs(flow):
+    store = [{"name": "bb", "type": "file", "config": {"file_sources": [{"path": "nowhere"}]}}]
+    with pytest.raises(SpecError, match=r"AX855 .*nowhere, and there is no such file"):
+        flow([agent("A", READ)], memory=store).plan  # noqa: B018
+
+
+@pytest.mark.parametrize("text", ["[]", "hello\n", '{"text": "no mark"}\n', '{"axil": "notes", "version": 1}\n[1]\n'])
+def test_a_file_that_is_something_else_is_never_written(tmp_path, text):
+    from axil_devall.errors import StoreError
+
+    file = tmp_path / "notes.jsonl"
+    file.write_text(text, "utf-8")
+    notes = NotesFile(file)
+    for doing in (notes.read(), notes.add({"text": "new"})):
+        with pytest.raises(StoreError, match="AX854"):
+            asyncio.run(doing)
+    assert file.read_text("utf-8") == text
+
+
+def test_a_line_that_a_crash_cut_off_costs_only_itself(tmp_path):
+    notes = NotesFile(tmp_path / "notes.jsonl")
+    asyncio.run(notes.add({"text": "one"}))
+    with notes.path.open("a", encoding="utf-8") as file:
+        file.write('{"text": "hal\n')
+    asyncio.run(notes.add({"text": "two"}))
+    assert [note["text"] for note in asyncio.run(notes.read())] == ["one", "two"]
+
+
+# ---------------------------------------------------------------------- a service
+
+
+@pytest.fixture
+def service(monkeypatch):
+    calls: list[tuple[str, Any]] = []
+
+    class Client:
+        def __init__(self, api_key: str, **settings: Any) -> None:
+            calls.append(("made", (api_key, settings)))
+
+        async def search(self, query: str, **how: Any) -> Any:
+            calls.append(("search", (query, how)))
+            return {"results": [{"memory": "likes tea"}]}
+
+        async def add(self, messages: Any, **whose: Any) -> None:
+            calls.append(("add", (messages, whose)))
+
+    module = ModuleType("mem0")
+    module.AsyncMemoryClient = Client  # type: ignore[attr-defined]  # a stand-in
+    monkeypatch.setitem(sys.modules, "mem0", module)
+    monkeypatch.setattr("axil_devall.stores.importlib.util.find_spec", lambda name: name)
+    return calls
+
+
+MEM0 = [{"name": "bb", "type": "mem0", "config": {"api_key": "k", "user_id": "u", "org_id": "o"}}]
+
+
+def test_the_service_is_asked_and_told(talk, service):
+    _, script = talk(["Have tea."], [agent("A", {"name": "bb", "top_k": 2, "similarity_threshold": 0.5})], memory=MEM0)
+    assert "1. likes tea" in told(script, 0)[0]
+    assert service == [
+        ("made", ("k", {"org_id": "o"})),
+        ("search", ("TASK", {"version": "v2", "filters": {"OR": [{"user_id": "u"}]}, "top_k": 2, "threshold": 0.5})),
+        ("add", ([{"role": "user", "content": "TASK"}, {"role": "assistant", "content": "Have tea."}], {"user_id": "u"})),
+    ]
+
+
+def test_without_its_package_the_service_is_an_error_that_names_it(flow, monkeypatch):
+    monkeypatch.setattr("axil_devall.stores.importlib.util.find_spec", lambda name: None)
+    with pytest.raises(SpecError, match=r"AX857 .*mem0ai is not installed\. pip install"):
+        flow([agent("A", READ)], memory=MEM0).plan  # noqa: B018

@@ -1,0 +1,172 @@
+"""What a workflow of DevAll costs beside the models it asks: the run's time against that of its bodies, in one run.
+
+    python tests/benchmarks/devall.py [FILE …] [--write]
+
+The model takes 5 to 20 ms a reply, by turns, and says "OK". Bodies that run side by side are counted once: the time in which any of them is
+at work. Without a FILE it is a company of ten phases, made here; ``--write`` puts the table into docs/explanation/performance.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import itertools
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import importlib_metadata
+
+from axil import Workflow, run_sync
+from axil.documents import Document
+from axil.files import Reading, load, spec_from
+from axil.planner import Setting
+from axil.registry import Registry
+from axil_agent import Reply, Tool, models_through
+from axil_devall.functions import TOOLS
+
+PAGE = Path(__file__).resolve().parents[2] / "docs/explanation/performance.md"
+BEGIN, END = "<!-- devall: begin -->", "<!-- devall: end -->"
+ENVIRONMENT = {"API_KEY": "none", "BASE_URL": "http://localhost"}
+
+
+def company(phases: int) -> dict[str, Any]:
+    """A file of DevAll: phases of a writer and a reviewer who turn three times each, with a counter that lets them go."""
+    nodes: list[dict[str, Any]] = []
+    edges: list[dict[str, Any]] = []
+    lacks, has = ({"type": "keyword", "config": {which: ["DONE"]}} for which in ("none", "any"))
+    for i in range(phases):
+        prompt, writer, reviewer, count = (f"{name} {i}" for name in ("Prompt", "Writer", "Reviewer", "Count"))
+        config = {"provider": "openai", "name": "small", "api_key": "${API_KEY}", "base_url": "${BASE_URL}", "tooling": [], "retry": None}
+        nodes += [
+            {"id": prompt, "type": "literal", "config": {"content": f"Phase {i}."}},
+            {"id": writer, "type": "agent", "context_window": -1, "config": {**config, "role": f"You write in phase {i}."}},
+            {"id": reviewer, "type": "agent", "config": {**config, "role": f"You review in phase {i}."}},
+            {"id": count, "type": "loop_counter", "config": {"max_iterations": 3, "message": ""}},
+        ]
+        edges += [
+            {"from": prompt, "to": writer, "keep_message": True},
+            {"from": writer, "to": reviewer},
+            {"from": reviewer, "to": writer, "condition": lacks},
+            {"from": reviewer, "to": count, "condition": lacks},
+            {"from": count, "to": writer},
+        ]
+        after = f"Prompt {i + 1}" if i + 1 < phases else "End"
+        edges += [{"from": count, "to": after, "carry_data": False}, {"from": reviewer, "to": after, "condition": has, "carry_data": False}]
+    nodes.append({"id": "End", "type": "passthrough", "config": {}})
+    return {"graph": {"id": "company", "start": ["Prompt 0"], "end": ["End"], "nodes": nodes, "edges": edges}}
+
+
+def registry() -> Registry:
+    """All that is installed; functions that files name do nothing."""
+    made = Registry(
+        entry_points=[e for e in importlib_metadata.entry_points() if (e.group, e.name) not in {("axil.tools", n) for n in TOOLS}]
+    )
+    for name in TOOLS:
+        made.register("tools", name, Tool(name=name, description="", parameters={"type": "object", "properties": {}}, call=lambda: ""))
+    return made
+
+
+def workflow(data: dict[str, Any] | Path) -> Workflow:
+    """A file, or what one holds, as something that runs."""
+    known = registry()
+    if isinstance(data, Path):
+        spec = load(data, registry=known, environment=ENVIRONMENT)
+    else:
+        spec = spec_from(Document(data=data, name="company.json"), Reading(registry=known, environment=ENVIRONMENT))
+    return Workflow(spec, Setting(registry=known, environment=ENVIRONMENT))
+
+
+@dataclass
+class Busy:
+    """A model that takes its time, and notes when."""
+
+    waits: Iterable[float] = field(default_factory=lambda: itertools.cycle((0.005, 0.01, 0.02)))
+    spans: list[tuple[float, float]] = field(default_factory=list)
+
+    async def reply(self, request: Any, emit: Any) -> Reply:
+        begin = time.perf_counter()
+        await asyncio.sleep(next(iter(self.waits)))
+        self.spans.append((begin, time.perf_counter()))
+        return Reply(text="OK", finish="stop")
+
+    @property
+    def busy(self) -> float:
+        """Seconds in which at least one reply was being made."""
+        total, until = 0.0, 0.0
+        for begin, end in sorted(self.spans):
+            total += max(0.0, end - max(begin, until))
+            until = max(until, end)
+        return total
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One run."""
+
+    firings: int
+    calls: int
+    seconds: float
+    busy: float
+    worked: float
+    """Seconds of processor time: what the run costs where no other process is in its way."""
+
+    @property
+    def overhead(self) -> float:
+        """What the run took beyond its bodies, as a part of their time."""
+        return self.seconds / self.busy - 1
+
+
+def measured(data: dict[str, Any] | Path) -> Measured:
+    """A run with such a model; the plan is made before."""
+    model = Busy()
+    with models_through(lambda meant, written: model), tempfile.TemporaryDirectory() as folder:
+        flow = workflow(data)
+
+        async def go() -> tuple[Any, float, float]:
+            async with flow:
+                begin, work = time.perf_counter(), time.process_time()
+                result = await flow.start("TASK", workspace=Path(folder)).result()
+                return result, time.perf_counter() - begin, time.process_time() - work
+
+        result, seconds, worked = run_sync(go())
+    assert result.status == "done", result.error
+    return Measured(result.usage.firings, len(model.spans), seconds, model.busy, worked)
+
+
+def table(subjects: dict[str, Any]) -> str:
+    """The figures, as Markdown: the median of five runs."""
+    rows = ["| workflow | firings | model calls | bodies, s | run beyond them | processor time, of theirs | a firing, ms |"]
+    rows.append("|---|---:|---:|---:|---:|---:|---:|")
+    for name, data in subjects.items():
+        runs = [measured(data) for _ in range(5)]
+        each = runs[0]
+        busy, beyond, worked, firing = (
+            statistics.median(values)
+            for values in zip(*((r.busy, r.overhead, r.worked / r.busy, r.worked / r.firings * 1e3) for r in runs), strict=True)
+        )
+        rows.append(f"| {name} | {each.firings} | {each.calls} | {busy:.2f} | {beyond:.1%} | {worked:.1%} | {firing:.2f} |")
+    return "\n".join([*rows, "", f"{os.cpu_count()} processors, shared with others; medians of five runs."])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="What a workflow of DevAll costs beside the models it asks.")
+    parser.add_argument("files", nargs="*", type=Path)
+    parser.add_argument("--write", action="store_true", help="put the table into docs/explanation/performance.md")
+    options = parser.parse_args()
+    made = {f"a company of {n} phases": company(n) for n in (10, 40)}
+    figures = table({**{file.name: file for file in options.files}, **made})
+    print(figures)
+    if options.write:
+        before, _, rest = PAGE.read_text("utf-8").partition(BEGIN)
+        after = rest.partition(END)[2]
+        PAGE.write_text(f"{before}{BEGIN}\n\n{figures}\n\n{END}{after}", "utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,53 @@
+"""What an activation of a DevAll workflow costs, in Python calls: few, and the same in a small graph and in a large one."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from axil import run_sync
+from axil_agent import Reply, models_through
+
+from .devall import company, workflow
+
+
+class Said:
+    """A model that answers at once."""
+
+    async def reply(self, request: Any, emit: Any) -> Reply:
+        return Reply(text="OK", finish="stop")
+
+
+def counted(phases: int) -> tuple[int, int]:
+    """Python calls of a run, and its firings."""
+    model = Said()
+    with models_through(lambda meant, written: model):
+        flow = workflow(company(phases))
+
+        async def go() -> tuple[int, int]:
+            async with flow:
+                count = 0
+
+                def tally(frame: Any, event: str, arg: Any) -> None:
+                    nonlocal count
+                    count += event == "call"
+
+                before = sys.getprofile()
+                sys.setprofile(tally)
+                try:
+                    result = await flow.start("TASK").result()
+                finally:
+                    sys.setprofile(before)
+                assert result.status == "done", result.error
+                return count, result.usage.firings
+
+        return run_sync(go())
+
+
+def test_an_activation_costs_few_calls_and_the_same_in_a_graph_ten_times_as_large():
+    counted(1)  # imports and caches
+    (small, few), (middle, more), (large, many) = counted(4), counted(8), counted(40)
+    assert (few, more, many) == (4 * 10 + 1, 8 * 10 + 1, 40 * 10 + 1)
+    here, there = (middle - small) / (more - few), (large - middle) / (many - more)
+    assert there <= 1.02 * here
+    assert there <= 236
