@@ -184,6 +184,7 @@ def test_the_key_is_found_nowhere_in_what_a_run_leaves_behind(tmp_path, monkeypa
             assert "again" in seen.getvalue()
             assert "Incorrect API key provided" in seen.getvalue()
             assert server.key not in seen.getvalue()
+            assert server.open_connections() == 0
 
 
 def test_images_reach_the_service_from_the_workspace(tmp_path):

@@ -99,7 +99,7 @@ class OwnedKit(SoundKit):
 def test_a_sound_provider_passes(kit):
     report = check(kit)
     assert [(each.law, each.reason) for each in report.failures] == []
-    assert report.count("passed") >= 17
+    assert report.count("passed") >= 16  # one more where a new process can import this module
 
 
 # ------------------------------------------------------------------------------------------------------------- mutants

@@ -93,7 +93,8 @@ class GeminiModel(Remote):
 
         async def attempt(line: Line, show: Showing) -> Reply:
             heard = Heard(show, request)
-            stream: Any = await line.client.aio.models.generate_content_stream(**_typed(asked))
+            models: Any = line.client.aio.models
+            stream = await models.generate_content_stream(**_typed(asked))
             try:
                 async for chunk in stream:
                     heard.hear(chunk)
@@ -169,7 +170,7 @@ def _delay(details: Any) -> str | None:
         return None
     body = cast("Mapping[str, Any]", details)
     for each in cast("Mapping[str, Any]", body.get("error", body)).get("details") or ():
-        delay = each.get("retryDelay") if isinstance(each, Mapping) else None
+        delay = cast("Mapping[str, Any]", each).get("retryDelay") if isinstance(each, Mapping) else None
         if isinstance(delay, str):
             return delay.removesuffix("s")
     return None

@@ -214,7 +214,7 @@ def _blocks(messages: Sequence[Message]) -> Any:
         f"=== INPUT FROM {m.get('source') or 'TASK'} ({m.get('role', 'user')}) ===\n\n{said(content)}"
         for m, content in zip(messages, contents, strict=True)
     )
-    parts = [part for content in contents if is_content(content) for part in content if is_part(part)]
+    parts = [part for content in contents if is_content(content) for part in content or () if is_part(part)]
     return [text(words), *parts] if parts else words
 
 

@@ -327,7 +327,8 @@ def refuse(part: Mapping[str, Any], api: str) -> PartError:
 class Remote:
     """What models and embedders are that ask a ``service``: something that can be held open, closed and shown."""
 
-    service: Service[Any]
+    service: Any
+    """A ``Service``, of whatever kind the adapter has."""
 
     async def __aenter__(self) -> Self:
         self.service.clients.hold()

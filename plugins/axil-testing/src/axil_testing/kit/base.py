@@ -126,8 +126,11 @@ class Kit:
     def module(self) -> str:
         """The module that the component is defined in; empty where a new process could not import it."""
         name = str(getattr(self.subject, "__module__", ""))
+        package = name.partition(".")[0]
         try:
-            return name if name and name != "__main__" and importlib.util.find_spec(name) is not None else ""
+            if package == "__main__" or not any(finder.find_spec(package, None) for finder in sys.meta_path):  # not what is loaded already
+                return ""
+            return name if importlib.util.find_spec(name) is not None else ""
         except (ImportError, ValueError):
             return ""
 
