@@ -51,9 +51,9 @@ def test_what_is_beyond_the_tokens_is_summarised():
     assert [m["content"] for m in kept] == ["[Summary of what was said before]\nin short", "eeee", "ffff"]
 
 
-def test_pictures_in_a_message_are_no_tokens():
-    picture = {"role": "user", "content": [{"type": "image", "data": "x" * 10_000}, {"type": "text", "text": "look"}]}
-    assert HistoryMemory(max_tokens=4, tokens_of=len).recall([picture]) == [picture]
+def test_a_picture_counts_by_its_name_and_not_by_its_bytes():
+    picture = {"role": "user", "content": [{"type": "image", "data": "x" * 10_000, "name": "leaf.png"}, {"type": "text", "text": "look"}]}
+    assert HistoryMemory(max_tokens=100, tokens_of=len).recall([picture]) == [picture]
     assert HistoryMemory(max_tokens=3, tokens_of=len).recall([picture]) == []
 
 

@@ -251,6 +251,8 @@ def test_the_newest_are_kept_of_each_namespace(tmp_path):
         assert sorted(texts(await memory.get_blocks(ContextQuery("tea", {"user": "ann"}), 50))) == [
             f"tea?\ntea number {n}" for n in (3, 4, 5)
         ]
+        await memory.put([ContextBlock(f"nobody's {n}", "kit", str(n)) for n in range(5)])
+        assert len(await memory.get_blocks(ContextQuery("tea", {"user": "ann"}), 50)) == 3
         newest = await memory.get_blocks(ContextQuery("", {"user": "ann"}), 2)
         assert texts(newest) == ["tea?\ntea number 5", "tea?\ntea number 4"]
         assert texts(await memory.get_blocks(ContextQuery("tea", {"user": "bob"}), 50)) == ["tea?\ntea for bob"]

@@ -128,6 +128,33 @@ def test_processes_put_into_one_index(tmp_path):
     retriever.close()
 
 
+INDEXES = """
+import sys
+from axil_retrieval import KeywordRetriever
+for number in range(5):
+    documents = [{"text": f"moss {number} {n}", "uri": f"doc-{n}"} for n in range(20)]
+    KeywordRetriever(path=sys.argv[1], documents=documents).refresh()
+"""
+
+
+def test_processes_index_the_same_documents(tmp_path):
+    path = str(tmp_path / "index.sqlite")
+    running = [subprocess.Popen([sys.executable, "-W", "ignore", "-c", INDEXES, path]) for _ in range(3)]
+    assert [each.wait(120) for each in running] == [0, 0, 0]
+    retriever = KeywordRetriever(path=path, refresh="once", documents=[{"text": f"moss 4 {n}", "uri": f"doc-{n}"} for n in range(20)])
+    retriever.refresh()
+    assert sorted(texts(retriever.get_blocks(ContextQuery("moss"), 1000))) == sorted(f"moss 4 {n}" for n in range(20))
+    retriever.close()
+
+
+def test_a_kept_index_follows_its_settings(tmp_path):
+    settings = {"path": str(tmp_path / "index.sqlite"), "documents": ["dogs run"]}
+    for stems, found in ((True, ["dogs run"]), (False, []), (True, ["dogs run"])):
+        retriever = KeywordRetriever(**settings, stems=stems)
+        assert texts(retriever.get_blocks(ContextQuery("running"))) == found
+        retriever.close()
+
+
 @pytest.mark.parametrize("kind", [KeywordRetriever, VectorRetriever])
 def test_only_what_has_changed_is_indexed_again(tmp_path, kind):
     for name in ("a", "b", "c"):

@@ -6,8 +6,8 @@ remember, concurrent runs never mix, and a resumed run has lost nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from axil.errors import ConfigError, Problem
 from axil_agent.interfaces import Ask, Message, Request
@@ -22,16 +22,6 @@ _ASKED = (
 def estimated_tokens(text: str) -> int:
     """About how many tokens a text has: a quarter of its characters."""
     return -(-len(text) // 4)
-
-
-def _words(message: Message) -> str:
-    """What a message says, without what is no text."""
-    content: Any = message.get("content") or ""
-    if isinstance(content, str):
-        return content
-    parts = cast("Sequence[Any]", content) if isinstance(content, Sequence) else ()
-    texts = [str(cast("Mapping[str, Any]", part).get("text") or "") for part in parts if isinstance(part, Mapping)]
-    return "\n".join(text for text in texts if text)
 
 
 class HistoryMemory:
@@ -102,7 +92,7 @@ class HistoryMemory:
         if most is None:
             return messages
         left, first = most, len(messages)
-        while first and (left := left - self.tokens_of(_words(messages[first - 1]))) >= 0:
+        while first and (left := left - self.tokens_of(said(messages[first - 1].get("content")))) >= 0:
             first -= 1
         return messages[first:]
 

@@ -63,7 +63,8 @@ class ChromaMemory:
         now = time.time()
         await self.store.put([(block, {"axil_kind": "memory", "axil_at": now + n * 1e-6}) for n, block in enumerate(blocks)])
         names = [f"owner_{name}" for name in self.config.namespace]
-        whose = {tuple((name, block.metadata[name]) for name in names if name in block.metadata) for block in blocks}
+        owned = [block.metadata for block in blocks if all(name in block.metadata for name in names)]
+        whose = {tuple((name, metadata[name]) for name in names) for metadata in owned}  # what is nobody's pushes nobody's out
         for owner in sorted(whose, key=repr):
             await self._evict(dict(owner))
 

@@ -24,7 +24,7 @@ CREATE TABLE IF NOT EXISTS documents (uri TEXT PRIMARY KEY, digest TEXT NOT NULL
 CREATE TABLE IF NOT EXISTS blocks (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, uri TEXT NOT NULL, block TEXT NOT NULL);
 CREATE INDEX IF NOT EXISTS blocks_of_uri ON blocks (uri);
 """
-_WORDS = "CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5 (title, text, tokenize = '{tokenizer}', detail = 'column')"
+_WORDS = "CREATE VIRTUAL TABLE words USING fts5 (title, text, tokenize = '{tokenizer}', detail = 'column')"
 _RANKED = (
     "SELECT -bm25(words, 2.0, 1.0) AS score, block FROM words JOIN blocks ON blocks.id = words.rowid "
     "WHERE words MATCH ? ORDER BY score DESC, blocks.key"
@@ -43,28 +43,51 @@ class Table:
         self._connection: sqlite3.Connection | None = None
 
     @contextmanager
-    def _open(self) -> Generator[sqlite3.Connection]:
-        """The database, in a transaction, for one thread at a time."""
+    def _open(self, *, write: bool = False) -> Generator[sqlite3.Connection]:
+        """The database, for one thread at a time; to ``write``, in a transaction that other processes wait for."""
         with self._lock:
             if self._connection is None:
                 self._connection = self._made()
-            with self._connection:
-                yield self._connection
+            database = self._connection
+            if not write:
+                yield database
+                return
+            database.execute("BEGIN IMMEDIATE")
+            try:
+                yield database
+            except BaseException:
+                database.execute("ROLLBACK")
+                raise
+            database.execute("COMMIT")
 
     def _made(self) -> sqlite3.Connection:
-        tokenizer = "porter unicode61" if self._stems else "unicode61"
+        connection = None
         try:
             if self._path:
                 Path(self._path).parent.mkdir(parents=True, exist_ok=True)
-            connection = sqlite3.connect(self._path or ":memory:", timeout=30, check_same_thread=False)
+            connection = sqlite3.connect(self._path or ":memory:", timeout=30, check_same_thread=False, isolation_level=None)
             if self._path:
                 connection.execute("PRAGMA journal_mode = WAL")
             connection.executescript(_TABLES)
-            connection.execute(_WORDS.format(tokenizer=tokenizer))
+            self._index(connection)
         except (sqlite3.Error, OSError) as error:
+            if connection is not None:
+                connection.close()
             hint = "This SQLite has no FTS5: use a Python with one, or another index." if "fts5" in str(error) else "Check the path."
             raise ContextError("AX899", f'the index "{self._path or "in memory"}" cannot be opened: {error}.', hint) from error
         return connection
+
+    def _index(self, connection: sqlite3.Connection) -> None:
+        """Make the index of words, and make it again from the blocks where it was made with other stems."""
+        wanted = _WORDS.format(tokenizer="porter unicode61" if self._stems else "unicode61")
+        connection.execute("BEGIN IMMEDIATE")
+        made = connection.execute("SELECT sql FROM sqlite_master WHERE name = 'words'").fetchone()
+        if made != (wanted,):
+            connection.execute("DROP TABLE IF EXISTS words")
+            connection.execute(wanted)
+            for number, data in connection.execute("SELECT id, block FROM blocks").fetchall():
+                _list(connection, number, ContextBlock(**json.loads(data)))
+        connection.execute("COMMIT")
 
     def digests(self) -> dict[str, str]:
         """The digest of each document that is indexed, by its name."""
@@ -73,27 +96,27 @@ class Table:
 
     def replace(self, uri: str, digest: str, blocks: Sequence[ContextBlock]) -> None:
         """Index a document anew, in one transaction."""
-        with self._open() as database:
+        with self._open(write=True) as database:
             _forget(database, "uri = ?", _told(uri))
             _insert(database, blocks)
             database.execute("INSERT OR REPLACE INTO documents VALUES (?, ?)", (_told(uri), digest))
 
     def remove(self, uri: str) -> None:
         """Forget a document."""
-        with self._open() as database:
+        with self._open(write=True) as database:
             _forget(database, "uri = ?", _told(uri))
             database.execute("DELETE FROM documents WHERE uri = ?", (_told(uri),))
 
     def put(self, blocks: Sequence[ContextBlock]) -> None:
         """Add or replace blocks."""
-        with self._open() as database:
+        with self._open(write=True) as database:
             for block in blocks:
                 _forget(database, "key = ?", _key(block))
                 _insert(database, [block])
 
     def delete(self, blocks: Sequence[ContextBlock]) -> None:
         """Forget blocks."""
-        with self._open() as database:
+        with self._open(write=True) as database:
             for block in blocks:
                 _forget(database, "key = ?", _key(block))
 
@@ -142,9 +165,12 @@ def _insert(database: sqlite3.Connection, blocks: Sequence[ContextBlock]) -> Non
     for block in blocks:
         held = {"text": block.text, "uri": block.uri, "chunk_id": block.chunk_id, "title": block.title, "metadata": dict(block.metadata)}
         row = (_key(block), _told(block.uri or ""), json.dumps(held, default=str))
-        number = database.execute("INSERT INTO blocks (key, uri, block) VALUES (?, ?, ?)", row).lastrowid
-        indexed = (number, " ".join(words(block.title or "")), " ".join(words(block.text)))
-        database.execute("INSERT INTO words (rowid, title, text) VALUES (?, ?, ?)", indexed)
+        _list(database, database.execute("INSERT INTO blocks (key, uri, block) VALUES (?, ?, ?)", row).lastrowid, block)
+
+
+def _list(database: sqlite3.Connection, number: int | None, block: ContextBlock) -> None:
+    indexed = (number, " ".join(words(block.title or "")), " ".join(words(block.text)))
+    database.execute("INSERT INTO words (rowid, title, text) VALUES (?, ?, ?)", indexed)
 
 
 def _forget(database: sqlite3.Connection, which: str, value: str) -> None:
