@@ -52,15 +52,13 @@ def test_an_agent_with_keys_of_axils_own_is_axils_in_any_file():
     assert dialect(plain, GraphSpec(id="g", extras={"version": "0.4.0"})) != plain
 
 
-def test_the_keys_of_axils_own_agents_are_all_known():
-    from axil_agent.nodes import AgentConfig, DynamicAgentConfig
+def test_the_two_kinds_of_agents_are_told_apart_by_keys_that_one_alone_has():
     from axil_devall.config import AgentConfig as Theirs
-    from axil_devall.dialect import AXIL, DEVALL
+    from axil_devall.dialect import DEVALL, axils
 
-    native, theirs = set(AgentConfig.model_fields), set(Theirs.model_fields)
-    assert native - theirs <= AXIL <= native
-    assert theirs - native <= DEVALL <= theirs
-    assert set(DynamicAgentConfig.model_fields) - native == {"instruction_key"}
+    assert {"model", "instructions", "tools", "output", "max_turns"} <= axils()
+    assert axils() & set(Theirs.model_fields) == set()
+    assert set(DEVALL) <= set(Theirs.model_fields)
 
 
 def test_what_is_wrong_is_said_with_its_line(flow, tmp_path):

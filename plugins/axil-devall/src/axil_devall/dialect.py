@@ -1,4 +1,4 @@
-"""How an agent of a DevAll file is recognised and read. Nothing heavy is imported: every file with an agent comes by here.
+"""How an agent of a DevAll file is recognised and read.
 
 DevAll's agents have ``provider``, which DevAll requires, and axil's have ``model``. So an agent is DevAll's if it has a key that
 only DevAll's have and none that only axil's have; in a file of version 0 every agent is.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Final, cast
 
 from axil.spec import Use, is_version_0
@@ -17,26 +18,15 @@ if TYPE_CHECKING:
 
 DEVALL: Final = frozenset({"provider", "tooling", "thinking", "skills", "retry"})
 """Keys that agents of DevAll files have."""
-AXIL: Final = frozenset(
-    {
-        "model",
-        "instructions",
-        "prompt_template",
-        "output",
-        "formatters",
-        "tools",
-        "retrievers",
-        "model_settings",
-        "role_name",
-        "hide_unused_fields",
-        "reflection",
-        "titles",
-        "max_turns",
-        "approve",
-        "max_repairs",
-    }
-)
-"""Keys that agents of axil's own files have."""
+
+
+@cache
+def axils() -> frozenset[str]:
+    """Keys that only agents of axil's own files have."""
+    from axil_agent.nodes import AgentConfig
+    from axil_devall.config import AgentConfig as Theirs
+
+    return frozenset(AgentConfig.model_fields) - frozenset(Theirs.model_fields)
 
 
 _RETRY: Final = {"max_attempts": "tries", "min_wait_seconds": "min_wait_seconds", "max_wait_seconds": "max_wait_seconds"}
@@ -50,7 +40,7 @@ def agent(node: NodeSpec, graph: GraphSpec) -> NodeSpec:
         return node
     config = node.use.config
     theirs = bool(config.keys() & DEVALL) or is_version_0(graph.extras.get("version"))
-    if not theirs or config.keys() & AXIL:
+    if not theirs or config.keys() & axils():
         return node
     wrappers = (*node.wrappers, *retries(config.get("retry")))
     return replace(node, use=replace(node.use, type="devall.agent"), wrappers=wrappers)
