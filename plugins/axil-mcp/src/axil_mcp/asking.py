@@ -77,7 +77,7 @@ def answer_of(params: Any, answer: Any) -> tuple[str, dict[str, Any] | None]:
     if given is None:
         if len(fields) > 1:
             raise Unfit(f"expected an object with {', '.join(fields)}")
-        given = {next(iter(fields)): answer}
+        given = {next(iter(fields)): cast("Any", answer)}
     content = {name: _fitted(given[name], schema) for name, schema in fields.items() if name in given}
     fault = misfit(content, params.requested_schema)
     if fault:

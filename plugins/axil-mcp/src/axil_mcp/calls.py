@@ -41,14 +41,15 @@ class Call:
     _open: list[_Wish] = field(default_factory=list["_Wish"])
     _is_over: bool = False
 
-    async def follow(self, job: asyncio.Task[Any], seconds: float) -> Any:
+    async def follow(self, job: asyncio.Future[Any], seconds: float) -> Any:
         """What the call gives. While it waits for a person its time stands still.
 
         Raises: CallFailed (AX925): it took longer than ``seconds``; and what the call raises.
         """
         loop = asyncio.get_running_loop()
+        clock = asyncio.timeout(seconds)
         try:
-            async with asyncio.timeout(seconds) as clock:
+            async with clock:
                 while True:
                     coming = asyncio.ensure_future(self.wishes.get())
                     try:

@@ -29,14 +29,20 @@ class MCPServer(_Settings):
     name: str = Field("mcp", pattern=r"^[A-Za-z0-9-]+(_[A-Za-z0-9-]+)*$", max_length=32, description="What it is called here.")
     command: tuple[str, ...] = Field((), description="The program and its arguments; no shell is involved.")
     args: tuple[str, ...] = Field((), description="More arguments.")
-    env: dict[str, Secret] = Field(default_factory=dict[str, Secret], description="Variables of the program, beside those it needs to start.")
+    env: dict[str, Secret] = Field(
+        default_factory=dict[str, Secret], description="Variables of the program, beside those it needs to start."
+    )
     cwd: str = Field("", description="The folder it starts in; empty: the current one.")
     url: str = Field("", description="The address of a server that speaks streamable HTTP.")
     headers: dict[str, Secret] = Field(default_factory=dict[str, Secret], description="Headers of each request.")
     token: Secret | None = Field(None, description="A bearer token.")
     protocol: Literal["auto", "legacy"] = Field("auto", description="legacy: begin with the handshake of older servers, without asking.")
-    connect_timeout_seconds: float = Field(30.0, gt=0, allow_inf_nan=False, description="For starting, connecting and greeting, retries included.")
-    call_timeout_seconds: float = Field(120.0, gt=0, allow_inf_nan=False, description="For one call; a person's time to answer does not count.")
+    connect_timeout_seconds: float = Field(
+        30.0, gt=0, allow_inf_nan=False, description="For starting, connecting and greeting, retries included."
+    )
+    call_timeout_seconds: float = Field(
+        120.0, gt=0, allow_inf_nan=False, description="For one call; a person's time to answer does not count."
+    )
     retries: int = Field(2, ge=0, description="How often connecting is tried again.")
     backoff_seconds: float = Field(0.2, ge=0, allow_inf_nan=False, description="The wait before the first retry; it doubles.")
     concurrency: int = Field(20, ge=1, description="Calls at the same time on one connection.")
@@ -122,7 +128,9 @@ class ContextConfig(MCPServer, Shelf):
 Part = TypeVar("Part", bound=_Settings)
 
 
-def split(server: MCPServer | None, settings: Mapping[str, Any], whole: type[MCPServer], part: type[Part], where: str) -> tuple[MCPServer, Part]:
+def split(
+    server: MCPServer | None, settings: Mapping[str, Any], whole: type[MCPServer], part: type[Part], where: str
+) -> tuple[MCPServer, Part]:
     """The server and what is taken of it, from what Python code gave. Raises: ConfigError."""
     if server is None:
         both = decode(whole, dict(settings), where)

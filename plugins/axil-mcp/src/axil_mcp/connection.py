@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Final, cast
 
@@ -91,8 +91,8 @@ class Line:
         owner.calls.append(call)
         token = current.set(call)
         try:
-            job = asyncio.ensure_future(use(owner.client))
-            return await call.follow(cast("asyncio.Task[Any]", job), self.server.call_timeout_seconds)
+            job: asyncio.Future[Any] = asyncio.ensure_future(use(owner.client))
+            return await call.follow(job, self.server.call_timeout_seconds)
         except MCPError as error:
             if error.code == CONNECTION_CLOSED or error.message == "Session terminated":
                 owner.leave()
@@ -118,19 +118,21 @@ class Line:
         if self._connecting is None or self._connecting.done():
             self._connecting = asyncio.create_task(self._connect(), name=f"axil-mcp {self.server.name} connect")
         try:
-            self._owner = await asyncio.shield(self._connecting)
+            owner = await asyncio.shield(self._connecting)
         except asyncio.CancelledError:
             if self._connecting.cancelled():  # somebody closed the connection meanwhile
                 raise Unreachable("AX920", "the connection was closed.", where=self.server.place) from None
             raise
-        return self._owner
+        self._owner = owner
+        return owner
 
     async def _connect(self) -> _Owner:
         """A connection that greets. Raises: Unreachable (AX920); ConfigError (AX134): a secret is not set."""
         server = self.server
         owner = _Owner(server)
+        clock = asyncio.timeout(server.connect_timeout_seconds)
         try:
-            async with asyncio.timeout(server.connect_timeout_seconds) as clock:
+            async with clock:
                 for attempt in range(server.retries + 1):
                     if attempt:
                         await asyncio.sleep(server.backoff_seconds * 2 ** (attempt - 1))
@@ -221,7 +223,7 @@ class _Owner:
             self._ready.set()
 
     @asynccontextmanager
-    async def _transport(self) -> AsyncIterator[Any]:
+    async def _transport(self) -> AsyncGenerator[Any]:
         server = self.server
         if server.url:
             headers = headers_of(server)

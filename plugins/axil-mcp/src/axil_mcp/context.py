@@ -54,11 +54,12 @@ class MCPContext:
         for template in self.shelf.templates:
             blocks += await self._read(template.replace("{query}", quote(text, safe="")), "", ctx)
         wanted = _words(text)
-        resources = await line.ask("listing its resources", self._resources, ctx=ctx) if self.shelf.resources else []
+        resources: list[Any] = []
+        if self.shelf.resources:
+            resources = await line.ask("listing its resources", self._resources, ctx=ctx)
+        resources.sort(key=lambda each: -_shared(wanted, f"{each.name} {each.title or ''} {each.description or ''} {each.uri}"))
         rest: list[ContextBlock] = []
-        for each in sorted(resources, key=lambda r: -_shared(wanted, f"{r.name} {r.title or ''} {r.description or ''} {r.uri}"))[
-            : self.shelf.most_read
-        ]:
+        for each in resources[: self.shelf.most_read]:
             rest += await self._read(str(each.uri), each.title or each.name, ctx)
         rest = [self._scored(block, wanted) for block in rest]
         return [*blocks, *sorted(rest, key=lambda block: -(block.score or 0.0))][:top_k]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import urlsplit
@@ -25,7 +25,7 @@ def headers_of(server: MCPServer) -> dict[str, str]:
 
 
 @asynccontextmanager
-async def http(server: MCPServer, headers: dict[str, str], refused: Callable[[int], None]) -> AsyncIterator[Any]:
+async def http(server: MCPServer, headers: dict[str, str], refused: Callable[[int], None]) -> AsyncGenerator[Any]:
     """The streams of messages from and to the server. ``refused`` is told the status of each answer that is an error."""
     import httpx2
     from mcp.client.streamable_http import streamable_http_client

@@ -1,8 +1,8 @@
 """What a server offers: its tools under names that models take, and a digest that says whether they are still the same.
 
 A tool is called ``server__tool`` here. Models' interfaces take letters, digits, ``_`` and ``-``, at most 64 of them; MCP's names may hold
-dots and slashes, too. What is refused becomes ``_``; a name that is too long, or is then no longer the only one, gets eight digits of its hash.
-The name of a server holds no ``__``, so tools of two servers are never called the same.
+dots and slashes, too. What is refused becomes ``_``; a name that is too long, or is then no longer the only one, gets eight digits of its
+hash. The name of a server holds no ``__``, so tools of two servers are never called the same.
 """
 
 from __future__ import annotations
@@ -89,7 +89,9 @@ def chosen(server: str, tools: Sequence[Offered], offer: Offer) -> Listing:
     digest = digest_of(taken)
     if offer.expect and offer.expect.removeprefix("sha256:") != digest.removeprefix("sha256:"):
         told = f"its tools are not those that were expected: found {digest}, expected {offer.expect}."
-        raise ListingRefused("AX922", told, "Look at them (axil mcp tools); if they are what you want, put the new digest into expect.", where)
+        raise ListingRefused(
+            "AX922", told, "Look at them (axil mcp tools); if they are what you want, put the new digest into expect.", where
+        )
     names = names_of(server, [tool.name for tool in tools])
     shown = tuple(
         Shown(

@@ -40,7 +40,7 @@ def parts_of(result: Any) -> list[dict[str, Any]]:
     structured = result.structured_content
     if structured is not None and not any(part["type"] == "text" and _is(part["text"], structured) for part in parts):
         told = json.dumps(structured, ensure_ascii=False)
-        wrapped = cast("Mapping[str, Any]", structured) if isinstance(structured, Mapping) else {}
+        wrapped = cast("Mapping[str, Any]", structured) if isinstance(structured, Mapping) else dict[str, Any]()
         texts = [part["text"] for part in parts if part["type"] == "text"]
         said = set(wrapped) == {"result"} and (wrapped["result"] in texts or [str(each) for each in _several(wrapped["result"])] == texts)
         if not said:

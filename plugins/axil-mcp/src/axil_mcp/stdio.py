@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Final
@@ -37,7 +37,7 @@ class Program:
 
 
 @asynccontextmanager
-async def stdio(program: Program) -> AsyncIterator[Any]:
+async def stdio(program: Program) -> AsyncGenerator[Any]:
     """Start the program and give the streams of messages from and to it; at the end nothing of it is left.
 
     Raises: OSError: it cannot be started.
@@ -131,7 +131,7 @@ async def _end(process: asyncio.subprocess.Process) -> None:
 async def _gone(process: asyncio.subprocess.Process) -> bool:
     """Whether it ends in time. Its own ``wait`` would wait for all that hold its output open, too."""
     until = asyncio.get_running_loop().time() + _GRACE
-    while process.returncode is None and asyncio.get_running_loop().time() < until:
+    while process.returncode is None and asyncio.get_running_loop().time() < until:  # noqa: ASYNC110  # there is nothing to wait for but time
         await asyncio.sleep(_LOOK)
     return process.returncode is not None
 
