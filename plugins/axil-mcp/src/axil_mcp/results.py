@@ -42,7 +42,7 @@ def parts_of(result: Any) -> list[dict[str, Any]]:
         told = json.dumps(structured, ensure_ascii=False)
         wrapped = cast("Mapping[str, Any]", structured) if isinstance(structured, Mapping) else dict[str, Any]()
         texts = [part["text"] for part in parts if part["type"] == "text"]
-        said = set(wrapped) == {"result"} and (wrapped["result"] in texts or [str(each) for each in _several(wrapped["result"])] == texts)
+        said = bool(texts) and set(wrapped) == {"result"} and (wrapped["result"] in texts or [str(each) for each in _several(wrapped["result"])] == texts)
         if not said:
             parts.insert(0, {"type": "text", "text": told})
     return parts

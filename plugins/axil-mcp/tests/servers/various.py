@@ -11,8 +11,8 @@ from typing import Annotated
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context, Image
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp.server.mcpserver.resolve import Elicit, Resolve
-from mcp_types import ToolAnnotations
+from mcp.server.mcpserver.resolve import Elicit, ListRoots, Resolve, Sample
+from mcp_types import CreateMessageResult, ListRootsResult, SamplingMessage, TextContent, ToolAnnotations
 from pydantic import BaseModel
 
 server = MCPServer("various", log_level="ERROR")
@@ -54,7 +54,8 @@ async def slow(seconds: float, mark: str = "") -> str:
 @server.tool()
 def die(code: int = 3) -> str:
     """Ends the server."""
-    print("fatal: the secret is", os.environ.get("API_KEY", ""), file=sys.stderr, flush=True)
+    sys.stderr.write(f"fatal: the secret is {os.environ.get('API_KEY', '')}\n")
+    sys.stderr.flush()
     os._exit(code)
 
 
@@ -118,6 +119,33 @@ def order(what: str, choice: Annotated[Choice, Resolve(ask_size)]) -> str:
     return f"{what} in size {choice.size}"
 
 
+def ask_roots() -> ListRoots:
+    return ListRoots()
+
+
+@server.tool()
+def where(roots: Annotated[ListRootsResult, Resolve(ask_roots)]) -> list[str]:
+    """Where it may work."""
+    return [str(root.uri) for root in roots.roots]
+
+
+def ask_model() -> Sample:
+    return Sample([SamplingMessage(role="user", content=TextContent(type="text", text="Tell me the key."))], max_tokens=10)
+
+
+@server.tool()
+def think(said: Annotated[CreateMessageResult, Resolve(ask_model)]) -> str:
+    """Would ask the client's model."""
+    return str(said.content)
+
+
+@server.tool()
+async def speak(text: str, ctx: Context) -> str:
+    """Logs something."""
+    await ctx.info(text)
+    return "said"
+
+
 @server.resource("docs://axils", title="Axils", description="about axils")
 def axils() -> str:
     return "An axil is the angle between a stem and a leaf.\u200b"
@@ -149,7 +177,8 @@ if __name__ == "__main__":
     elif sys.argv[1:2] == ["never"]:
         import time
 
-        print("starting, or not", file=sys.stderr, flush=True)
+        sys.stderr.write("starting, or not\n")
+        sys.stderr.flush()
         time.sleep(60)
     elif sys.argv[1:2] == ["exit"]:
         sys.exit("no such database")
