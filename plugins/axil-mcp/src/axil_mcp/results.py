@@ -38,21 +38,26 @@ def parts_of(result: Any) -> list[dict[str, Any]]:
     """All of a result as parts. What it says twice, as text and as structured content, is there once."""
     parts = [_part(block) for block in result.content]
     structured = result.structured_content
-    if structured is not None and not any(part["type"] == "text" and _is(part["text"], structured) for part in parts):
-        told = json.dumps(structured, ensure_ascii=False)
-        wrapped = cast("Mapping[str, Any]", structured) if isinstance(structured, Mapping) else dict[str, Any]()
-        texts = [part["text"] for part in parts if part["type"] == "text"]
-        said = bool(texts) and set(wrapped) == {"result"} and (wrapped["result"] in texts or [str(each) for each in _several(wrapped["result"])] == texts)
-        if not said:
-            parts.insert(0, {"type": "text", "text": told})
-    return parts
-
-
-def _several(value: Any) -> list[Any]:
-    return cast("list[Any]", value) if isinstance(value, list) else [value]
+    if structured is None:
+        return parts
+    texts = [part["text"] for part in parts if part["type"] == "text"]
+    wrapped = cast("Mapping[str, Any]", structured) if isinstance(structured, Mapping) else dict[str, Any]()
+    if texts and set(wrapped) == {"result"}:  # how servers wrap what is no object
+        value = wrapped["result"]
+        several = [str(each) for each in cast("list[Any]", value)] if isinstance(value, list) else [value]
+        if several == texts or any(_is(text, value) for text in texts):
+            return parts
+    for text in texts:
+        if _is(text, structured):
+            return parts
+    rest = [part for part in parts if part["type"] != "text" or not any(_is(part["text"], value) for value in wrapped.values())]
+    return [{"type": "text", "text": json.dumps(structured, ensure_ascii=False)}, *rest]
 
 
 def _is(text: str, value: Any) -> bool:
+    """Whether a text says a value: as it is, or as JSON."""
+    if isinstance(value, str):
+        return text == value
     try:
         return bool(json.loads(text) == value)
     except (ValueError, RecursionError):

@@ -104,7 +104,8 @@ def _typed(field: Any) -> dict[str, Any]:
 def form_of(question: Question) -> dict[str, Any]:
     """What a person is asked, as the flat schema that clients can show."""
     if question.kind == "approval":
-        return _object({"approved": {"type": "boolean", "title": "Approve?"}}, required=["approved"])
+        approved = {"approved": {"type": "boolean", "title": "Approve?"}}
+        return {"type": "object", "properties": approved, "required": ["approved"]}
     if question.kind == "form":
         fields: Mapping[Any, Any] = question.data.get("fields") or {}
         asked: dict[str, Any] = {str(name): {"type": "string", "description": str(text or name)} for name, text in fields.items()}
