@@ -42,8 +42,8 @@ def parts_of(result: Any) -> list[dict[str, Any]]:
         return parts
     texts = [part["text"] for part in parts if part["type"] == "text"]
     wrapped = cast("Mapping[str, Any]", structured) if isinstance(structured, Mapping) else dict[str, Any]()
-    if texts and set(wrapped) == {"result"}:  # how servers wrap what is no object
-        value = wrapped["result"]
+    if texts and len(wrapped) == 1:  # how servers wrap what is no object
+        (value,) = wrapped.values()
         several = [str(each) for each in cast("list[Any]", value)] if isinstance(value, list) else [value]
         if several == texts or any(_is(text, value) for text in texts):
             return parts
