@@ -80,7 +80,7 @@ class Run:
             registry=session.registry,
             tell=session.tell,
             reading={"vars": variables, "allow_code": options.allow_code},
-            running={"allow": frozenset({"code"} if options.allow_code else ())},
+            running={"allow": allowed(options)},
         )
         with launch.within:
             prepared(launch, session.options)
@@ -113,10 +113,16 @@ def stopping(paths: Iterable[str], hooks: Any) -> Any:
     return made
 
 
+def allowed(options: argparse.Namespace) -> frozenset[str]:
+    """What the run may do."""
+    return frozenset([*options.allow, *(["code"] if options.allow_code else [])])
+
+
 def ways_of_watching(parser: argparse.ArgumentParser) -> None:
     """Add the options of every command that lets a run go on."""
     parser.add_argument("--answers", metavar="FILE", help="answers to questions, in order: a JSON list, or one answer a line")
     parser.add_argument("--allow-code", action="store_true", help="let the file run code, with your rights")
+    parser.add_argument("--allow", action="append", default=[], metavar="WHAT", help="let the file do this: mcp, to start MCP servers")
     parser.add_argument(
         "--format", choices=("text", "json", "events"), default="text", help="events: one JSON object a line, as it happens"
     )

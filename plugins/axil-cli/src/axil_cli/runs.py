@@ -16,7 +16,7 @@ from axil_cli import record
 from axil_cli.command import Exit, Session, misuse, read_text
 from axil_cli.picture import listed, told_difference, told_run, told_step
 from axil_cli.plain import as_json, plain
-from axil_cli.run import Job, answers_in, as_data, as_input, stopping, watched, ways_of_watching
+from axil_cli.run import Job, allowed, answers_in, as_data, as_input, stopping, watched, ways_of_watching
 
 _OPEN: Final = ("open", "paused", "failed", "limited", "cancelled")
 
@@ -189,7 +189,7 @@ class Runs:
             told = f"{', '.join(files)} changed since the run began; it goes on with what it began with."
             session.tell(f"note: {told} axil runs fork --current goes on with what is there now.")
         ways = {"journal": journal, "run_id": run_id, "resuming": True, "answers": answers}
-        ways["allow"] = frozenset({"code"} if options.allow_code else ())
+        ways["allow"] = allowed(options)
         return watched(Job(workflow, as_input(None, workflow.plan.graph.spec.payload), ways, []), options, session)
 
     def _fork(self, journal: Any, options: argparse.Namespace, session: Session) -> int:

@@ -94,6 +94,8 @@ class Line:
             job: asyncio.Future[Any] = asyncio.ensure_future(use(owner.client))
             return await call.follow(job, self.server.call_timeout_seconds)
         except MCPError as error:
+            if error.code == CONNECTION_CLOSED and self.server.url and error.message != "Connection closed":
+                raise owner.lost(what) from error  # one answer's own stream broke off; the others' may go on
             if error.code == CONNECTION_CLOSED or error.message == "Session terminated":
                 owner.leave()
                 await owner.gone()

@@ -30,6 +30,8 @@ from axil_mcp.served import Served, failure, form_of, plain, reply_of, served, s
 
 _BACKLOG: Final = 1000
 """Reports of progress that wait to be sent; more are dropped."""
+_LAST_WORDS: Final = 1.0
+"""Seconds in which those that are left may be sent when the run is over."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,7 +201,8 @@ class WorkflowServer:
                     run.cancel("the call was cancelled")
                     await asyncio.wait({job})
                 progress.end()
-                await asyncio.wait({report})
+                await asyncio.wait({report}, timeout=_LAST_WORDS)
+                report.cancel()  # of a client that does not read
         return job.result()
 
     def _folder(self, run_id: str) -> Path | None:
