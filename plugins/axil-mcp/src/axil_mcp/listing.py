@@ -115,7 +115,7 @@ def names_of(server: str, tools: Sequence[str]) -> dict[str, str]:
     """A name for each tool that models' interfaces take, and that no other tool has.
 
     >>> names_of("files", ["read", "read.all", "read/all"])
-    {'read': 'files__read', 'read.all': 'files__read_all_e54e60b5', 'read/all': 'files__read_all_a5eb45d6'}
+    {'read': 'files__read', 'read.all': 'files__read_all_8fb73bbb', 'read/all': 'files__read_all_4a2b2cdf'}
     """
     plain = {tool: f"{server}__{_REFUSED.sub('_', tool)}" for tool in tools}
     often = Counter(plain.values())
