@@ -20,16 +20,20 @@ PROJECTS  := core/pyproject.toml $(wildcard plugins/*/pyproject.toml) $(wildcard
 MEMBERS   := $(patsubst %/pyproject.toml,./%,$(PROJECTS))
 STAMP     := $(VENV)/installed
 
+# Servers that axil-mcp is tried with, and where they are kept.
+FOREIGN   ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/axil-mcp-servers
+SERVERS   := $(addprefix @modelcontextprotocol/server-,everything filesystem memory)
+
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: help demo test check style types arrows alone thorough bench docs clean
+.PHONY: help demo test check style types arrows alone thorough foreign bench docs clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo    agents research, write and review; with OPENAI_API_KEY set a model answers, else a script"
 	@echo "make test    all tests, doctests included"
-	@echo "make check   style, types, import arrows, each member alone from its built wheel, and the laws at length"
+	@echo "make check   style, types, import arrows, each member alone from its built wheel, the laws at length, and servers of others"
 	@echo "make bench   measure; never part of the tests"
 	@echo "make docs    check links, ids and examples of the pages"
 	@echo "make clean   remove .venv and whatever was built"
@@ -51,7 +55,7 @@ demo: $(STAMP)
 test: $(STAMP)
 	$(BIN)/python -m pytest
 
-check: style types arrows alone thorough
+check: style types arrows alone thorough foreign
 
 style: $(STAMP)
 	$(BIN)/ruff check
@@ -66,6 +70,12 @@ arrows: $(STAMP)
 # The laws with ten times the examples, and the large ends of the scales: a million rounds, 2,000 cycles one in another.
 thorough: $(STAMP)
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest core/tests/property tests/faults
+
+# MCP servers that others wrote, where npm is at hand; they are kept outside the checkout.
+foreign: $(STAMP)
+	if command -v npm > /dev/null; then npm install --silent --no-audit --no-fund --prefix "$(FOREIGN)" $(SERVERS) \
+		&& AXIL_MCP_SERVERS="$(FOREIGN)/node_modules/.bin" $(BIN)/python -m pytest plugins/axil-mcp/tests/test_foreign.py; \
+	else echo "npm is not installed: servers of others are passed over"; fi
 
 # Wheels of all members in dist/, then each member's tests against its wheel in an environment that holds nothing else.
 alone: $(STAMP)

@@ -48,6 +48,7 @@ PROGRAMS = {
     "remember.py": "to repair: roof and pump",
     "search_documents.py": "In the axil, the angle between a leaf and its stem.",
     "review_loop.py": "(accepted in round 4)",
+    "mcp_tools.py": "An axil is the angle between a stem and a leaf.",
     "pause_and_resume.py": "done: Dear Ada, we are sorry. Sent: True.",
 }
 

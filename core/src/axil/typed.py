@@ -86,6 +86,10 @@ class Checks:
     def as_list(self, value: Any) -> Any:
         return list(value.raw()) if type(value) is Log else value
 
+    def json_schema(self) -> dict[str, Any]:
+        """What the field accepts, as a JSON Schema. Raises: PydanticUserError: JSON has no word for it."""
+        return cast("dict[str, Any]", self._full.json_schema())
+
     def encode(self, value: Any) -> Any:
         """Plain data from which ``decode`` makes an equal value. Raises: JournalError: there is none."""
         items = self.as_list(value)

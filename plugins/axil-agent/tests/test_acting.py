@@ -174,6 +174,70 @@ def test_a_toolset_is_asked_when_it_is_needed():
     assert model.requests[1].messages[-1]["content"] == "done"
 
 
+def test_the_questions_of_two_tools_are_asked_together_and_each_gets_its_answer():
+    asked: list[str] = []
+
+    def asks(name: str) -> Tool:
+        class Asking(Tool):
+            async def __call__(self, arguments: Any, ctx: Any = None) -> str:
+                asked.append(name)
+                return f"{name}: {await ctx.ask(f'{name}?')}"
+
+        return Asking(name=name, description="", parameters={"type": "object"}, call=lambda: None)
+
+    model = Scripted([{"tool_calls": [{"name": "a"}, {"name": "b"}]}, '{"o": 1}'])
+    g = RootGraph("g")
+    w = g.create_node(Agent, name="w", model=model, tools=[asks("a"), asks("b")])
+    g.edge_from_entry(w)
+    g.edge_to_exit(w, ["o"])
+    g.build()
+
+    async def run() -> Any:
+        journal = MemoryJournal()
+        paused = await g.run({"message": "x"}, journal=journal)
+        assert [q.text for q in paused.questions] == ["a?", "b?"]
+        first = {paused.questions[1].id: "for b"}
+        paused = await g.resume(paused.run_id, journal=journal, answers=first)
+        assert [q.text for q in paused.questions] == ["a?"]
+        return await g.resume(paused.run_id, journal=journal, answers={paused.questions[0].id: "for a"})
+
+    assert asyncio.run(run()).output == {"o": 1}
+    assert [m["content"] for m in model.requests[1].messages if m["role"] == "tool"] == ["a: for a", "b: for b"]
+    assert asked == ["a", "b", "a", "b", "a"]  # what was answered and recorded is not done again
+
+
+def test_a_toolset_and_a_provider_may_know_the_firing_that_they_work_for():
+    class Known:
+        context_label = "DOCS"
+        seen: tuple[Any, ...] = ()
+
+        async def tools(self, ctx: Any) -> list[Any]:
+            self.seen += (ctx.allows("files"),)
+            return []
+
+        async def get_blocks(self, query: Any, top_k: int = 8, ctx: Any = None) -> list[str]:
+            self.seen += (ctx.allows("files"),)
+            return []
+
+    known = Known()
+    g = RootGraph("g")
+    w = g.create_node(Agent, name="w", model=Scripted(['{"o": 1}']), tools=[known], retrievers=known)
+    g.edge_from_entry(w)
+    g.edge_to_exit(w, ["o"])
+    g.build().invoke({"message": "x"}, allow=frozenset({"files"}))
+    assert known.seen == (True, True, True)  # asked for tools as a toolset and as a provider, and for blocks
+
+
+def test_a_tool_may_give_the_parts_of_a_content():
+    class Camera(Tool):
+        async def __call__(self, arguments: Any, ctx: Any = None) -> list[dict[str, Any]]:
+            return [{"type": "text", "text": "a leaf"}]
+
+    model = Scripted([{"tool_calls": [{"name": "look"}]}, '{"o": 1}'])
+    single(model, tools=[Camera(name="look", description="", parameters={}, call=lambda: None)]).invoke({})
+    assert model.requests[1].messages[-1]["content"] == [{"type": "text", "text": "a leaf"}]
+
+
 # ---------------------------------------------------------------------- memory and context
 
 

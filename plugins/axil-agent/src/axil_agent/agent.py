@@ -200,7 +200,7 @@ class Agent:
         heard = bare(self._heard(inputs, wiring)[0])
         seen = await self.observed(inputs, attributes, history=self.recalled(ctx), ctx=ctx, wiring=wiring)
         query = self._query(heard, bare(attributes), seen.user, wiring.node, ctx, seen.messages)
-        manner = await self.manner(wiring, query)
+        manner = await self.manner(wiring, query, ctx)
         answer = await considered(seen.messages, manner, ctx, self.thinking)
         said: list[Message] = [seen.messages[-1], {"role": "assistant", "content": answer.text}]
         await self.tell(said, answer, query, manner, ctx)
@@ -239,9 +239,9 @@ class Agent:
         """The history that is sent."""
         return [m for memory in self._memories if is_chat_memory(memory) for m in memory.recall(kept(memory, ctx))]
 
-    async def manner(self, wiring: Wiring, query: ContextQuery, formatter: Formatter | None = None) -> Manner:
+    async def manner(self, wiring: Wiring, query: ContextQuery, ctx: Any, formatter: Formatter | None = None) -> Manner:
         """How the conversation of a turn goes. Raises: as making the tools does; ToolError (AX656): two have one name."""
-        tools = [*await self._all_tools(), *await tools_of(self.providers), *active_tools(self.providers, query)]
+        tools = [*await self._all_tools(ctx), *await tools_of(self.providers, ctx), *active_tools(self.providers, query, ctx)]
         output = self.output_type
         return Manner(
             model=await self._model.ready(),
@@ -257,10 +257,10 @@ class Agent:
             where=f'node "{wiring.node}"' if wiring.node else "",
         )
 
-    async def _all_tools(self) -> list[Tool]:
+    async def _all_tools(self, ctx: Any) -> list[Tool]:
         tools: list[Tool] = []
         for known in self._known_tools():
-            tools += await tools_of([known]) if is_toolset(known) else [tool_of(known)]
+            tools += await tools_of([known], ctx) if is_toolset(known) else [tool_of(known)]
         return tools
 
     def _known_tools(self) -> list[Any]:

@@ -67,13 +67,14 @@ def query_text(inputs: Mapping[str, Any], rendered: str) -> str:
     return text_of(values[0]) if len(values) == 1 else text_of(dict(inputs)) if values else ""
 
 
-async def blocks_of(provider: Any, query: ContextQuery, top_k: int, where: str = "") -> list[ContextBlock]:
+async def blocks_of(provider: Any, query: ContextQuery, top_k: int, where: str = "", ctx: Any = None) -> list[ContextBlock]:
     """A provider's blocks, best first. Raises: ContextError (AX658): it failed, or gave something else."""
     try:
-        if len(inspect.signature(provider.get_blocks).parameters) > 1:
-            given = await called(provider.get_blocks, query, top_k=top_k)
-        else:
-            given = await called(provider.get_blocks, query)
+        takes = inspect.signature(provider.get_blocks).parameters
+        named: dict[str, Any] = {"top_k": top_k} if len(takes) > 1 else {}
+        if "ctx" in takes:
+            named["ctx"] = ctx
+        given = await called(provider.get_blocks, query, **named)
         blocks = [block_of(each) for each in given or ()]
     except Exception as error:  # a provider is anybody's code: its failure is told with its name
         cause = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
@@ -146,7 +147,7 @@ async def passive_context(providers: Sequence[Any], query: ContextQuery, policy:
         for label, provider in some:
             try:
                 with on_clock(getattr(ctx, "clock", None)):
-                    found.append((label_of(provider), await blocks_of(provider, query, policy.per_provider, where)))
+                    found.append((label_of(provider), await blocks_of(provider, query, policy.per_provider, where, ctx)))
             except ContextError as error:
                 if policy.failures == "raise":
                     raise
@@ -167,7 +168,7 @@ def named(providers: Sequence[Any]) -> list[tuple[str, Any]]:
     return result
 
 
-def active_tools(providers: Sequence[Any], base: ContextQuery) -> list[Tool]:
+def active_tools(providers: Sequence[Any], base: ContextQuery, ctx: Any = None) -> list[Tool]:
     """The two tools with which a model asks active providers; none, if there is no such provider."""
     sources = dict(named([provider for provider in providers if is_active(provider)]))
     if not sources:
@@ -184,7 +185,7 @@ def active_tools(providers: Sequence[Any], base: ContextQuery) -> list[Tool]:
                 raise Refused(f'"{source}" is ambiguous: {listed(same)}.')
             raise Refused(f'there is no context source "{source}". {did_you_mean(source, sources)} Available: {listed(list(sources), 20)}.')
         text = query.strip() or base.query_text
-        blocks = await blocks_of(provider, replace(base, query_text=text), top_k)
+        blocks = await blocks_of(provider, replace(base, query_text=text), top_k, ctx=ctx)
         shown = rendered([(label_of(provider), block) for block in blocks])
         return {"provider": source, "query": text, "blocks": [plain(asdict(block)) for block in blocks], "rendered": shown}
 

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from pydantic import BaseModel, ValidationError
 
+from axil.desk import Pause
 from axil.errors import LimitReached, RunError, did_you_mean, listed
 from axil_agent.approval import Verdict, verdict
 from axil_agent.errors import ModelContract, ReplyError, TurnLimit
@@ -146,10 +147,14 @@ def _fault(error: ValueError, reply: Reply) -> str:
 
 async def act(calls: Sequence[ToolCall], tools: Mapping[str, Tool], ctx: Stage, turn: int) -> list[Message]:
     """The messages with the results of ``calls``, in their order."""
-    results: list[str] = [""] * len(calls)
+    results: list[Any] = [""] * len(calls)
+    pauses: list[Pause] = []
 
     async def do(at: int) -> None:
-        results[at] = await _result(calls[at], tools, ctx, f"tool:{turn}:{at}:{calls[at].name}")
+        try:
+            results[at] = await _result(calls[at], tools, ctx, f"tool:{turn}:{at}:{calls[at].name}")
+        except Pause as pause:  # the others come to their end first, and are recorded
+            pauses.append(pause)
 
     last = [at for at, call in enumerate(calls) if call.name in tools and _is_in_turn(tools[call.name])]
     free = [at for at in range(len(calls)) if at not in last]
@@ -164,6 +169,8 @@ async def act(calls: Sequence[ToolCall], tools: Mapping[str, Tool], ctx: Stage, 
             raise errors.exceptions[0] from None
     for at in last:
         await do(at)
+    if pauses:
+        raise Pause(*(question for pause in pauses for question in pause.questions))
     return [
         {"role": "tool", "name": call.name, "content": result, "tool_call_id": call.id} for call, result in zip(calls, results, strict=True)
     ]
@@ -174,7 +181,7 @@ def _is_in_turn(tool: Tool) -> bool:
     return tool.wants_ctx or tool.needs_approval is not False
 
 
-async def _result(call: ToolCall, tools: Mapping[str, Tool], ctx: Stage, step: str) -> str:
+async def _result(call: ToolCall, tools: Mapping[str, Tool], ctx: Stage, step: str) -> str | list[dict[str, Any]]:
     tool = tools.get(call.name)
     ctx.emit({"kind": "tool_call", "id": call.id, "name": call.name, "arguments": dict(call.arguments)})
     answer = Verdict(call.arguments) if tool is None or call.fault else await verdict(tool, call, ctx, step)
@@ -203,7 +210,7 @@ async def _result(call: ToolCall, tools: Mapping[str, Tool], ctx: Stage, step: s
         asked = {"name": call.name, "arguments": plain(call.arguments)}
         result = await ctx.step(step, run, request=asked, effects="idempotent" if tool is None else tool.effects)
     ctx.emit({"kind": "tool_result", "id": call.id, "name": call.name, **result})
-    return str(result["content"])
+    return result["content"]
 
 
 def _as_edited(arguments: Mapping[str, Any], content: str) -> str:

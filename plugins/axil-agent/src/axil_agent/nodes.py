@@ -196,7 +196,7 @@ class _Chat:
         fields = {"role_name": agent.role_name or self.node}
         system = agent.system(fields, wiring)
         first: list[Message] = [{"role": "system", "content": system}] if system else []
-        manner = await agent.manner(wiring, query, formatter=_Text())
+        manner = await agent.manner(wiring, query, ctx, formatter=_Text())
         answer = await considered([*first, *history, *told], manner, ctx, agent.thinking)
         await agent.tell([*heard, {"role": "assistant", "content": answer.text}], answer, query, manner, ctx)
         return Out([{"role": "assistant", "content": answer.text}], shared_delta(ctx, task))

@@ -45,7 +45,7 @@ class Toolset(Protocol):
     """Several tools from one place, found out when they are needed. ``axil.tools``."""
 
     async def tools(self) -> Sequence[Any]:
-        """The tools."""
+        """The tools. With a parameter ``ctx`` it is given the context of the firing that they are for."""
         ...
 
 
@@ -79,8 +79,8 @@ class Tool:
         """What the model sees."""
         return ToolSpec(name=self.name, description=self.description, parameters=self.parameters)
 
-    async def __call__(self, arguments: Mapping[str, Any], ctx: Any = None) -> str:
-        """The result as text. Raises: Refused; and what the function raises."""
+    async def __call__(self, arguments: Mapping[str, Any], ctx: Any = None) -> str | list[dict[str, Any]]:
+        """The result as text, or as the parts of a message's content. Raises: Refused; and what the function raises."""
         given, named = ((), dict(arguments)) if self.validate is None else self.validate(arguments)
         if self.wants_ctx:
             named = {**named, _CONTEXT: ctx}
@@ -299,9 +299,15 @@ def by_name(tools: Sequence[Tool]) -> dict[str, Tool]:
     return known
 
 
-async def tools_of(given: Sequence[Any]) -> list[Tool]:
-    """The tools of those that are toolsets. Raises: as asking for and making them does."""
-    return [tool_of(tool) for each in given if is_toolset(each) for tool in await each.tools()]
+async def tools_of(given: Sequence[Any], ctx: Any = None) -> list[Tool]:
+    """The tools of those that are toolsets, for a firing. Raises: as asking for and making them does."""
+    found: list[Tool] = []
+    for each in given:
+        if is_toolset(each):
+            ask: Callable[..., Any] = each.tools
+            tools = await (ask(ctx=ctx) if "ctx" in inspect.signature(ask).parameters else ask())
+            found += [tool_of(tool) for tool in tools]
+    return found
 
 
 def guarded(tools: Mapping[str, Tool], approve: Sequence[str]) -> dict[str, Tool]:

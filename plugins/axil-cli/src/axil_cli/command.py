@@ -70,7 +70,7 @@ class Session:
         write(self.stderr, clean(text) + "\n")
 
 
-WAYS = ("code", "network")
+WAYS = ("code", "network", "mcp")
 """What ``--allow`` takes."""
 
 

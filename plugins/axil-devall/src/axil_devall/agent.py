@@ -130,7 +130,7 @@ class _Firing:
         asked = "\n".join(words(m) for m in messages if m.get("role") == "user")
         query = ContextQuery(asked, {"message": asked}, {}, self.node, ctx.activation.path, messages=heard)
         told = self._reminded(heard, await memories.read("gen", asked, task.state, ctx))
-        manner = await agent.manner(Wiring(node=self.node), query, formatter=_Text())
+        manner = await agent.manner(Wiring(node=self.node), query, ctx, formatter=_Text())
         thinking = [] if self.config.thinking is None else [await self._looking_back(asked, ctx, task)]
         answer = await considered([*self._system(), *told], manner, ctx, thinking)
         note = {"text": answer.text, "about": asked, "by": self.node}

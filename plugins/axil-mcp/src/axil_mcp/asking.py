@@ -1,0 +1,136 @@
+"""A server's elicitation as a question to a person, and the person's answer as the server wants it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+from axil.context import Question
+from axil_mcp.texts import clean
+
+_TEXT: Final = 2000
+DECLINED: Final = frozenset({"decline", "cancel"})
+_YES: Final = frozenset({"yes", "y", "true", "ok", "accept"})
+_NO: Final = frozenset({"no", "n", "false"})
+
+
+def question_of(server: str, params: Any, fault: str = "") -> Question:
+    """What a person is asked. ``params``: the SDK's, of form or of url; ``fault``: what was wrong with an answer before."""
+    said = clean(str(params.message), _TEXT)
+    text = f'The MCP server "{server}" asks: {said}'
+    data: dict[str, Any] = {"origin": f"mcp:{server}"}
+    if params.mode == "url":
+        address = clean(str(params.url), _TEXT)
+        return Question(text=f"{text}\nIt wants you to open {address}", kind="approval", data={**data, "url": address})
+    schema = dict(params.requested_schema)
+    fields = properties_of(schema)
+    data |= {"schema": schema, "fields": {name: _described(name, each) for name, each in fields.items()}}
+    if fault:
+        text = f"{text}\n(The answer before did not fit: {fault})"
+    if not fields or (len(fields) == 1 and _kind(next(iter(fields.values()))) == "boolean"):
+        return Question(text=text, kind="approval", data=data)
+    if len(fields) > 1:
+        return Question(text=text, kind="form", data=data)
+    name, only = next(iter(fields.items()))
+    options = tuple(str(each) for each in only.get("enum") or ())
+    return Question(text=f"{text}\n{_described(name, only)}", kind="choice" if options else "text", options=options, data=data)
+
+
+def properties_of(schema: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """The fields that are asked for."""
+    found = schema.get("properties")
+    return {str(n): s for n, s in cast("Mapping[str, Any]", found).items() if isinstance(s, Mapping)} if isinstance(found, Mapping) else {}
+
+
+def _described(name: str, schema: Mapping[str, Any]) -> str:
+    return clean(str(schema.get("description") or schema.get("title") or name), _TEXT)
+
+
+def _kind(schema: Mapping[str, Any]) -> str:
+    kind = schema.get("type")
+    return kind if isinstance(kind, str) else ""
+
+
+class Unfit(ValueError):
+    """An answer that is not what was asked for."""
+
+
+def answer_of(params: Any, answer: Any) -> tuple[str, dict[str, Any] | None]:
+    """``("accept", content)``, ``("decline", None)`` or ``("cancel", None)``. Raises: Unfit.
+
+    None, False, ``decline`` and ``cancel`` are no answers; a text may be the JSON of an object, and answers a form of one field.
+    """
+    if isinstance(answer, str) and answer.strip().lower() in DECLINED:
+        return answer.strip().lower(), None
+    if isinstance(answer, Mapping) and cast("Mapping[str, Any]", answer).get("action") in DECLINED:
+        return str(cast("Mapping[str, Any]", answer)["action"]), None
+    if answer is None:
+        return "cancel", None
+    fields = {} if params.mode == "url" else properties_of(params.requested_schema)
+    if not fields:
+        agreed = _boolean(answer)
+        if agreed is None:
+            raise Unfit("answer yes or no")
+        return ("accept", None if params.mode == "url" else {}) if agreed else ("decline", None)
+    given = _object(answer)
+    if given is None:
+        if len(fields) > 1:
+            raise Unfit(f"expected an object with {', '.join(fields)}")
+        given = {next(iter(fields)): cast("Any", answer)}
+    content = {name: _fitted(given[name], schema) for name, schema in fields.items() if name in given}
+    fault = misfit(content, params.requested_schema)
+    if fault:
+        raise Unfit(fault)
+    return "accept", content
+
+
+def _object(answer: Any) -> Mapping[str, Any] | None:
+    if isinstance(answer, str) and answer.lstrip().startswith("{"):
+        try:
+            answer = json.loads(answer)
+        except ValueError:
+            return None
+    return cast("Mapping[str, Any]", answer) if isinstance(answer, Mapping) else None
+
+
+def _fitted(value: Any, schema: Mapping[str, Any]) -> Any:
+    """What a person typed, as the type that was asked for."""
+    if not isinstance(value, str):
+        return value
+    kind, text = _kind(schema), value.strip()
+    if kind == "boolean":
+        known = _boolean(text)
+        return value if known is None else known
+    if kind in ("integer", "number"):
+        for read in (int, float):
+            try:
+                return read(text)
+            except ValueError:
+                continue
+    if kind == "array":
+        return [part.strip() for part in text.split(",") if part.strip()]
+    return value
+
+
+def _boolean(value: Any) -> bool | None:
+    if isinstance(value, bool):
+        return value
+    word = str(value).strip().lower()
+    return True if word in _YES else False if word in _NO else None
+
+
+def misfit(value: Any, schema: Mapping[str, Any]) -> str:
+    """What is wrong with a value, in words; empty: nothing."""
+    from jsonschema import SchemaError, validators
+
+    kind: Any = validators.validator_for(dict(schema))
+    try:
+        kind.check_schema(dict(schema))
+        error = next(iter(kind(dict(schema)).iter_errors(value)), None)
+    except SchemaError:  # what nobody can fulfil refuses nobody; the other side will say what it minds
+        return ""
+    if error is None:
+        return ""
+    where = ".".join(str(key) for key in error.absolute_path)
+    return clean(f"{where}: {error.message}" if where else str(error.message), 500)

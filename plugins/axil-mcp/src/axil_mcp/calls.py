@@ -1,0 +1,117 @@
+"""Calls under way: who asks what of whom. A call is followed by the task that made it, so what it asks of the run is asked there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from axil_mcp.asking import Unfit, answer_of, question_of
+from axil_mcp.errors import CallFailed
+from axil_mcp.texts import clean, without
+
+_TRIES: Final = 3
+"""How often a person is asked for an answer that fits."""
+_SHOWN: Final = 4000
+"""Characters of a log entry."""
+
+current: ContextVar[Call | None] = ContextVar("axil_mcp_call", default=None)
+"""The call on whose behalf the SDK is at work, where it can tell."""
+
+
+@dataclass(slots=True)
+class _Wish:
+    """Something that a server wants of the run, and where the answer goes."""
+
+    params: Any
+    answer: asyncio.Future[tuple[str, dict[str, Any] | None]]
+
+
+@dataclass(slots=True, eq=False)
+class Call:
+    """One call: the firing it is for, and what the server asks meanwhile."""
+
+    server: str
+    tool: str
+    ctx: Any = None
+    secrets: Mapping[str, str] = field(default_factory=dict[str, str])
+    wishes: asyncio.Queue[_Wish] = field(default_factory=asyncio.Queue[_Wish])
+    _open: list[_Wish] = field(default_factory=list["_Wish"])
+    _is_over: bool = False
+
+    async def follow(self, job: asyncio.Future[Any], seconds: float) -> Any:
+        """What the call gives. While it waits for a person its time stands still.
+
+        Raises: CallFailed (AX925): it took longer than ``seconds``; and what the call raises.
+        """
+        loop = asyncio.get_running_loop()
+        clock = asyncio.timeout(seconds)
+        try:
+            async with clock:
+                while True:
+                    coming = asyncio.ensure_future(self.wishes.get())
+                    try:
+                        await asyncio.wait({job, coming}, return_when=asyncio.FIRST_COMPLETED)
+                    finally:
+                        coming.cancel()
+                    if job.done():
+                        return job.result()
+                    left = (clock.when() or loop.time()) - loop.time()
+                    clock.reschedule(None)
+                    await self._grant(coming.result())
+                    clock.reschedule(loop.time() + left)
+        except TimeoutError:
+            if not clock.expired():
+                raise
+            told = f"the call of {self.tool} took longer than {seconds:g} s."
+            raise CallFailed("AX925", told, "Raise call_timeout_seconds if it may.", f'MCP server "{self.server}"') from None
+        finally:
+            self._is_over = True
+            for wish in self._open:  # nobody will answer any more, and the SDK must not wait
+                if not wish.answer.done():
+                    wish.answer.set_result(("cancel", None))
+            if not job.done():
+                job.cancel()
+            await asyncio.gather(job, return_exceptions=True)
+
+    async def _grant(self, wish: _Wish) -> None:
+        fault = ""
+        for _ in range(_TRIES):
+            given = await self.ctx.ask(question_of(self.server, wish.params, fault))
+            try:
+                answer = answer_of(wish.params, given)
+            except Unfit as error:
+                fault = str(error)
+                continue
+            if not wish.answer.done():
+                wish.answer.set_result(answer)
+            return
+        told = f"the answer to its question does not fit: {fault}."
+        raise CallFailed("AX929", told, "Answer with what the question's schema asks for.", f'MCP server "{self.server}"')
+
+    async def elicit(self, params: Any) -> tuple[str, dict[str, Any] | None]:
+        """A person's answer; called by the SDK, in whatever task. Nobody can be asked outside a firing: cancel."""
+        if self._is_over or self.ctx is None or not hasattr(self.ctx, "ask"):
+            return "cancel", None
+        wish = _Wish(params, asyncio.get_running_loop().create_future())
+        self._open.append(wish)
+        self.wishes.put_nowait(wish)
+        return await wish.answer
+
+    async def progress(self, done: float, total: float | None, message: str | None) -> None:
+        """Show how far it is."""
+        self.emit("mcp_progress", tool=self.tool, progress=done, total=total, message=self._shown(message or ""))
+
+    def log(self, level: str, logger: str | None, data: Any) -> None:
+        """Show what the server logs."""
+        self.emit("mcp_log", level=level, logger=self._shown(logger or ""), text=self._shown(data if isinstance(data, str) else repr(data)))
+
+    def _shown(self, text: str) -> str:
+        return clean(without(text, self.secrets.values()), _SHOWN)
+
+    def emit(self, kind: str, **told: Any) -> None:
+        """A chunk for whoever watches the run."""
+        if self.ctx is not None:
+            self.ctx.emit({"kind": kind, "server": self.server, **told})

@@ -1,0 +1,173 @@
+"""``axil mcp``: serve workflows as an MCP server, and look at the servers that a workflow uses."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from pydantic import SecretStr
+
+from axil.config import make, resolve_secret
+from axil.errors import ConfigError, Problem
+from axil.spec import GraphSpec
+from axil.sync import run_sync
+from axil.workflow import Workflow, load
+from axil_mcp.files import Tools
+
+TOKEN = "AXIL_MCP_TOKEN"
+
+
+class Mcp:
+    """Serve workflows as an MCP server, or look at the MCP servers that a workflow uses."""
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        """Add the arguments."""
+        which = parser.add_subparsers(dest="action", metavar="serve | tools", required=True)
+        serving = which.add_parser("serve", help="serve workflow files: a tool for each", allow_abbrev=False)
+        serving.add_argument("files", nargs="+", metavar="FILE", help="workflow files; a tool is called like its file")
+        serving.add_argument("--transport", choices=("stdio", "http"), default="stdio", help="how clients connect")
+        serving.add_argument("--host", default="127.0.0.1", help="http: the address to listen at")
+        serving.add_argument("--port", type=int, default=8765, help="http: the port; 0: any that is free")
+        serving.add_argument("--token-env", default=TOKEN, metavar="NAME", help=f"http: the variable with the token ({TOKEN})")
+        serving.add_argument("--allow-host", action="append", default=[], metavar="NAME", help="http: a further name of this server")
+        serving.add_argument("--allow-origin", action="append", default=[], metavar="ORIGIN", help="http: a web page's origin that may ask")
+        serving.add_argument("--concurrency", type=int, default=16, metavar="N", help="runs at the same time")
+        serving.add_argument("--workspace", metavar="FOLDER", help="where each run gets a folder of its own")
+        looking = which.add_parser("tools", help="the tools of the MCP servers that a workflow uses, and their digests", allow_abbrev=False)
+        looking.add_argument("file", metavar="FILE", help="a workflow file")
+        looking.add_argument("--format", choices=("text", "json"), default="text", help="how they are shown")
+        for each in (serving, looking):
+            each.add_argument(
+                "--set", action="append", default=[], metavar="NAME=VALUE", help="a variable of the files (${NAME}) has this value"
+            )
+            each.add_argument("--allow-code", action="store_true", help="let the files run code, with your rights")
+            each.add_argument(
+                "--allow", action="append", default=[], metavar="WHAT", help="let the files do this: mcp, to start MCP servers"
+            )
+
+    def run(self, options: argparse.Namespace, session: Any) -> int:
+        """Do it; 0: done."""
+        return _serve(options, session) if options.action == "serve" else _look(options, session)
+
+
+def _serve(options: argparse.Namespace, session: Any) -> int:
+    from axil_mcp.serving import Serving, WorkflowServer
+
+    workflows = {Path(file).stem: workflow for file, workflow in ((file, _loaded(file, options, session)) for file in options.files)}
+    if len(workflows) < len(options.files):
+        raise ConfigError(Problem("AX935", "FILE", "two files would be tools of one name.", "Rename one."))
+    if options.concurrency < 1:
+        raise ConfigError(Problem("AX934", "--concurrency", f"expected a whole number ≥ 1, found {options.concurrency}."))
+    folder = Path(options.workspace) if options.workspace else None
+    server = WorkflowServer(workflows, serving=Serving(allow=_allowed(options), concurrency=options.concurrency, workspace=folder))
+    if options.transport == "stdio":
+        run_sync(server.stdio())
+        return 0
+    from axil_mcp.guard import Door, serve
+
+    door = Door(
+        token=_token(options.token_env),
+        host=options.host,
+        port=options.port,
+        hosts=tuple(options.allow_host),
+        origins=tuple(options.allow_origin),
+    )
+    run_sync(serve(server, door, lambda address: session.tell(f"listening at {address}")))
+    return 0
+
+
+def _token(name: str) -> SecretStr:
+    try:
+        return resolve_secret({"env": name}, where="--token-env")
+    except ConfigError:
+        told = f"a server over HTTP needs a token, and the environment variable {name} is not set."
+        hint = f'Set it: export {name}=$(python -c "import secrets; print(secrets.token_urlsafe(32))")'
+        raise ConfigError(Problem("AX934", "--token-env", told, hint)) from None
+
+
+def _loaded(file: str, options: argparse.Namespace, session: Any) -> Workflow:
+    return load(file, vars=_variables(options.set), registry=session.registry, hooks=session.hooks, allow_code=options.allow_code)
+
+
+def _allowed(options: argparse.Namespace) -> frozenset[str]:
+    return frozenset([*options.allow, *(["code"] if options.allow_code else [])])
+
+
+def _variables(given: list[str]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for each in given:
+        name, equals, value = each.partition("=")
+        if not equals or not name.strip():
+            raise ConfigError(Problem("AX934", "--set", f'expected name=value, found "{each}".', "Write --set tone=dry."))
+        try:
+            values[name.strip()] = json.loads(value)
+        except ValueError:
+            values[name.strip()] = value
+    return values
+
+
+# ----------------------------------------------------------------------------------------------------------------- looking
+
+
+class _Asking:
+    """What a toolset asks of a firing, where there is none."""
+
+    def __init__(self, allowed: frozenset[str]) -> None:
+        self._allowed = allowed
+
+    def allows(self, what: str) -> bool:
+        return what in self._allowed
+
+    def emit(self, chunk: Any) -> None:
+        """Nobody watches."""
+
+
+def _look(options: argparse.Namespace, session: Any) -> int:
+    found = run_sync(_listings(_loaded(options.file, options, session).spec, _allowed(options)))
+    if options.format == "json":
+        session.say(json.dumps(found, ensure_ascii=False, indent=2))
+        return 0
+    if not found:
+        session.tell(f"{options.file} uses no MCP server.")
+    for each in found:
+        session.say(f"{each['server']}  {each['digest']}")
+        for tool in each["tools"]:
+            session.say(f"  {tool['name']}  {' '.join(tool['description'].split())[:100]}".rstrip())
+    return 0
+
+
+async def _listings(spec: GraphSpec, allowed: frozenset[str]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    for config in _used(spec):
+        toolset = make(Tools, config, "tools")
+        ctx = _Asking(allowed)
+        toolset.permit(ctx)
+        async with toolset:
+            listing = await toolset.listing(ctx)
+        tools = [{"name": each.name, "description": each.description, "digest": each.tool.digest} for each in listing.tools]
+        found.append({"server": listing.server, "digest": listing.digest, "tools": tools})
+    return found
+
+
+def _used(spec: GraphSpec) -> Iterator[dict[str, Any]]:
+    """The settings of each toolset of MCP in the nodes of a file, graphs inside them included; without what was expected of it."""
+    seen: list[dict[str, Any]] = []
+    waiting: list[Any] = [node.use.config for node in spec.nodes if node.use is not None]
+    while waiting:
+        each = waiting.pop(0)
+        if isinstance(each, Mapping):
+            tools = cast("Mapping[str, Any]", each).get("tools")
+            for use in cast("list[Any]", tools) if isinstance(tools, (list, tuple)) else []:
+                if isinstance(use, Mapping) and cast("Mapping[str, Any]", use).get("type") == "mcp":
+                    given = {key: value for key, value in cast("Mapping[str, Any]", use).items() if key != "type"}
+                    config = {**cast("dict[str, Any]", given.get("config") or given)}
+                    config.pop("expect", None)
+                    if config not in seen:
+                        seen.append(config)
+                        yield config
+            waiting += list(cast("Mapping[str, Any]", each).values())
+        elif isinstance(each, (list, tuple)):
+            waiting += list(cast("list[Any]", each))

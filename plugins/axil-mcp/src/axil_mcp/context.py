@@ -1,0 +1,129 @@
+"""``MCPContext``: the resources and prompts of an MCP server as context of an agent."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from axil_agent import ContextBlock, ContextQuery
+from axil_mcp.config import ContextConfig, MCPServer, Shelf, split
+from axil_mcp.connection import link_of
+from axil_mcp.errors import ListingRefused
+from axil_mcp.results import parts_of
+from axil_mcp.texts import clean
+from axil_mcp.tools import PAGES
+
+_WORD = re.compile(r"\w{2,}")
+
+
+class MCPContext:
+    """What a server's resources and prompts say: ``Agent(retrievers=[MCPContext(url="https://…/mcp", resources=["docs://*"])])``.
+
+    Every block says where it comes from: in its label, its ``uri``, and ``metadata["origin"]``.
+    """
+
+    def __init__(self, server: MCPServer | None = None, /, **settings: Any) -> None:
+        """What is connected to, and what of it is read.
+
+        Args:
+            server: several toolsets and providers that are given one share its connections.
+            settings: those of ``Shelf``, and without ``server`` those of ``MCPServer``.
+        Raises: ConfigError.
+        """
+        self.server, self.shelf = split(server, settings, ContextConfig, Shelf, "MCPContext")
+        self._link = link_of(self.server)
+        self.origin = f"mcp:{self.server.name}"
+        self.context_label = self.shelf.label or self.origin
+        self.passive, self.active = self.shelf.passive, self.shelf.active
+
+    async def get_blocks(self, query: ContextQuery, top_k: int = 8, ctx: Any = None) -> list[ContextBlock]:
+        """The blocks that share most words with the query, best first; prompts and templates, which were named for it, first of all.
+
+        Raises: Unreachable (AX920); CallFailed; ListingRefused (AX923): the lists have no end.
+        """
+        self.permit(ctx)
+        line = self._link.line
+        text = query.query_text
+        blocks: list[ContextBlock] = []
+        for name, given in self.shelf.prompts.items():
+            arguments = {key: value.replace("{query}", text) for key, value in given.items()}
+            found = await line.ask(f"the prompt {name}", lambda c, n=name, a=arguments: c.get_prompt(n, a), ctx=ctx)
+            blocks += self._prompt(name, found)
+        for template in self.shelf.templates:
+            blocks += await self._read(template.replace("{query}", quote(text, safe="")), "", ctx)
+        wanted = _words(text)
+        resources: list[Any] = []
+        if self.shelf.resources:
+            resources = await line.ask("listing its resources", self._resources, ctx=ctx)
+        resources.sort(key=lambda each: -_shared(wanted, f"{each.name} {each.title or ''} {each.description or ''} {each.uri}"))
+        rest: list[ContextBlock] = []
+        for each in resources[: self.shelf.most_read]:
+            rest += await self._read(str(each.uri), each.title or each.name, ctx)
+        rest = [self._scored(block, wanted) for block in rest]
+        return [*blocks, *sorted(rest, key=lambda block: -(block.score or 0.0))][:top_k]
+
+    async def _resources(self, client: Any) -> list[Any]:
+        if client.server_capabilities.resources is None:
+            return []
+        found: list[Any] = []
+        cursor: str | None = None
+        for _ in range(PAGES):
+            page = await client.list_resources(cursor=cursor)
+            found += [each for each in page.resources if self.shelf.takes(str(each.uri))]
+            cursor = page.next_cursor
+            if cursor is None:
+                return found
+        raise ListingRefused("AX923", f"its list of resources has more than {PAGES} pages.", where=self.server.place)
+
+    async def _read(self, uri: str, title: str, ctx: Any) -> list[ContextBlock]:
+        found = await self._link.line.ask(f"reading {uri}", lambda client: client.read_resource(uri), ctx=ctx)
+        texts = [(str(each.uri), each.text) for each in found.contents if getattr(each, "text", None)]
+        return [self._block(text, uri, clean(title, 200), str(n) if n else None) for n, (uri, text) in enumerate(texts)]
+
+    def _prompt(self, name: str, found: Any) -> list[ContextBlock]:
+        contents = [message.content for message in found.messages]
+        texts = [part["text"] for part in parts_of(_Result(contents)) if part["type"] == "text"]
+        return [self._block("\n".join(texts), f"prompt:{self.server.name}/{name}", name)] if texts else []
+
+    def _block(self, text: str, uri: str, title: str, part: str | None = None) -> ContextBlock:
+        told: Mapping[str, Any] = {"origin": self.origin, "server": self.server.name}
+        return ContextBlock(clean(text, self.shelf.block_chars), clean(uri, 500), part, 1.0, title or None, told)
+
+    def _scored(self, block: ContextBlock, wanted: frozenset[str]) -> ContextBlock:
+        score = _shared(wanted, f"{block.title or ''} {block.text}") / len(wanted) if wanted else 0.0
+        return ContextBlock(block.text, block.uri, block.chunk_id, min(score, 0.99), block.title, block.metadata)
+
+    def permit(self, ctx: Any) -> None:
+        """Whether the server may be used by this firing; what Python code makes may."""
+
+    async def close(self) -> None:
+        """Close the connection of the running event loop; using it opens it again."""
+        await self._link.close()
+
+    async def __aenter__(self) -> MCPContext:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        return f"MCPContext({self.server.name})"
+
+
+class _Result:
+    """A prompt's contents, in the form of a tool's result."""
+
+    structured_content = None
+
+    def __init__(self, content: Sequence[Any]) -> None:
+        self.content = content
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(word.lower() for word in _WORD.findall(text))
+
+
+def _shared(wanted: frozenset[str], text: str) -> int:
+    return len(wanted & _words(text))

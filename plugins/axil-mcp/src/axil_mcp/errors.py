@@ -1,0 +1,50 @@
+"""What can go wrong with an MCP server.
+
+AxilError
+└── McpFault             a sentence with an id
+    ├── Unreachable          the server did not start or answer; its last words are shown   (ConnectionError)
+    ├── ListingRefused       what the server offers is not what was agreed, or unusable     (ValueError)
+    ├── CallFailed           one call failed: the server died, was too slow, refused it     (RuntimeError)
+    ├── ToolFailed           the tool itself says that it failed                            (RuntimeError)
+    └── Unserved             a workflow that cannot be a tool, or a call that it cannot take (ValueError)
+"""
+
+from __future__ import annotations
+
+from axil.errors import AxilError, Problem
+
+
+class McpFault(AxilError):
+    """One sentence with an id; ``hint`` says what to do next."""
+
+    def __init__(self, id: str, message: str, hint: str = "", where: str = "") -> None:
+        self.id = id
+        self.message, self.hint = message, hint
+        self.problem = Problem(id, where, message, hint)
+        super().__init__(str(self.problem))
+
+    def __str__(self) -> str:
+        return str(self.problem)
+
+
+class Unreachable(McpFault, ConnectionError):
+    """The server did not start, or did not answer."""
+
+
+class ListingRefused(McpFault, ValueError):
+    """What the server offers is not what was agreed, or cannot be used."""
+
+
+class CallFailed(McpFault, RuntimeError):
+    """One call failed; the next one may not."""
+
+
+class ToolFailed(McpFault, RuntimeError):
+    """The tool says that it failed; what it says is for the model."""
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class Unserved(McpFault, ValueError):
+    """A workflow that cannot be a tool, or a call that it cannot take."""

@@ -1,0 +1,117 @@
+"""HTTP in front of a ``WorkflowServer``: a token on every route, and requests only from where they may come."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import socket
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pydantic import SecretStr
+
+from axil.errors import ConfigError, Problem
+from axil_mcp.serving import WorkflowServer
+
+PATH: Final = "/mcp"
+_LEAST: Final = 16
+_LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
+_SESSIONS: Final = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Door:
+    """Where a server listens, and who may come in."""
+
+    token: SecretStr
+    host: str = "127.0.0.1"
+    port: int = 8765
+    """0: any that is free."""
+    hosts: tuple[str, ...] = ()
+    """Further names under which it may be asked for, without a port."""
+    origins: tuple[str, ...] = ()
+    """Web pages' origins that may ask; requests without an ``Origin`` come from no page."""
+
+    def check(self) -> None:
+        """Raises: ConfigError (AX934): the token is too short to be one."""
+        if len(self.token.get_secret_value()) < _LEAST:
+            told = f"the token has fewer than {_LEAST} characters."
+            hint = 'Make one: python -c "import secrets; print(secrets.token_urlsafe(32))"'
+            raise ConfigError(Problem("AX934", "token", told, hint))
+
+
+class Guard:
+    """An ASGI application before another: whoever lacks the token, or comes by a strange name, learns nothing of what is behind."""
+
+    def __init__(self, app: Any, door: Door) -> None:
+        """Raises: ConfigError (AX934)."""
+        from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
+
+        door.check()
+        own = f"[{door.host}]" if ":" in door.host else door.host
+        names = [name for known in dict.fromkeys((*_LOOPBACK, own, *door.hosts)) for name in (known, f"{known}:*")]
+        settings = TransportSecuritySettings(allowed_hosts=names, allowed_origins=list(door.origins))
+        self._app = app
+        self._from = TransportSecurityMiddleware(settings)
+        self._digest = _digest(door.token.get_secret_value())
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """One request, or the application's start and end."""
+        from starlette.requests import Request
+        from starlette.responses import Response
+
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            return  # nothing here speaks anything else; the server refuses the connection
+        refused = await self._from.validate_request(Request(scope))
+        if refused is None and not self._is_known(scope):
+            refused = Response("Unauthorized", status_code=401, headers={"WWW-Authenticate": "Bearer"})
+        await (refused or self._app)(scope, receive, send)
+
+    def _is_known(self, scope: Any) -> bool:
+        given = [value for name, value in scope["headers"] if name == b"authorization"]
+        scheme, _, token = given[0].decode("latin-1").partition(" ") if len(given) == 1 else ("", "", "")
+        # Digests are compared, so the time says nothing of the token's length either.
+        return hmac.compare_digest(_digest(token.strip()), self._digest) and scheme.lower() == "bearer"
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+
+
+def app_of(server: WorkflowServer, door: Door) -> Guard:
+    """The ASGI application that serves the workflows, at ``/mcp``. Raises: ConfigError (AX934)."""
+    from mcp.server.transport_security import TransportSecuritySettings
+
+    open_inside = TransportSecuritySettings(enable_dns_rebinding_protection=False)  # the guard has asked already, on every route
+    inner = server.server.streamable_http_app(streamable_http_path=PATH, transport_security=open_inside, max_sessions=_SESSIONS)
+    return Guard(inner, door)
+
+
+async def serve(server: WorkflowServer, door: Door, listening: Callable[[str], None]) -> None:
+    """Serve over HTTP until the process is told to end. ``listening`` is told the address.
+
+    Raises: ConfigError (AX934): the token, or the address is in use.
+    """
+    import uvicorn
+
+    app = app_of(server, door)
+    try:
+        family = socket.AF_INET6 if ":" in door.host else socket.AF_INET
+        listener = socket.create_server((door.host, door.port), family=family)
+    except OSError as error:
+        told = f"cannot listen at {door.host}:{door.port}: {error.strerror or error}."
+        raise ConfigError(Problem("AX934", "host, port", told, "Choose another port; 0 is any.")) from error
+    with listener:
+        settings = uvicorn.Config(app, log_config=None, access_log=False, lifespan="on", timeout_graceful_shutdown=5)
+        http = uvicorn.Server(settings)
+        host = f"[{door.host}]" if ":" in door.host else door.host
+        async with server.ready():
+            listening(f"http://{host}:{listener.getsockname()[1]}{PATH}")
+            await http.serve(sockets=[listener])
+
+
+__all__: Sequence[str] = ["Door", "Guard", "app_of", "serve"]

@@ -1,0 +1,92 @@
+"""What a tool gives, as a model reads it: text, or the parts of a message's content. Bounded, and plain data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+from axil_mcp.config import Offer
+from axil_mcp.texts import clean
+
+_LARGEST_IMAGE: Final = 4_000_000
+"""Characters of base64."""
+
+
+def content_of(result: Any, offer: Offer) -> str | list[dict[str, Any]]:
+    """A result as text; as parts where there are images and they are wanted. ``result``: the SDK's.
+
+    Parts are ``{"type": "text", "text"}`` and ``{"type": "image" | "audio", "mime_type", "data"}``, the data in base64.
+    """
+    parts = parts_of(result)
+    shown = [part if part["type"] == "text" or (offer.images and len(part["data"]) <= _LARGEST_IMAGE) else _named(part) for part in parts]
+    left = offer.max_result_chars
+    bounded: list[dict[str, Any]] = []
+    for part in shown:
+        if part["type"] == "text":
+            if left <= 0:
+                continue
+            part = {"type": "text", "text": clean(part["text"], left)}
+            left -= len(part["text"])
+        bounded.append(part)
+    if all(part["type"] == "text" for part in bounded):
+        return "\n".join(part["text"] for part in bounded)
+    return bounded
+
+
+def parts_of(result: Any) -> list[dict[str, Any]]:
+    """All of a result as parts. What it says twice, as text and as structured content, is there once."""
+    parts = [_part(block) for block in result.content]
+    structured = result.structured_content
+    if structured is None:
+        return parts
+    texts = [part["text"] for part in parts if part["type"] == "text"]
+    wrapped = cast("Mapping[str, Any]", structured) if isinstance(structured, Mapping) else dict[str, Any]()
+    if texts and len(wrapped) == 1:  # how servers wrap what is no object
+        (value,) = wrapped.values()
+        several = [str(each) for each in cast("list[Any]", value)] if isinstance(value, list) else [value]
+        if several == texts or any(_is(text, value) for text in texts):
+            return parts
+    for text in texts:
+        if _is(text, structured):
+            return parts
+    rest = [part for part in parts if part["type"] != "text" or not any(_is(part["text"], value) for value in wrapped.values())]
+    return [{"type": "text", "text": json.dumps(structured, ensure_ascii=False)}, *rest]
+
+
+def _is(text: str, value: Any) -> bool:
+    """Whether a text says a value: as it is, or as JSON."""
+    if isinstance(value, str):
+        return text == value
+    try:
+        return bool(json.loads(text) == value)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _part(block: Any) -> dict[str, Any]:
+    kind = block.type
+    if kind == "text":
+        return {"type": "text", "text": block.text}
+    if kind in ("image", "audio"):
+        return {"type": kind, "mime_type": block.mime_type, "data": block.data}
+    if kind == "resource":
+        found = block.resource
+        if getattr(found, "text", None) is not None:
+            return {"type": "text", "text": f"[{found.uri}]\n{found.text}"}
+        mime = found.mime_type or "application/octet-stream"
+        if mime.startswith("image/"):
+            return {"type": "image", "mime_type": mime, "data": found.blob}
+        return {"type": "text", "text": f"[{found.uri}: {mime}, {_bytes(found.blob)} bytes]"}
+    if kind == "resource_link":
+        told = " ".join(filter(None, (block.name, block.description)))
+        return {"type": "text", "text": f"[{block.uri}] {told}".rstrip()}
+    return {"type": "text", "text": f"[{kind}]"}
+
+
+def _named(part: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "text", "text": f"[{part['type']}: {part['mime_type']}, {_bytes(part['data'])} bytes]"}
+
+
+def _bytes(data: str) -> int:
+    return len(data) * 3 // 4 - data[-2:].count("=")

@@ -1,0 +1,301 @@
+"""``WorkflowServer``: workflows as an MCP server, a tool for each.
+
+A call is a run. Its firings are progress; cancelling the call cancels the run. What a node asks a person is asked through the client: over
+a connection that can carry a question back the run waits for the answer; where it cannot (the protocol of 2026), the run pauses, the
+client is told what is asked, and its next request goes on with the run. Paused runs are kept in memory, a bounded number for a bounded
+time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+from axil.context import Question
+from axil.errors import AxilError
+from axil.journal import MemoryJournal
+from axil.result import Result
+from axil.values import MISSING
+from axil.workflow import Workflow
+from axil_mcp.asking import misfit
+from axil_mcp.served import Served, failure, form_of, plain, reply_of, served, structured, text_of, told
+
+_BACKLOG: Final = 1000
+"""Reports of progress that wait to be sent; more are dropped."""
+_LAST_WORDS: Final = 1.0
+"""Seconds in which those that are left may be sent when the run is over."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Serving:
+    """How calls are carried out."""
+
+    allow: frozenset[str] = frozenset()
+    """What workflows may do; as ``axil.result.Options``."""
+    concurrency: int = 16
+    """Runs at the same time; further calls wait."""
+    most_paused: int = 100
+    """Runs that wait for an answer; the oldest is given up for a new one."""
+    keep_seconds: float = 3600.0
+    """How long a run waits for an answer."""
+    hooks: Any = None
+    workspace: Path | None = None
+    """Where each run gets a folder of its own; None: runs have none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Paused:
+    """A run that waits for answers."""
+
+    tool: str
+    arguments: Mapping[str, Any]
+    run_id: str
+    journal: MemoryJournal
+    questions: Mapping[str, Question]
+    """By the keys that the client was given."""
+    until: float = 0.0
+
+
+class WorkflowServer:
+    """Workflows behind one MCP server.
+
+    >>> from axil import RootGraph
+    >>> graph = RootGraph("greet")
+    >>> _ = graph.create_node(lambda inputs: {"text": f"Hello {inputs['name']}"}, name="hello")
+    >>> graph.edge_from_entry("hello", {"name": "whom"}), graph.edge_to_exit("hello", {"text": ""})  # doctest: +ELLIPSIS
+    (...)
+    >>> WorkflowServer({"greet": graph.build()}).tools["greet"].input_schema["required"]
+    ['name']
+    """
+
+    def __init__(self, workflows: Mapping[str, Workflow], *, name: str = "axil", serving: Serving | None = None) -> None:
+        """``workflows``: by the names of their tools. Raises: Unserved (AX935); SpecError: one does not compile."""
+        self.name, self.serving = name, serving or Serving()
+        self.tools: dict[str, Served] = served(workflows)
+        self._paused: OrderedDict[str, _Paused] = OrderedDict()
+        self._rooms: dict[asyncio.AbstractEventLoop, asyncio.Semaphore] = {}
+
+    @cached_property
+    def server(self) -> Any:
+        """The SDK's server, for transports: ``Client(server)`` connects to it in the process."""
+        from importlib.metadata import version
+
+        from mcp.server import Server
+
+        return Server(self.name, version=version("axil-mcp"), on_list_tools=self._list, on_call_tool=self._call)
+
+    @asynccontextmanager
+    async def ready(self) -> AsyncGenerator[None]:
+        """Within it the components of all workflows stay open, instead of being opened and closed by each run."""
+        from contextlib import AsyncExitStack
+
+        async with AsyncExitStack() as stack:
+            for tool in self.tools.values():
+                await stack.enter_async_context(tool.workflow)
+            yield
+
+    async def stdio(self) -> None:
+        """Serve one client over standard input and output, to the end of the input."""
+        from mcp.server.stdio import stdio_server
+
+        async with self.ready(), stdio_server() as (read, write):
+            await self.server.run(read, write, self.server.create_initialization_options())
+
+    # -- what clients ask
+
+    async def _list(self, ctx: Any, params: Any) -> Any:
+        from mcp_types import ListToolsResult, Tool
+
+        return ListToolsResult(
+            tools=[
+                Tool(name=t.name, description=t.description, input_schema=dict(t.input_schema), output_schema=dict(t.output_schema))
+                for t in self.tools.values()
+            ]
+        )
+
+    async def _call(self, ctx: Any, params: Any) -> Any:
+        from mcp import MCPError
+        from mcp_types import INVALID_PARAMS
+
+        tool = self.tools.get(params.name)
+        if tool is None:
+            raise MCPError(code=INVALID_PARAMS, message=f"there is no tool {params.name!r:.100}")
+        arguments = dict(params.arguments or {})
+        fault = misfit(arguments, tool.input_schema)
+        if fault:
+            return _error(f"AX936 wrong arguments: {fault}")
+        paused = None
+        if params.request_state is not None:
+            paused = self._taken(params.request_state, tool, arguments)
+            if paused is None:
+                return _error("AX937 the run that was asked about is not waiting any more. Call again from the start.")
+        async with self._room:
+            return await self._ran(tool, arguments, ctx, paused, params.input_responses or {})
+
+    @property
+    def _room(self) -> asyncio.Semaphore:
+        """What bounds the runs of the running event loop."""
+        for loop in [loop for loop in self._rooms if loop.is_closed()]:
+            del self._rooms[loop]
+        return self._rooms.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(self.serving.concurrency))
+
+    async def _ran(self, tool: Served, arguments: Mapping[str, Any], ctx: Any, paused: _Paused | None, replies: Mapping[str, Any]) -> Any:
+        can_answer = getattr(ctx.session.client_capabilities, "elicitation", None) is not None
+        live = can_answer and ctx.session.can_send_request
+        channel = _Live(ctx) if live else None
+        journal = (paused.journal if paused is not None else MemoryJournal()) if can_answer and not live else None
+        run_id = paused.run_id if paused is not None else secrets.token_hex(8)
+        answers: dict[str, Any] = {}
+        for key, question in paused.questions.items() if paused is not None else ():
+            reply: Any = replies.get(key)
+            action = getattr(reply, "action", "no reply")
+            if action != "accept":
+                return _error(f"AX938 the question was not answered ({action}): {told(question)}")
+            if not misfit(reply.content or {}, form_of(question)):
+                answers[question.id] = reply_of(question, reply.content or {})
+        if paused is not None and len(answers) < len(paused.questions):  # what does not fit is asked again; how often is the client's limit
+            return self._asked(paused)
+        ways: dict[str, Any] = {"channel": channel, "journal": journal, "run_id": run_id, "answers": answers}
+        ways |= {"allow": self.serving.allow, "resuming": paused is not None, "workspace": self._folder(run_id)}
+        try:
+            result = await self._driven(tool, None if paused is not None else tool.given(arguments), ctx, ways)
+        except AxilError as error:  # the run could not even begin: its input does not fit the graph
+            return _error(str(error))
+        if result.status == "done":
+            return _done(result)
+        if result.questions and journal is not None:
+            questions = {f"q{number}": question for number, question in enumerate(result.questions, 1)}
+            run = _Paused(tool=tool.name, arguments=arguments, run_id=result.run_id, journal=journal, questions=questions)
+            return self._asked(run)
+        if result.questions and channel is not None:
+            return _error(f"AX938 the question was not answered ({channel.action}): {told(result.questions[0])}")
+        return _error(failure(result))
+
+    async def _driven(self, tool: Served, given: Any, ctx: Any, ways: Mapping[str, Any]) -> Result:
+        """The run, in a task of its own: what cancels the call is not to break into how the run puts itself away."""
+        import anyio
+
+        progress = _Progress()
+        workflow = tool.workflow
+        run = workflow.start(given, observers=[progress], **ways)
+
+        async def whole() -> Result:
+            async with workflow:
+                return await run.result()
+
+        job = asyncio.create_task(whole(), name=f"axil-mcp {tool.name}")
+        report = asyncio.create_task(progress.send(ctx.session))
+        try:
+            await asyncio.wait({job})
+        finally:
+            with anyio.CancelScope(shield=True):
+                if not job.done():
+                    run.cancel("the call was cancelled")
+                    await asyncio.wait({job})
+                progress.end()
+                await asyncio.wait({report}, timeout=_LAST_WORDS)
+                report.cancel()  # of a client that does not read
+        return job.result()
+
+    def _folder(self, run_id: str) -> Path | None:
+        if self.serving.workspace is None:
+            return None
+        folder = self.serving.workspace / run_id
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+    # -- runs that wait
+
+    def _asked(self, paused: _Paused) -> Any:
+        from mcp_types import ElicitRequest, ElicitRequestFormParams, InputRequiredResult
+
+        state = secrets.token_urlsafe(32)
+        until = time.monotonic() + self.serving.keep_seconds
+        while len(self._paused) >= self.serving.most_paused:
+            self._paused.popitem(last=False)
+        self._paused[state] = replace(paused, until=until)
+        asked = {
+            key: ElicitRequest(params=ElicitRequestFormParams(message=told(question), requested_schema=form_of(question)))
+            for key, question in paused.questions.items()
+        }
+        return InputRequiredResult(input_requests=dict(asked), request_state=state)
+
+    def _taken(self, state: str, tool: Served, arguments: Mapping[str, Any]) -> _Paused | None:
+        """The run that waits under ``state``; once, and for the same call."""
+        now = time.monotonic()
+        for key in [key for key, each in self._paused.items() if each.until < now]:
+            del self._paused[key]
+        found = self._paused.get(state)
+        if found is None or found.tool != tool.name or dict(found.arguments) != dict(arguments):
+            return None
+        return self._paused.pop(state)
+
+
+class _Live:
+    """A channel to the person behind a client, over a connection that carries questions back."""
+
+    def __init__(self, ctx: Any) -> None:
+        self._ctx = ctx
+        self.action = ""
+        """What the person did instead of answering."""
+
+    async def ask(self, question: Question) -> Any:
+        """The answer; ``MISSING``: the person gave none."""
+        schema = form_of(question)
+        given = await self._ctx.session.elicit_form(told(question), schema, related_request_id=self._ctx.request_id)
+        if given.action != "accept" or misfit(given.content or {}, schema):
+            self.action = given.action
+            return MISSING
+        return reply_of(question, given.content or {})
+
+
+class _Progress:
+    """Firings as progress notifications."""
+
+    def __init__(self) -> None:
+        self._told: asyncio.Queue[str | None] = asyncio.Queue(_BACKLOG)
+        self._count = 0
+
+    def firing_finished(self, activation: Any, kind: str, output: Any) -> None:
+        """A node, a cycle or a graph has done its work."""
+        with suppress(asyncio.QueueFull):
+            self._told.put_nowait(str(activation.path))
+
+    def end(self) -> None:
+        """No more will come."""
+        if self._told.full():
+            self._told.get_nowait()
+        self._told.put_nowait(None)
+
+    async def send(self, session: Any) -> None:
+        """Send what comes, to the end; a client that has gone misses nothing it would read."""
+        while (node := await self._told.get()) is not None:
+            self._count += 1
+            try:
+                await session.report_progress(float(self._count), None, node)
+            except Exception:  # noqa: BLE001  # whatever a transport raises: progress is told to whoever listens, and changes nothing
+                return
+
+
+def _done(result: Result) -> Any:
+    from mcp_types import CallToolResult, TextContent
+
+    data = structured(result)
+    return CallToolResult(content=[TextContent(type="text", text=text_of(data["output"]))], structured_content=data)
+
+
+def _error(text: str) -> Any:
+    from mcp_types import CallToolResult, TextContent
+
+    return CallToolResult(content=[TextContent(type="text", text=str(plain(text)))], is_error=True)
+
+
+__all__: Sequence[str] = ["Serving", "WorkflowServer"]

@@ -1,0 +1,144 @@
+"""A server that is a program: messages are lines on its standard input and output.
+
+The SDK has such a transport, too. This one differs in what it bounds: a line has a longest length (the SDK gathers a line of any length,
+copying it again with every piece), what the program says on its standard error is kept instead of being passed on, and the environment
+is exactly what is given.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+from axil_mcp.config import MCPServer
+from axil_mcp.texts import Tail
+
+_GRACE: Final = 2.0
+"""Seconds for the program to end by itself when its input is closed, and again when it is asked to end."""
+_LOOK: Final = 0.01
+_CHUNK: Final = 1 << 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """What is started, and who is told."""
+
+    server: MCPServer
+    environment: Mapping[str, str]
+    tail: Tail
+    """What it says on its standard error."""
+    lost: Callable[[], None]
+    """Called when it closes its output: nothing more will come."""
+
+
+@asynccontextmanager
+async def stdio(program: Program) -> AsyncGenerator[Any]:
+    """Start the program and give the streams of messages from and to it; at the end nothing of it is left.
+
+    Raises: OSError: it cannot be started.
+    """
+    import anyio
+    from mcp.shared.message import SessionMessage
+
+    server = program.server
+    process = await asyncio.create_subprocess_exec(
+        *server.argv,
+        cwd=server.cwd or None,
+        env=dict(program.environment),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        limit=server.max_message_bytes,
+        start_new_session=True,  # a group of its own, so that what it starts can be ended with it
+    )
+    try:
+        heard, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        write, spoken = anyio.create_memory_object_stream[SessionMessage](0)
+        async with heard, read, write, spoken, anyio.create_task_group() as group:
+            group.start_soon(_listen, process, program, heard)
+            group.start_soon(_speak, process, spoken)
+            group.start_soon(_overhear, process, program.tail)
+            try:
+                yield read, write
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await _end(process)
+                group.cancel_scope.cancel()
+    finally:
+        _kill(process, signal.SIGKILL if hasattr(signal, "SIGKILL") else signal.SIGTERM)
+        transport: Any = getattr(process, "_transport", None)  # the only way to close its pipes
+        if transport is not None:
+            transport.close()
+
+
+async def _listen(process: asyncio.subprocess.Process, program: Program, heard: Any) -> None:
+    import anyio
+    from mcp.shared.message import SessionMessage
+    from mcp_types import jsonrpc_message_adapter
+
+    assert process.stdout is not None
+    try:
+        async with heard:
+            while line := await process.stdout.readline():
+                if not line.strip():
+                    continue
+                try:
+                    message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+                except ValueError:
+                    program.tail.add(b"(not a message: " + line.strip()[:200] + b")\n")
+                    continue
+                await heard.send(SessionMessage(message))
+    except ValueError:
+        program.tail.add(b"(a message was longer than %d bytes)\n" % program.server.max_message_bytes)
+    except (anyio.ClosedResourceError, anyio.BrokenResourceError, ConnectionError):
+        pass  # nobody listens any more, or the pipe broke with the program
+    finally:
+        program.lost()
+
+
+async def _speak(process: asyncio.subprocess.Process, spoken: Any) -> None:
+    assert process.stdin is not None
+    with suppress(ConnectionError):  # the program is gone; whoever listens to it finds out
+        async for each in spoken:
+            process.stdin.write(each.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+            await process.stdin.drain()
+
+
+async def _overhear(process: asyncio.subprocess.Process, tail: Tail) -> None:
+    assert process.stderr is not None
+    while said := await process.stderr.read(_CHUNK):
+        tail.add(said)
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Close its input, wait, ask, and at last end it and all that it started."""
+    if process.stdin is not None:
+        with suppress(ConnectionError, RuntimeError):
+            process.stdin.close()
+    if await _gone(process):
+        return
+    _kill(process, signal.SIGTERM)
+    if not await _gone(process):
+        _kill(process, signal.SIGKILL if hasattr(signal, "SIGKILL") else signal.SIGTERM)
+        await _gone(process)
+
+
+async def _gone(process: asyncio.subprocess.Process) -> bool:
+    """Whether it ends in time. Its own ``wait`` would wait for all that hold its output open, too."""
+    until = asyncio.get_running_loop().time() + _GRACE
+    while process.returncode is None and asyncio.get_running_loop().time() < until:  # noqa: ASYNC110  # there is nothing to wait for but time
+        await asyncio.sleep(_LOOK)
+    return process.returncode is not None
+
+
+def _kill(process: asyncio.subprocess.Process, how: signal.Signals) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        if hasattr(os, "killpg"):
+            os.killpg(process.pid, how)
+        elif process.returncode is None:
+            process.send_signal(how)

@@ -1,0 +1,76 @@
+"""What servers say, made fit to be shown: bounded, and without characters that hide something or steer something."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, cast
+
+_HIDING: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+"""Categories: control, format (zero width, bidirectional, tags), lone surrogates, private, unassigned, separators of lines."""
+_BLANK: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
+"""Letters and marks that show nothing."""
+_SAID: Final = ("description", "title", "$comment")
+
+
+def is_hidden(character: str) -> bool:
+    """Whether a character shows nothing, or changes how its neighbours are shown."""
+    return (
+        (character not in "\n\t" and unicodedata.category(character) in _HIDING)
+        or character in _BLANK
+        or "\ufe00" <= character <= "\ufe0f"  # variation selectors can carry a message of their own
+        or "\U000e0100" <= character <= "\U000e01ef"
+    )
+
+
+def clean(text: str, limit: int) -> str:
+    r"""``text`` without hidden characters, at most ``limit`` characters of it.
+
+    >>> clean("add\u200b num\u202ebers\U000e0041\r\n", 100), clean("abcdef", 3)
+    ('add numbers\n', 'abc… (cut: 6 characters)')
+    """
+    kept = "".join(c for c in text[: 8 * limit + 64] if not is_hidden(c))  # nobody waits while a flood of nothing is looked through
+    return kept if len(kept) <= limit and len(text) <= 8 * limit + 64 else f"{kept[:limit]}… (cut: {len(text)} characters)"
+
+
+def cleaned(schema: Any, *, names: bool = False) -> Any:
+    """A JSON Schema, whole, but for hidden characters in what it says to people. ``names``: the keys here are names of properties."""
+    if isinstance(schema, Mapping):
+        items = cast("Mapping[str, Any]", schema).items()
+        return {
+            key: "".join(c for c in value if not is_hidden(c))
+            if not names and key in _SAID and isinstance(value, str)
+            else cleaned(value, names=not names and key in ("properties", "$defs", "definitions", "patternProperties"))
+            for key, value in items
+        }
+    return [cleaned(each) for each in cast("list[Any]", schema)] if isinstance(schema, list) else schema
+
+
+def without(text: str, secrets: Iterable[str]) -> str:
+    """``text`` without the secrets that somebody echoed into it.
+
+    >>> without("Bearer s3cret-token", ["s3cret-token", ""])
+    'Bearer ***'
+    """
+    for secret in sorted(filter(None, secrets), key=len, reverse=True):
+        text = text.replace(secret, "***")
+    return text
+
+
+class Tail:
+    """The last of what a server said on its standard error: ``room`` bytes."""
+
+    def __init__(self, room: int) -> None:
+        self._room = room
+        self._kept = b""
+        self._lost = False
+
+    def add(self, said: bytes) -> None:
+        """More of it."""
+        self._lost = self._lost or len(self._kept) + len(said) > self._room
+        self._kept = (self._kept + said)[-self._room :]
+
+    def text(self, secrets: Iterable[str] = ()) -> str:
+        """What is kept, fit to be shown."""
+        text = without(self._kept.decode("utf-8", "replace"), secrets).strip()
+        return ("… " if self._lost and text else "") + clean(text, self._room)

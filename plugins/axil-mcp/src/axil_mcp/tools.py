@@ -1,0 +1,160 @@
+"""``MCPTools``: the tools of an MCP server as tools of an agent."""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from axil.errors import ComponentBlocked
+from axil_agent import Tool
+from axil_mcp.config import MCPServer, Offer, ToolsConfig, split
+from axil_mcp.connection import link_of
+from axil_mcp.errors import ListingRefused, ToolFailed
+from axil_mcp.listing import Listing, Offered, chosen, drift
+from axil_mcp.results import content_of
+
+log = logging.getLogger("axil_mcp")
+PAGES = 100
+"""Pages of a listing that are read; a server that has no end is refused."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoteTool(Tool):
+    """A tool that a server carries out. Calls run side by side; the firing is known to each."""
+
+    ask: Callable[[Mapping[str, Any], Any], Awaitable[str | list[dict[str, Any]]]]
+
+    async def __call__(self, arguments: Mapping[str, Any], ctx: Any = None) -> str | list[dict[str, Any]]:
+        """The result. Raises: ToolFailed: the tool says so; CallFailed, Unreachable."""
+        return await self.ask(arguments, ctx)
+
+
+class MCPTools:
+    """The tools of a server: ``Agent(tools=[MCPTools(command=["notes-server"], allow=["read_*"])])``.
+
+    Connections are opened when they are needed, one on each event loop, and closed by ``close`` (or ``async with``), or with the loop.
+    """
+
+    def __init__(self, server: MCPServer | None = None, /, **settings: Any) -> None:
+        """What is connected to, and what of it is offered.
+
+        Args:
+            server: several toolsets and providers that are given one share its connections.
+            settings: those of ``Offer``, and without ``server`` those of ``MCPServer``.
+        Raises: ConfigError.
+        """
+        self.server, self.offer = split(server, settings, ToolsConfig, Offer, "MCPTools")
+        self._link = link_of(self.server)
+        self._last: dict[str, str] | None = None
+
+    async def tools(self, ctx: Any = None) -> Sequence[Tool]:
+        """The tools as they are now. That they changed since the last time is shown as a chunk ``mcp_changed``.
+
+        Raises: Unreachable (AX920); ListingRefused: AX922: they are not the expected ones, AX923: they cannot be used; CallFailed.
+        """
+        self.permit(ctx)
+        listing = await self.listing(ctx)
+        await self._compare(listing, ctx)
+        return [
+            RemoteTool(
+                name=shown.name,
+                description=shown.description,
+                parameters=shown.parameters,
+                call=_elsewhere,
+                ask=functools.partial(self._call, shown.tool.name),
+            )
+            for shown in listing.tools
+        ]
+
+    async def listing(self, ctx: Any = None) -> Listing:
+        """What is offered, and its digest. Raises: as ``tools``."""
+        return chosen(self.server.name, await self._link.line.ask("listing its tools", self._listed, ctx=ctx), self.offer)
+
+    async def _listed(self, client: Any) -> list[Offered]:
+        if client.server_capabilities.tools is None:
+            return []
+        found: list[Offered] = []
+        cursor: str | None = None
+        for _ in range(PAGES):
+            page = await client.list_tools(cursor=cursor)
+            found += [_offered(tool) for tool in page.tools]
+            cursor = page.next_cursor
+            if cursor is None:
+                return found
+        raise ListingRefused("AX923", f"its list of tools has more than {PAGES} pages.", where=self.server.place)
+
+    async def _compare(self, listing: Listing, ctx: Any) -> None:
+        """Tell whoever watches that the tools are others than before: in this process, or when the run was begun."""
+        now = listing.digests
+
+        async def offered() -> dict[str, str]:
+            return now
+
+        begun = await ctx.step(f"mcp:{listing.server}", offered) if ctx is not None else now
+        for before in (self._last, begun):
+            if before is not None and before != now:
+                told = drift(before, now)
+                log.warning("%s offers other tools than before: %s", self.server.place, told)
+                if ctx is not None:
+                    ctx.emit({"kind": "mcp_changed", "server": listing.server, "digest": listing.digest, **told})
+                break
+        self._last = now
+
+    async def _call(self, tool: str, arguments: Mapping[str, Any], ctx: Any) -> str | list[dict[str, Any]]:
+        from axil_mcp.calls import current
+
+        async def use(client: Any) -> Any:
+            call = current.get()
+            return await client.call_tool(tool, dict(arguments), progress_callback=None if call is None else call.progress)
+
+        result = await self._link.line.ask(f"the call of {tool}", use, ctx=ctx, tool=tool)
+        content = content_of(result, self.offer)
+        if result.is_error:
+            text = content if isinstance(content, str) else "\n".join(part["text"] for part in content if part["type"] == "text")
+            raise ToolFailed("AX926", text or "the tool failed and does not say why.", where=self.server.place)
+        return content
+
+    def permit(self, ctx: Any) -> None:
+        """Whether the server may be used by this firing; what Python code makes may."""
+
+    async def close(self) -> None:
+        """Close the connection of the running event loop; using it opens it again."""
+        await self._link.close()
+
+    async def __aenter__(self) -> MCPTools:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        return f"MCPTools({self.server.name})"
+
+
+def _elsewhere() -> None:
+    """What a remote tool is here."""
+
+
+def _offered(tool: Any) -> Offered:
+    return Offered(
+        name=tool.name,
+        description=tool.description or tool.title or "",
+        input_schema=tool.input_schema,
+        output_schema=tool.output_schema,
+        annotations=None if tool.annotations is None else tool.annotations.model_dump(mode="json", exclude_none=True),
+    )
+
+
+def permit(server: MCPServer, ctx: Any) -> None:
+    """A program that a file names starts only where the run allows it. Raises: ComponentBlocked (AX921)."""
+    allows = getattr(ctx, "allows", None)
+    if server.command and not (allows is not None and (allows("code") or allows("mcp"))):
+        raise ComponentBlocked(
+            f'the workflow would start a program as an MCP server: "{server.command[0]}". This run does not allow it.',
+            id="AX921",
+            where=server.place,
+            hint='Allow it if you trust the workflow: allow={"mcp"}, or --allow mcp; --allow-code allows it, too.',
+        )

@@ -1,0 +1,49 @@
+"""Servers to talk to, and what must not be left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .kit import VARIOUS, Http, Note, children
+
+
+@pytest.fixture
+def note(tmp_path: Path) -> Note:
+    return Note(tmp_path / "note.txt")
+
+
+@pytest.fixture
+def various(note: Note) -> dict[str, Any]:
+    """Settings of the server with a tool for everything."""
+    return {"name": "v", "command": VARIOUS, "env": {"NOTE_FILE": str(note.path)}}
+
+
+@pytest.fixture
+def web(note: Note) -> Iterator[Http]:
+    server = Http(note)
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def tidy() -> Iterator[None]:
+    """Fails a test that leaves processes or open files behind."""
+    if not Path("/proc/self/fd").exists():
+        pytest.skip("there is no /proc to look into")
+    asyncio.run(asyncio.sleep(0))
+    before = len(os.listdir("/proc/self/fd")), children()
+    yield
+    gc.collect()
+    until = time.monotonic() + 10
+    while (after := (len(os.listdir("/proc/self/fd")), children())) != before and time.monotonic() < until:
+        time.sleep(0.05)
+    assert after == before

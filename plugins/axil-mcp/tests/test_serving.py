@@ -1,0 +1,513 @@
+"""Laws of the server: workflows as tools of the SDK's own client, in the process, over pipes and over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from mcp import Client, MCPError, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+from mcp_types import ElicitResult
+from pydantic import BaseModel, SecretStr
+
+from axil import RootGraph
+from axil.context import Question
+from axil.errors import ConfigError
+from axil_mcp import MCPTools, Unserved
+from axil_mcp.guard import Door, app_of
+from axil_mcp.served import form_of
+from axil_mcp.serving import Serving, WorkflowServer
+
+from .kit import fired, until
+
+TOKEN = "a-token-of-some-length"
+
+
+def greeting() -> RootGraph:
+    graph = RootGraph("greet")
+    graph.create_node(lambda inputs: {"text": f"Hello {inputs['name']}!"}, name="hello")
+    graph.edge_from_entry("hello", {"name": "whom to greet"})
+    graph.edge_to_exit("hello", {"text": "the greeting"})
+    return graph.build()
+
+
+def asking(question: Question | str, again: Question | None = None) -> RootGraph:
+    """Asks, perhaps twice, and tells what was said; what it did before the first question is counted."""
+    graph = RootGraph("ask")
+
+    async def ask(ctx: Any) -> dict[str, Any]:
+        first = await ctx.ask(question)
+        return {"said": [first] if again is None else [first, await ctx.ask(again)]}
+
+    graph.create_node(ask, name="ask")
+    graph.edge_from_entry("ask", {})
+    graph.edge_to_exit("ask", ["said"])
+    return graph.build()
+
+
+class Slow:
+    """A workflow that waits, and knows what became of its runs."""
+
+    def __init__(self) -> None:
+        self.begun = self.cancelled = self.at_once = self.most = 0
+        graph = RootGraph("slow")
+        graph.create_node(self.wait, name="wait")
+        graph.edge_from_entry("wait", {"seconds": ""})
+        graph.edge_to_exit("wait", ["done"])
+        self.graph = graph.build()
+
+    async def wait(self, inputs: dict[str, Any]) -> dict[str, Any]:
+        self.begun += 1
+        self.at_once += 1
+        self.most = max(self.most, self.at_once)
+        try:
+            await asyncio.sleep(inputs["seconds"])
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
+        finally:
+            self.at_once -= 1
+        return {"done": True}
+
+
+def text(result: Any) -> str:
+    return result.content[0].text
+
+
+@pytest.fixture(params=["auto", "legacy"])
+def mode(request: pytest.FixtureRequest) -> str:
+    """The protocol of 2026, and the one before."""
+    return request.param
+
+
+# ------------------------------------------------------------------------------------------------------------- ordinary
+
+
+def test_a_workflow_is_a_tool_with_its_inputs_and_its_output(mode):
+    async def main() -> None:
+        async with Client(WorkflowServer({"greet": greeting()}).server, mode=mode) as client:
+            (tool,) = (await client.list_tools()).tools
+            assert tool.input_schema["properties"] == {"name": {"description": "whom to greet"}}
+            assert tool.input_schema["required"] == ["name"]
+            assert tool.output_schema["properties"]["output"]["properties"] == {"text": {"description": "the greeting"}}
+            result = await client.call_tool("greet", {"name": "Ada"})
+            assert not result.is_error
+            assert result.structured_content["output"] == {"text": "Hello Ada!"}
+            assert json.loads(text(result)) == {"text": "Hello Ada!"}
+            for wrong in ({}, {"name": "Ada", "nam": 1}):
+                refused = await client.call_tool("greet", wrong)
+                assert refused.is_error
+                assert text(refused).startswith("AX936")
+            with pytest.raises(MCPError, match="no tool 'shout'"):
+                await client.call_tool("shout", {})
+
+    asyncio.run(main())
+
+
+def test_a_typed_state_is_the_tools_schema():
+    class State(BaseModel):
+        topic: str
+        words: int = 3
+
+    graph = RootGraph("typed", state=State)
+    graph.create_node(lambda state: {"topic": " ".join([state.topic] * state.words)}, name="n")
+    graph.edge_from_entry("n")
+    graph.edge_to_exit("n")
+
+    async def main() -> None:
+        async with Client(WorkflowServer({"typed": graph.build()}).server) as client:
+            (tool,) = (await client.list_tools()).tools
+            assert {name: schema["type"] for name, schema in tool.input_schema["properties"].items()} == {
+                "topic": "string",
+                "words": "integer",
+            }
+            result = await client.call_tool("typed", {"topic": "a", "words": 2})
+            assert result.structured_content["output"] == {"topic": "a a", "words": 2}
+            assert text(await client.call_tool("typed", {"words": "two"})).startswith("AX936")
+
+    asyncio.run(main())
+
+
+def test_a_workflow_that_fails_says_which_node_did():
+    graph = RootGraph("g")
+    graph.create_node(lambda inputs: {"x": 1 / 0}, name="divide")
+    graph.edge_from_entry("divide", {})
+    graph.edge_to_exit("divide", ["x"])
+
+    async def main() -> None:
+        async with Client(WorkflowServer({"g": graph.build()}).server) as client:
+            result = await client.call_tool("g", {})
+            assert result.is_error
+            assert 'node "divide"' in text(result)
+            assert "ZeroDivisionError" in text(result)
+
+    asyncio.run(main())
+
+
+def test_outputs_that_json_has_no_word_for_are_told_as_text():
+    graph = RootGraph("g")
+    graph.create_node(lambda inputs: {"x": [float("nan"), {1, 2}, "\ud800", Path("a")]}, name="n")
+    graph.edge_from_entry("n", {})
+    graph.edge_to_exit("n", ["x"])
+
+    async def main() -> None:
+        async with Client(WorkflowServer({"g": graph.build()}).server, mode="legacy") as client:
+            assert (await client.call_tool("g", {})).structured_content["output"] == {"x": ["NaN", "{1, 2}", "?", "a"]}
+
+    asyncio.run(main())
+
+
+def test_names_of_tools_are_told_apart():
+    assert list(WorkflowServer({"a b.c": greeting()}).tools) == ["a_b_c"]
+    with pytest.raises(Unserved, match=r'AX935.*"a_b"'):
+        WorkflowServer({"a b": greeting(), "a_b": greeting()})
+
+
+def test_firings_are_progress(mode):
+    async def main() -> list[Any]:
+        seen: list[Any] = []
+
+        async def progress(done: float, total: float | None, message: str | None) -> None:
+            seen.append((done, message))
+
+        async with Client(WorkflowServer({"greet": greeting()}).server, mode=mode) as client:
+            await client.call_tool("greet", {"name": "Ada"}, progress_callback=progress)
+            await until(lambda: seen)
+        return seen
+
+    assert asyncio.run(main()) == [(1.0, "hello")]
+
+
+# ---------------------------------------------------------------------------------------------------------------- people
+
+FORM = Question(text="Where to?", kind="form", data={"fields": {"city": "the city", "street": ""}})
+QUESTIONS = [
+    (Question(text="Send it?", kind="approval"), {"approved": True}, True),
+    (Question(text="Which?", kind="choice", options=("a", "b")), {"answer": "b"}, "b"),
+    (FORM, {"city": "Bonn", "street": "Weg 1"}, {"city": "Bonn", "street": "Weg 1"}),
+    (Question(text="Why?"), {"answer": "because"}, "because"),
+]
+
+
+@pytest.mark.parametrize(("question", "content", "said"), QUESTIONS, ids=["approval", "choice", "form", "text"])
+def test_what_a_node_asks_is_asked_through_the_client(mode, question, content, said):
+    async def main() -> Any:
+        async def elicit(context: Any, params: Any) -> ElicitResult:
+            assert params.message.startswith(question.text)
+            assert dict(params.requested_schema) == form_of(question)
+            return ElicitResult(action="accept", content=content)
+
+        server = WorkflowServer({"ask": asking(question)})
+        async with Client(server.server, mode=mode, elicitation_callback=elicit) as client:
+            return (await client.call_tool("ask", {})).structured_content["output"]
+
+    assert asyncio.run(main()) == {"said": [said]}
+
+
+def test_a_run_may_ask_more_than_once_and_does_nothing_twice(mode):
+    async def main() -> Any:
+        answers = iter([{"answer": "one"}, {"wrong": 1}, {"answer": "two"}])
+        asked: list[str] = []
+
+        async def elicit(context: Any, params: Any) -> ElicitResult:
+            asked.append(params.message)
+            if mode == "legacy" and asked == ["A?", "B?"]:
+                next(answers)  # over a live connection an answer that does not fit is no answer
+            return ElicitResult(action="accept", content=next(answers))
+
+        server = WorkflowServer({"ask": asking("A?", Question(text="B?"))})
+        async with Client(server.server, mode=mode, elicitation_callback=elicit) as client:
+            return (await client.call_tool("ask", {})).structured_content["output"], asked, len(server._paused)
+
+    output, asked, left = asyncio.run(main())
+    assert output == {"said": ["one", "two"]}
+    assert asked == (["A?", "B?", "B?"] if mode == "auto" else ["A?", "B?"])
+    assert left == 0
+
+
+def test_a_person_who_declines_and_a_client_that_cannot_ask_are_clear_errors(mode):
+    async def main() -> tuple[str, str]:
+        async def elicit(context: Any, params: Any) -> ElicitResult:
+            return ElicitResult(action="decline")
+
+        server = WorkflowServer({"ask": asking(Question(text="Send it?", kind="choice", options=("now", "never")))})
+        async with Client(server.server, mode=mode, elicitation_callback=elicit) as client:
+            declined = await client.call_tool("ask", {})
+        async with Client(server.server, mode=mode) as client:
+            unable = await client.call_tool("ask", {})
+        assert declined.is_error
+        assert unable.is_error
+        return text(declined), text(unable)
+
+    declined, unable = asyncio.run(main())
+    assert declined.startswith("AX938")
+    assert "decline" in declined
+    assert "Send it?\nOne of: now, never" in unable
+    assert "elicitation" in unable
+
+
+def test_a_paused_run_is_continued_once_and_only_by_the_call_that_it_belongs_to():
+    async def main() -> None:
+        server = WorkflowServer({"ask": asking("A?"), "other": asking("A?")}, serving=Serving(most_paused=2))
+
+        async def never(context: Any, params: Any) -> ElicitResult:
+            raise AssertionError
+
+        async with Client(server.server, elicitation_callback=never) as client:
+
+            async def call(name: str, state: str | None = None, **arguments: Any) -> Any:
+                replies = {"q1": ElicitResult(action="accept", content={"answer": "yes"})}
+                return await client.session.call_tool(
+                    name, arguments, request_state=state, input_responses=replies if state else None, allow_input_required=True
+                )
+
+            states = [(await call("ask")).request_state for _ in range(3)]
+            assert text(await call("ask", states[0])).startswith("AX937")  # given up for a newer one
+            assert text(await call("other", states[1])).startswith("AX937")
+            assert text(await call("ask", "guessed")).startswith("AX937")
+            assert (await call("ask", states[1])).structured_content["output"] == {"said": ["yes"]}
+            assert text(await call("ask", states[1])).startswith("AX937")
+
+    asyncio.run(main())
+
+
+# ---------------------------------------------------------------------------------------------------------- cancellation
+
+
+def test_cancelling_a_call_cancels_its_run_and_no_other(mode):
+    async def main() -> tuple[int, int, bool]:
+        slow = Slow()
+        async with Client(WorkflowServer({"slow": slow.graph}).server, mode=mode) as client:
+            one = asyncio.ensure_future(client.call_tool("slow", {"seconds": 60}))
+            other = asyncio.ensure_future(client.call_tool("slow", {"seconds": 0.5}))
+            await until(lambda: slow.begun == 2)
+            one.cancel()
+            await until(lambda: slow.cancelled)
+            done = (await other).structured_content["output"]["done"]
+        return slow.begun, slow.cancelled, done
+
+    assert asyncio.run(main()) == (2, 1, True)
+
+
+def test_runs_at_the_same_time_are_bounded():
+    async def main() -> int:
+        slow = Slow()
+        async with Client(WorkflowServer({"slow": slow.graph}, serving=Serving(concurrency=2)).server) as client:
+            await asyncio.gather(*(client.call_tool("slow", {"seconds": 0.05}) for _ in range(6)))
+        return slow.most
+
+    assert asyncio.run(main()) == 2
+
+
+# --------------------------------------------------------------------------------------------------- the command: stdio
+
+
+def axil(*arguments: str) -> list[str]:
+    return ["-W", "ignore", "-m", "axil_cli.main", *arguments]
+
+
+@pytest.fixture
+def flows(tmp_path: Path) -> list[str]:
+    """Two workflow files: one that answers, one that asks."""
+    greet = {"graph": {"id": "greet", "description": "Greets.", "nodes": [{"id": "A", "type": "literal", "config": {"content": "Hello!"}}]}}
+    nodes = [{"id": "A", "type": "human", "config": {"description": "Really?"}}]
+    files = []
+    for name, data in (("greet", greet), ("ask", {"graph": {"id": "ask", "nodes": nodes}})):
+        data = {"version": "1.0.0", **data}
+        data["graph"] |= {"edges": [], "start": ["A"], "end": ["A"]}
+        (tmp_path / f"{name}.json").write_text(json.dumps(data))
+        files.append(str(tmp_path / f"{name}.json"))
+    return files
+
+
+def test_the_command_serves_files_over_pipes(flows, mode):
+    async def main() -> None:
+        async def elicit(context: Any, params: Any) -> ElicitResult:
+            assert "Really?" in params.message
+            return ElicitResult(action="accept", content={"answer": "yes, really"})
+
+        program = StdioServerParameters(command=sys.executable, args=axil("mcp", "serve", *flows))
+        async with Client(program, mode=mode, elicitation_callback=elicit) as client:
+            tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+            assert set(tools) == {"greet", "ask"}
+            assert tools["greet"].description == "Greets."
+            assert text(await client.call_tool("greet", {"input": "x"})) == "Hello!"
+            assert text(await client.call_tool("ask", {"input": "x"})) == "yes, really"
+
+    asyncio.run(main())
+
+
+def test_a_workflow_is_a_tool_of_another_workflows_agent(flows):
+    """Both halves of this plugin, over pipes; the question goes through both runs."""
+
+    async def body(ctx: Any) -> Any:
+        async with MCPTools(name="flows", command=[sys.executable, *axil("mcp", "serve", *flows)]) as toolset:
+            tools = {tool.name: tool for tool in await toolset.tools(ctx)}
+            return [await tools["flows__greet"]({"input": "x"}, ctx), await tools["flows__ask"]({"input": "x"}, ctx)]
+
+    class Person:
+        async def ask(self, question: Any) -> Any:
+            return "indeed"
+
+    greeted, asked = fired(body, channel=Person())
+    assert json.loads(greeted)["output"] == "Hello!"
+    assert json.loads(asked)["output"] == "indeed"
+
+
+# ---------------------------------------------------------------------------------------------------- the command: http
+
+
+@dataclass(frozen=True)
+class Served:
+    url: str
+
+    @asynccontextmanager
+    async def client(self, token: str = TOKEN, **ways: Any) -> AsyncGenerator[Client]:
+        async with (
+            httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=60) as http,
+            Client(streamable_http_client(self.url, http_client=http), **ways) as client,
+        ):
+            yield client
+
+
+@pytest.fixture
+def serving(flows: list[str]) -> Iterator[Served]:
+    command = [sys.executable, *axil("mcp", "serve", *flows, "--transport", "http", "--port", "0")]
+    environment = {**os.environ, "AXIL_MCP_TOKEN": TOKEN}
+    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        try:
+            line = process.stderr.readline()
+            found = re.search(r"listening at (http://127\.0\.0\.1:\d+/mcp)", line)
+            assert found, line + process.stderr.read()
+            yield Served(found[1])
+        finally:
+            process.kill()
+
+
+def test_two_clients_are_served_over_http_at_once(serving, mode):
+    async def main() -> None:
+        async def elicit(context: Any, params: Any) -> ElicitResult:
+            return ElicitResult(action="accept", content={"answer": "yes"})
+
+        async with serving.client(mode=mode, elicitation_callback=elicit) as one, serving.client(mode=mode) as other:
+            asked, *greeted = await asyncio.gather(
+                one.call_tool("ask", {"input": "x"}), *(c.call_tool("greet", {"input": "x"}) for c in (one, other) for _ in range(3))
+            )
+            assert text(asked) == "yes"
+            assert [text(each) for each in greeted] == ["Hello!"] * 6
+
+    asyncio.run(main())
+
+
+def test_whoever_lacks_the_token_or_comes_by_a_strange_name_gets_nothing(serving):
+    base = serving.url.removesuffix("/mcp")
+    known = {"Authorization": f"Bearer {TOKEN}"}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    with httpx2.Client() as http:
+        for path in ("/mcp", "/", "/docs", "/mcp/"):
+            for method in ("GET", "POST", "DELETE", "OPTIONS"):
+                for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": TOKEN}, {"Authorization": f"Basic {TOKEN}"}):
+                    assert http.request(method, base + path, headers=headers).status_code == 401, (method, path)
+        assert http.post(serving.url, json=body, headers={**known, "Host": "evil.example"}).status_code == 421
+        assert http.post(serving.url, json=body, headers={**known, "Origin": "https://evil.example"}).status_code == 403
+        assert http.get(base + "/docs", headers=known).status_code == 404
+        twice = [("Authorization", "Bearer wrong"), ("Authorization", f"Bearer {TOKEN}")]
+        assert http.post(serving.url, json=body, headers=twice).status_code == 401
+
+
+def test_an_agent_with_the_wrong_token_is_told(serving):
+    async def body(ctx: Any) -> Any:
+        async with MCPTools(name="f", url=serving.url, token="not-the-token", backoff_seconds=60) as toolset:
+            return await toolset.tools(ctx)
+
+    with pytest.raises(Exception, match=r"AX920.*HTTP 401") as caught:
+        fired(body)
+    assert "not-the-token" not in str(caught.value)
+
+
+def test_an_agent_with_the_token_is_served(serving, monkeypatch):
+    monkeypatch.setenv("FLOWS_TOKEN", TOKEN)
+
+    async def body(ctx: Any) -> Any:
+        async with MCPTools(name="f", url=serving.url, token="${FLOWS_TOKEN}") as toolset:
+            tools = {tool.name: tool for tool in await toolset.tools(ctx)}
+            return await tools["f__greet"]({"input": "x"}, ctx)
+
+    assert json.loads(fired(body))["output"] == "Hello!"
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_over_http_a_cancelled_call_ends_its_run(mode):
+    import uvicorn
+
+    async def main() -> tuple[int, int]:
+        slow = Slow()
+        server = WorkflowServer({"slow": slow.graph})
+        app = app_of(server, Door(token=SecretStr(TOKEN)))
+        http = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, lifespan="on"))
+        job = asyncio.ensure_future(http.serve())
+        await until(lambda: http.started)
+        port = http.servers[0].sockets[0].getsockname()[1]
+        async with Served(f"http://127.0.0.1:{port}/mcp").client(mode=mode) as client:
+            call = asyncio.ensure_future(client.call_tool("slow", {"seconds": 60}))
+            await until(lambda: slow.begun)
+            call.cancel()
+            await until(lambda: slow.cancelled)
+        http.should_exit = True
+        await job
+        return slow.begun, slow.cancelled
+
+    assert asyncio.run(main()) == (1, 1)
+
+
+def test_the_command_refuses_what_it_cannot_serve(flows, capsys, monkeypatch):
+    from axil_cli.main import main
+
+    monkeypatch.delenv("AXIL_MCP_TOKEN", raising=False)
+    for arguments, told in (
+        (["serve", flows[0], "--transport", "http"], "AX934 --token-env"),
+        (["serve", flows[0], flows[0]], "AX935"),
+        (["serve", flows[0], "--concurrency", "0"], "AX934 --concurrency"),
+        (["serve", flows[0], "--set", "x"], "AX934 --set"),
+    ):
+        assert main(["mcp", *arguments]) == 2
+        assert told in capsys.readouterr().err
+    monkeypatch.setenv("AXIL_MCP_TOKEN", "short")
+    assert main(["mcp", "serve", flows[0], "--transport", "http", "--port", "0"]) == 2
+    assert "fewer than 16 characters" in capsys.readouterr().err
+
+
+def test_a_door_needs_a_token():
+    with pytest.raises(ConfigError, match="AX934"):
+        app_of(WorkflowServer({"greet": greeting()}), Door(token=SecretStr("")))
+
+
+# ---------------------------------------------------------------------------------------------------- the command: tools
+
+
+def test_the_command_shows_the_tools_that_a_file_uses(tmp_path, various, capsys):
+    from axil_cli.main import main
+
+    use = {"type": "mcp", **various, "allow": ["add", "slow"], "expect": "sha256:" + "0" * 64}
+    graph = {"id": "g", "nodes": [{"id": "A", "type": "agent", "config": {"model": "scripted", "tools": [use]}}], "edges": []}
+    (tmp_path / "flow.json").write_text(json.dumps({"version": "1.0.0", "graph": {**graph, "start": ["A"], "end": ["A"]}}))
+    assert main(["mcp", "tools", str(tmp_path / "flow.json")]) == 2
+    assert "AX921" in capsys.readouterr().err
+    assert main(["mcp", "tools", str(tmp_path / "flow.json"), "--allow", "mcp", "--format", "json"]) == 0
+    (told,) = json.loads(capsys.readouterr().out)
+    assert told["digest"].startswith("sha256:")
+    assert [tool["name"] for tool in told["tools"]] == ["v__add", "v__slow"]
+    assert main(["mcp", "tools", str(tmp_path / "flow.json"), "--allow", "mcp"]) == 0
+    assert capsys.readouterr().out.startswith(f"v  {told['digest']}\n  v__add  Adds two numbers.\n")
