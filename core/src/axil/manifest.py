@@ -25,9 +25,11 @@ class Reference:
     path: str
     """Where it is in the config, as a JSON pointer; ``*`` is every member: ``/tools/*``."""
     kind: str
-    """A kind of component; ``graph``: a graph written out, ``file``: the path of a workflow file, ``prompt``: of another file."""
-    default: str = ""
+    """A kind of component; ``graph``: a graph written out, a node, or ``{path: FILE}``; ``file``: the path of a file that is read."""
+    default: tuple[str, ...] = ()
     """What is meant where the setting is missing; empty: nothing."""
+    beside: str = ""
+    """The default is meant only where this setting is there; empty: always."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +89,8 @@ def read(package: str, locate: Any = None) -> Manifest | None:
 
 def _located(package: str, locate: Any) -> bytes | None:
     try:
-        with open(os.fspath(locate(f"{package}/{FILE}")), "rb") as file:
+        path: str = os.fspath(locate(f"{package}/{FILE}"))
+        with open(path, "rb") as file:
             return file.read()
     except (OSError, TypeError, ValueError):  # an editable installation, or an archive: its finder knows
         return None
@@ -143,11 +146,16 @@ def _described(each: Mapping[str, Any]) -> Described:
         summary=_text(each.get("summary", "")),
         config_schema=each.get("config_schema"),
         examples=tuple(dict(example) for example in each.get("examples", ())),
-        refs=tuple(Reference(path=ref["path"], kind=ref["kind"], default=ref.get("default", "")) for ref in each.get("refs", ())),
+        refs=tuple(_reference(ref) for ref in each.get("refs", ())),
         secrets=tuple(map(_text, each.get("secrets", ()))),
         capabilities=tuple(map(_text, each.get("capabilities", ()))),
         stability=_text(each.get("stability", "stable")),
     )
+
+
+def _reference(ref: Mapping[str, Any]) -> Reference:
+    default = tuple(map(_text, ref.get("default", ())))
+    return Reference(path=_text(ref["path"]), kind=_text(ref["kind"]), default=default, beside=_text(ref.get("beside", "")))
 
 
 def at(config: Any, pointer: str) -> Iterator[tuple[tuple[str | int, ...], Any]]:

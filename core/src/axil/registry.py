@@ -115,6 +115,11 @@ class Registry:
         self._scan()
         return self._dists.get(canonical(name))
 
+    def package(self, distribution: str) -> str:
+        """The package that holds a distribution's manifest; empty: it does not say."""
+        self._scan()
+        return self._packages.get(canonical(distribution), "")
+
     def manifest(self, distribution: str) -> Manifest | None:
         """What a distribution says of its components, read without importing it; None: nothing, or nothing that can be read."""
         from axil.manifest import read
