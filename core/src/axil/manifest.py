@@ -89,8 +89,7 @@ def read(package: str, locate: Any = None) -> Manifest | None:
 
 def _located(package: str, locate: Any) -> bytes | None:
     try:
-        path: str = os.fspath(locate(f"{package}/{FILE}"))
-        with open(path, "rb") as file:
+        with open(str(locate(f"{package}/{FILE}")), "rb") as file:
             return file.read()
     except (OSError, TypeError, ValueError):  # an editable installation, or an archive: its finder knows
         return None

@@ -133,10 +133,10 @@ class _Walk:
     def _use(self, kind: str, use: Use, place: Place, spec: GraphSpec, requires: Mapping[str, str]) -> None:
         """A component, and what its settings name."""
         component = self._need(kind, use.type, str(place), requires)
+        if kind == "models" and (name := use.config.get("name") or use.config.get("model")):
+            self.needs.models[f"{use.type.rpartition('/')[2]}:{name}"] = None
         if component is None:
             return
-        if kind == "models" and (name := use.config.get("name") or use.config.get("model")):
-            self.needs.models[f"{component.name}:{name}"] = None
         manifest = self.registry.manifest(component.distribution)
         described = manifest.find(kind, component.name) if manifest is not None else None
         if described is None:
@@ -180,9 +180,7 @@ class _Walk:
         elif isinstance(value, Mapping) and isinstance(cast("Mapping[str, Any]", value).get("type"), str):
             given = dict(cast("Mapping[str, Any]", value))
             name = str(given.pop("type"))
-            inner = given.get("config")
-            config = inner if isinstance(inner, Mapping) else given
-            self._use(kind, Use(type=name, config=cast("Mapping[str, Any]", config)), place, spec, requires)
+            self._use(kind, Use(type=name, config=_settings(given.get("config", given))), place, spec, requires)
 
     def _inner(self, value: Any, place: Place, spec: GraphSpec, requires: Mapping[str, str]) -> None:
         if not isinstance(value, Mapping):
@@ -194,8 +192,7 @@ class _Walk:
             elif isinstance(given.get("nodes"), list):
                 self.graph(inline(given, spec.extras, place=place, reading=self.reading), requires)
             elif isinstance(given.get("type"), str):
-                config = given.get("config")
-                self._use("nodes", Use(type=given["type"], config=config if isinstance(config, Mapping) else {}), place, spec, requires)
+                self._use("nodes", Use(type=given["type"], config=_settings(given.get("config"))), place, spec, requires)
         except SpecError as error:
             self.needs.problems.extend(error.problems)
 
@@ -224,3 +221,8 @@ class _Walk:
         """Who would provide what may not, or cannot, be used here."""
         distribution, _, bare = name.rpartition("/")
         return canonical(distribution) if distribution else self.registry.provider(kind, bare)[0]
+
+
+def _settings(given: Any) -> Mapping[str, Any]:
+    """What was written as settings; nothing, where it is no mapping."""
+    return cast("Mapping[str, Any]", given) if isinstance(given, Mapping) else {}
