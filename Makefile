@@ -1,4 +1,4 @@
-# help · demo · test · check · bench · docs · clean          Needs Python 3.11+ and make; everything else goes into .venv.
+# help · demo · test · check · bench · docs · manifests · clean          Needs Python 3.11+ and make; everything else goes into .venv.
 
 PYTHON    ?= python3
 VENV      := .venv
@@ -23,7 +23,7 @@ STAMP     := $(VENV)/installed
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: help demo test check style types arrows alone thorough bench docs clean
+.PHONY: help demo test check style types arrows alone thorough bench docs manifests clean
 .DEFAULT_GOAL := help
 
 help:
@@ -32,6 +32,7 @@ help:
 	@echo "make check   style, types, import arrows, each member alone from its built wheel, and the laws at length"
 	@echo "make bench   measure; never part of the tests"
 	@echo "make docs    check links, ids and examples of the pages"
+	@echo "make manifests   write every member's axil-plugin.json from its classes"
 	@echo "make clean   remove .venv and whatever was built"
 
 # Every member editable, then the tools. Done again only when a pyproject.toml changes or a member appears.
@@ -77,6 +78,10 @@ bench: $(STAMP)
 # The pages are plain Markdown: nothing to build, but links, ids and examples can be wrong.
 docs: $(STAMP)
 	$(BIN)/python -m pytest tests/house/test_docs.py
+
+# What the house tests find out of date when a component of a member changes.
+manifests: $(STAMP)
+	$(BIN)/python tests/house/manifests.py
 
 clean:
 	rm -rf $(VENV) dist build .pytest_cache .ruff_cache .import_linter_cache .hypothesis

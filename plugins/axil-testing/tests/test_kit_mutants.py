@@ -557,54 +557,106 @@ def test_a_hook_plugin_that_breaks_a_law_is_caught(plugin, law):
 # ----------------------------------------------------------------------------------------------------------- journals
 
 
-class Mixes(MemoryJournal):
-    def append(self, run_id: str, entry: Entry) -> None:
-        super().append(run_id.strip().lower(), entry)
+class Bent(MemoryJournal):
+    """A journal that may be bent in one place."""
+
+    def name(self, run_id: str) -> str:
+        return run_id
+
+    def written(self, entry: Entry) -> Entry | None:
+        return entry
+
+    def read(self, entries: list[Entry]) -> list[Entry]:
+        return entries
+
+    def open(self, run_id: str) -> Any:
+        return BentBook(self, super().open(self.name(run_id)))
 
     def entries(self, run_id: str) -> Any:
-        return super().entries(run_id.strip().lower())
+        return self.read(list(super().entries(self.name(run_id))))
 
 
-class LosesOne(MemoryJournal):
-    def append(self, run_id: str, entry: Entry) -> None:
-        if entry.kind != "step":
-            super().append(run_id, entry)
+class BentBook:
+    def __init__(self, journal: Bent, book: Any) -> None:
+        self.journal, self.book = journal, book
+
+    @property
+    def entries(self) -> Any:
+        return self.journal.read(list(self.book.entries))
+
+    def append(self, entry: Entry) -> None:
+        written = self.journal.written(entry)
+        if written is not None:
+            self.book.append(written)
+
+    def kept(self) -> Any:
+        return self.book.kept()
+
+    def close(self) -> None:
+        self.book.close()
 
 
-class Reverses(MemoryJournal):
-    def entries(self, run_id: str) -> Any:
-        return list(reversed(super().entries(run_id)))
+class Mixes(Bent):
+    def name(self, run_id: str) -> str:
+        return run_id.strip().lower()
 
 
-class TextsOnly(MemoryJournal):
-    def append(self, run_id: str, entry: Entry) -> None:
-        super().append(run_id, Entry(entry.kind, entry.frame, entry.node, entry.ordinal, json.loads(json.dumps(entry.data, default=str))))
-
-    def entries(self, run_id: str) -> Any:
-        return [Entry(e.kind, tuple(map(str, e.frame)), e.node, e.ordinal, e.data) for e in super().entries(run_id)]
+class LosesOne(Bent):
+    def written(self, entry: Entry) -> Entry | None:
+        return None if entry.kind in ("step", "ended") else entry
 
 
-class SlowlyLoses(MemoryJournal):
-    def append(self, run_id: str, entry: Entry) -> Any:
-        async def later() -> None:
-            last = self.last = object()
-            await asyncio.sleep(0)
-            if last is self.last:
-                MemoryJournal.append(self, run_id, entry)
-
-        return later()
+class Reverses(Bent):
+    def read(self, entries: list[Entry]) -> list[Entry]:
+        return entries[::-1]
 
 
-class GivesItself(MemoryJournal):
-    def __init__(self) -> None:
-        super().__init__()
-        self.known: list[Entry] = []
+class TextsOnly(Bent):
+    def read(self, entries: list[Entry]) -> list[Entry]:
+        return [Entry(e.kind, tuple(map(str, e.frame)), e.node, e.ordinal, e.data) for e in entries]
 
-    def append(self, run_id: str, entry: Entry) -> None:
-        self.known.append(entry)
 
-    def entries(self, run_id: str) -> Any:
-        return self.known
+class HeldByAll(MemoryJournal):
+    def open(self, run_id: str) -> Any:
+        journal = self
+
+        class Book(BentBook):
+            def append(self, entry: Entry) -> None:
+                book = MemoryJournal.open(journal, run_id)
+                book.append(entry)
+                book.close()
+
+        return Book(Bent(), super().open(run_id))
+
+
+class LosesWhatIsNotSafe(MemoryJournal):
+    def open(self, run_id: str) -> Any:
+        class Book(BentBook):
+            last: Any = None
+
+            def append(self, entry: Entry) -> None:
+                self.last = entry
+
+            def kept(self) -> Any:
+                if self.last is not None:
+                    self.book.append(self.last)
+                self.last = None
+
+        return Book(Bent(), super().open(run_id))
+
+
+class ForgetsNothing(MemoryJournal):
+    def forget(self, run_id: str) -> None: ...
+
+
+class OneThread(MemoryJournal):
+    def thread(self, name: str) -> Any:
+        return [info.run_id for info in self.runs()]
+
+
+class LastOnly(MemoryJournal):
+    def runs(self) -> Any:
+        return super().runs()[:1]
 
 
 def test_a_sound_journal_passes():
@@ -620,8 +672,11 @@ def test_a_sound_journal_passes():
         (Reverses, "what is appended is kept in order"),
         (TextsOnly, "what is appended is kept in order"),
         (TextsOnly, "a run goes on from what is kept"),
-        (SlowlyLoses, "runs may append at the same time"),
-        (GivesItself, "runs do not mix"),
+        (HeldByAll, "a run is held by one"),
+        (LosesWhatIsNotSafe, "runs may be at work at the same time"),
+        (ForgetsNothing, "runs are listed and forgotten"),
+        (LastOnly, "runs are listed and forgotten"),
+        (OneThread, "threads keep their order"),
     ],
 )
 def test_a_journal_that_breaks_a_law_is_caught(journal, law):

@@ -11,14 +11,13 @@ import pluggy
 from axil import EdgeSpec, GraphSpec, NodeSpec, Workflow
 from axil.context import Context
 from axil.hooks import Hooks, manager
-from axil.journal import MemoryJournal
 from axil.planner import Setting
 from axil.result import Result
 from axil.spec import CycleLimit
 from axil.values import thaw
 from axil_testing.kit.base import Kit, require
 from axil_testing.kit.hostile import shown
-from axil_testing.kit.nodes import Ending, MovingClock, StillClock, Tape
+from axil_testing.kit.nodes import Ending, MovingClock, StillClock, Tape, left_behind
 from axil_testing.kit.watch import watched
 
 _HOOKS = frozenset(name for name in vars(Hooks) if not name.startswith("_"))
@@ -138,11 +137,8 @@ class HookKit(Kit):
         bare = self.told(self.wait(self._run(None, deps={})))
         whole = self.told(self.wait(self._run(manager([self.made()]), deps={}, journal=journal)))
         require(whole == bare, f"with a journal a run comes to {shown(whole)}; without it and the plugin to {shown(bare)}")
-        entries = journal.entries_in_order
-        for cut in range(1, len(entries)):
-            part = MemoryJournal()
-            for entry in entries[:cut]:
-                part.append("kit", entry)
+        for cut in range(1, len(journal.appended)):
+            part = left_behind(journal.appended[:cut], "kit")
             again = self.told(self.wait(self._run(manager([self.made()]), deps={}, journal=part, resuming=True)))
             require(again[0] == whole[0] if isinstance(whole, tuple) else again == whole, f"resumed after {cut} entries: {shown(again)}")
 

@@ -72,21 +72,42 @@ class Silence:
 
 
 class Tape:
-    """A journal that drops nothing: each prefix of it is what a run that broke off there had left."""
+    """A journal that also keeps what others drop: each prefix of it is what a run that broke off there had left."""
 
     def __init__(self, journal: Any = None) -> None:
-        """``journal``: where entries go as well, and come from."""
-        self.entries_in_order: list[Entry] = []
-        self._journal = journal
+        """``journal``: where entries really go; None: into memory."""
+        self.appended: list[Entry] = []
+        self._journal = MemoryJournal() if journal is None else journal
 
-    def append(self, run_id: str, entry: Entry) -> Any:
-        """Keep it."""
-        self.entries_in_order.append(entry)
-        return self._journal.append(run_id, entry) if self._journal is not None else None
+    def open(self, run_id: str) -> Any:
+        """A book that notes what is appended."""
+        return _Noted(self._journal.open(run_id), self.appended)
 
-    def entries(self, run_id: str) -> Any:
-        """What there is."""
-        return self._journal.entries(run_id) if self._journal is not None else list(self.entries_in_order)
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._journal, name)
+
+
+class _Noted:
+    def __init__(self, book: Any, appended: list[Entry]) -> None:
+        self._book, self._appended = book, appended
+
+    def append(self, entry: Entry) -> None:
+        """Take it, and note it."""
+        self._book.append(entry)
+        self._appended.append(entry)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._book, name)
+
+
+def left_behind(entries: Sequence[Entry], run_id: str) -> MemoryJournal:
+    """A journal with what a run had left when it broke off."""
+    journal = MemoryJournal()
+    book = journal.open(run_id)
+    for entry in entries:
+        book.append(entry)
+    book.close()
+    return journal
 
 
 class NodeKit(Kit):
@@ -207,11 +228,8 @@ class NodeKit(Kit):
             result = self.wait(self.finish(self.workflow(cyclic=cyclic), given, journal=whole, run_id="r"))
             if result.status == "failed":
                 raise AssertionError(f"with a journal, {shown(given)} fails: {result.error}")
-            entries = whole.entries_in_order
-            for cut in range(1, len(entries)):
-                journal = MemoryJournal()
-                for entry in entries[:cut]:
-                    journal.append("r", entry)
+            for cut in range(1, len(whole.appended)):
+                journal = left_behind(whole.appended[:cut], "r")
                 again = self.wait(self.finish(self.workflow(cyclic=cyclic), given, journal=journal, run_id="r", resuming=True))
                 told, expected = self.told(again), self.told(result)
                 require(told == expected, f"resumed after {cut} entries it gives {shown(told)}; in one go it gave {shown(expected)}")

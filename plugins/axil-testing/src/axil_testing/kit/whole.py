@@ -9,11 +9,13 @@ A component is made from each of its examples (those of its config's schema, els
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import json
 import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, ClassVar, Final, cast
@@ -44,6 +46,8 @@ for name in sys.argv[1:]:
     importlib.import_module(name)
 print(json.dumps(list(sys.modules)))
 """
+_NAME: Final = r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)?"
+_NAMES: Final[Mapping[str, str]] = {"options": r"[a-z]+\.[a-z][a-z0-9-]*"}
 _USED_AS_THEY_ARE: Final = frozenset({"reducers", "loaders", "commands", "options"})
 
 
@@ -99,7 +103,7 @@ class DistributionKit(Kit):
 
     def test_it_has_names_that_can_be_written(self) -> None:
         """Lower case, with the vendor before a dot; the project's own have none."""
-        odd = [each.name for each in self.components() if not re.fullmatch(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)?", each.name)]
+        odd = [each.name for each in self.components() if not re.fullmatch(_NAMES.get(each.kind, _NAME), each.name)]
         require(not odd, f"these are no names: {listed(odd)}")
 
     def test_it_has_a_manifest_that_names_all_it_registers(self) -> None:
@@ -119,7 +123,7 @@ class DistributionKit(Kit):
         """Without one it can be neither shown nor tested."""
         without: list[str] = []
         for each in self.components():
-            if each.kind in _USED_AS_THEY_ARE or each.kind in ("hooks", "executors"):
+            if each.kind in (*_USED_AS_THEY_ARE, "hooks", "executors"):
                 continue
             if not examples_of(self.registry.resolve(each.kind, f"{each.distribution}/{each.name}")):
                 without.append(f"{each.kind}:{each.name}")
@@ -239,7 +243,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--format", choices=("text", "json"), default="text")
     options = parser.parse_args(argv)
     try:
-        reports = examine(options.distribution)
+        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):  # what a component leaves behind, it leaves there
+            reports = examine(options.distribution)
     except AxilError as error:
         sys.stderr.write(f"error: {error}\n")
         return 2
