@@ -15,7 +15,11 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def main() -> int:
     registry = Registry(Policy())
-    for file in [ROOT / "core/pyproject.toml", *sorted(ROOT.glob("plugins/*/pyproject.toml")), *sorted(ROOT.glob("contrib/*/pyproject.toml"))]:
+    for file in [
+        ROOT / "core/pyproject.toml",
+        *sorted(ROOT.glob("plugins/*/pyproject.toml")),
+        *sorted(ROOT.glob("contrib/*/pyproject.toml")),
+    ]:
         project = tomllib.loads(file.read_text("utf-8"))["project"]
         package = file.parent / "src" / project["name"].replace("-", "_")
         if package.is_dir():

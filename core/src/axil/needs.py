@@ -35,6 +35,8 @@ class Need:
     error: PluginError | None = None
     is_default: bool = False
     """Whether it is not written, but meant where nothing is."""
+    config: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
+    """The settings that it is used with; may hold values of the environment."""
 
 
 @dataclass(slots=True)
@@ -132,7 +134,7 @@ class _Walk:
 
     def _use(self, kind: str, use: Use, place: Place, spec: GraphSpec, requires: Mapping[str, str]) -> None:
         """A component, and what its settings name."""
-        component = self._need(kind, use.type, str(place), requires)
+        component = self._need(kind, use.type, str(place), requires, config=use.config)
         if kind == "models" and (name := use.config.get("name") or use.config.get("model")):
             self.needs.models[f"{use.type.rpartition('/')[2]}:{name}"] = None
         if component is None:
@@ -202,7 +204,8 @@ class _Walk:
         if os.path.isfile(path):
             self.needs.files[path] = None
 
-    def _need(self, kind: str, name: str, where: str, requires: Mapping[str, str], *, is_default: bool = False) -> Component | None:
+    def _need(self, kind: str, name: str, where: str, requires: Mapping[str, str], **more: Any) -> Component | None:
+        """Who provides a component; noted, with ``more`` that is known of the need."""
         component, error = None, None
         try:
             component = self.registry.find(kind, name, where, requires=requires)
@@ -212,9 +215,7 @@ class _Walk:
             return component
         self._seen.add((kind, name, where))
         provider = component.distribution if component is not None else self._elsewhere(kind, name)
-        self.needs.found.append(
-            Need(kind=kind, name=name, where=where, component=component, provider=provider, error=error, is_default=is_default)
-        )
+        self.needs.found.append(Need(kind=kind, name=name, where=where, component=component, provider=provider, error=error, **more))
         return component
 
     def _elsewhere(self, kind: str, name: str) -> str:
