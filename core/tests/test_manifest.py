@@ -26,7 +26,7 @@ GIVEN = {
             "name": "tick",
             "config_schema": {"type": "object"},
             "examples": [{"hours": 1}],
-            "refs": [{"path": "/face", "kind": "formatters", "default": "json"}],
+            "refs": [{"path": "/face", "kind": "formatters", "default": ["json"]}],
             "secrets": ["/key"],
             "a newer axil says": "more",
         }
@@ -69,7 +69,7 @@ def test_a_manifest_is_read_without_an_import(package):
     assert manifest is not None
     tick = manifest.find("nodes", "tick")
     assert tick is not None
-    assert (tick.examples, tick.secrets, tick.refs[0].default) == (({"hours": 1},), ("/key",), "json")
+    assert (tick.examples, tick.secrets, tick.refs[0].default) == (({"hours": 1},), ("/key",), ("json",))
     assert manifest.find("nodes", "tock") is None
     assert known.find("nodes", "tick").distribution == "acme-clocks"
 

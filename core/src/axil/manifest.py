@@ -69,16 +69,18 @@ class Manifest:
         return next((each for each in self.components if (each.kind, each.name) == (kind, name)), None)
 
 
-def read(package: str, locate: Any = None) -> Manifest | None:
+def read(package: str, distribution: Any = None) -> Manifest | None:
     """The manifest in a package, which is not imported; None: it has none.
 
     Args:
         package: a top-level package.
-        locate: gives the path of a file of the distribution; asked first, for it is cheaper than looking for the package.
+        distribution: its metadata; most packages lie beside it, and looking there is far cheaper than looking for the package.
     Raises: ValueError: there is one, and it is no manifest.
     """
-    data = _located(package, locate) if locate is not None else None
-    data = data if data is not None else _found(package)
+    folder = _folder(distribution)
+    data = _bytes(os.path.join(os.path.dirname(folder), package, FILE)) if folder else None
+    if data is None and (not folder or os.path.isfile(os.path.join(folder, "direct_url.json"))):  # installed in place, or in an archive
+        data = _found(package)
     if data is None:
         return None
     given: Any = json.loads(data)
@@ -87,11 +89,17 @@ def read(package: str, locate: Any = None) -> Manifest | None:
     return parse(cast("Mapping[str, Any]", given))
 
 
-def _located(package: str, locate: Any) -> bytes | None:
+def _folder(distribution: Any) -> str:
+    """The folder of a distribution's metadata; empty: it is in none, or does not say."""
+    path: Any = getattr(distribution, "_path", None)
+    return os.fspath(path) if isinstance(path, os.PathLike) else ""
+
+
+def _bytes(path: str) -> bytes | None:
     try:
-        with open(str(locate(f"{package}/{FILE}")), "rb") as file:
+        with open(path, "rb") as file:
             return file.read()
-    except (OSError, TypeError, ValueError):  # an editable installation, or an archive: its finder knows
+    except OSError:
         return None
 
 

@@ -122,6 +122,8 @@ class Registry:
 
     def manifest(self, distribution: str) -> Manifest | None:
         """What a distribution says of its components, read without importing it; None: nothing, or nothing that can be read."""
+        if distribution in self._manifests:
+            return self._manifests[distribution]
         from axil.manifest import read
 
         self._scan()
@@ -130,7 +132,7 @@ class Registry:
             self._manifests[name] = None
             package = self._packages.get(name, "")
             try:
-                self._manifests[name] = read(package, getattr(self._dists.get(name), "locate_file", None)) if package else None
+                self._manifests[name] = read(package, self._dists.get(name)) if package else None
             except ValueError as error:
                 self.unreadable.append(f"{name}: its manifest cannot be read: {error}")
         return self._manifests[name]

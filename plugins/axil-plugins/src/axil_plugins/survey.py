@@ -30,16 +30,15 @@ def _spec_fault(component: Component, registry: Registry) -> str:
 
 def rows(registry: Registry, kind: str | None = None) -> list[dict[str, str]]:
     """Every component with its standing, by kind and name."""
-    found = registry.candidates(kind)
+    found = [(each, standing(each, registry)) for each in registry.candidates(kind)]
     usable: dict[tuple[str, str], int] = {}
-    for each in found:
-        if standing(each, registry) == "ok":
+    for each, status in found:
+        if status == "ok":
             usable[each.kind, each.name] = usable.get((each.kind, each.name), 0) + 1
     listing: list[dict[str, str]] = []
-    for each in found:
+    for each, status in found:
         said = registry.manifest(each.distribution)
         described = said.find(each.kind, each.name) if said is not None else None
-        status = standing(each, registry)
         if status == "ok" and usable[each.kind, each.name] > 1:
             status = "conflict"
         listing.append(
@@ -50,7 +49,7 @@ def rows(registry: Registry, kind: str | None = None) -> list[dict[str, str]]:
                 "version": each.version,
                 "spec": (said.spec.get(each.kind, "1.0") if said is not None else "1.0") + ("" if described is not None else "?"),
                 "status": status,
-                "reason": each.reason or _spec_fault(each, registry),
+                "reason": each.reason or (_spec_fault(each, registry) if status == "spec" else ""),
                 "summary": described.summary if described is not None else "",
             }
         )
