@@ -32,7 +32,7 @@ help:
 	@echo "make check   style, types, import arrows, each member alone from its built wheel, and the laws at length"
 	@echo "make bench   measure; never part of the tests"
 	@echo "make docs    check links, ids and examples of the pages"
-	@echo "make manifests   write every member's axil-plugin.json from its classes"
+	@echo "make manifests   write what is made of the code: manifests, and the reference of plugins"
 	@echo "make clean   remove .venv and whatever was built"
 
 # Every member editable, then the tools. Done again only when a pyproject.toml changes or a member appears.

@@ -1,4 +1,4 @@
-"""Writes the manifest of every member that has code, from its classes: what `make manifests` does and `test_manifests.py` checks."""
+"""Writes what is made of the code: each member's manifest, and the page of groups, hooks and protocols. `make manifests`."""
 
 from __future__ import annotations
 
@@ -28,6 +28,13 @@ def main() -> int:
             if not target.is_file() or target.read_text("utf-8") != text:
                 target.write_text(text, "utf-8")
                 sys.stdout.write(f"{target.relative_to(ROOT)}\n")
+    sys.path.insert(0, str(Path(__file__).parent))
+    import reference
+
+    page = ROOT / reference.PAGE
+    if not page.is_file() or page.read_text("utf-8") != reference.page():
+        page.write_text(reference.page(), "utf-8")
+        sys.stdout.write(f"{reference.PAGE}\n")
     return 0
 
 
