@@ -11,6 +11,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final, cast
 
 FILE: Final = "axil-plugin.json"
@@ -91,8 +92,8 @@ def read(package: str, distribution: Any = None) -> Manifest | None:
 
 def _folder(distribution: Any) -> str:
     """The folder of a distribution's metadata; empty: it is in none, or does not say."""
-    path: Any = getattr(distribution, "_path", None)
-    return os.fspath(path) if isinstance(path, os.PathLike) else ""
+    path = getattr(distribution, "_path", None)
+    return str(path) if isinstance(path, Path) else ""
 
 
 def _bytes(path: str) -> bytes | None:

@@ -37,9 +37,9 @@ KITS: Final[Mapping[str, str]] = {
     "hooks": "hooks:HookKit",
     "journals": "journals:JournalKit",
     "context": "context:ContextKit",
-    "models": "models:ModelKit",
 }
-"""Kind → module and class of its kit, in this package. Those of models and context are about interfaces of axil-agent."""
+"""Kind → module and class of its kit, in this package. That of context is about an interface of axil-agent. That of models is told what
+its service speaks, which no adapter says by itself: its author writes the three lines."""
 _IMPORTING: Final = """
 import importlib, json, sys
 for name in sys.argv[1:]:
