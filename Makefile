@@ -1,4 +1,4 @@
-# help · demo · test · check · bench · docs · clean          Needs Python 3.11+ and make; everything else goes into .venv.
+# help · demo · test · check · bench · docs · manifests · clean          Needs Python 3.11+ and make; everything else goes into .venv.
 
 PYTHON    ?= python3
 VENV      := .venv
@@ -27,7 +27,7 @@ SERVERS   := $(addprefix @modelcontextprotocol/server-,everything filesystem mem
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: help demo test check style types arrows alone thorough foreign bench docs clean
+.PHONY: help demo test check style types arrows alone thorough foreign bench docs manifests clean
 .DEFAULT_GOAL := help
 
 help:
@@ -36,6 +36,7 @@ help:
 	@echo "make check   style, types, import arrows, each member alone from its built wheel, the laws at length, and servers of others"
 	@echo "make bench   measure; never part of the tests"
 	@echo "make docs    check links, ids and examples of the pages"
+	@echo "make manifests   write what is made of the code: manifests, and the reference of plugins"
 	@echo "make clean   remove .venv and whatever was built"
 
 # Every member editable, then the tools. Done again only when a pyproject.toml changes or a member appears.
@@ -87,6 +88,10 @@ bench: $(STAMP)
 # The pages are plain Markdown: nothing to build, but links, ids and examples can be wrong.
 docs: $(STAMP)
 	$(BIN)/python -m pytest tests/house/test_docs.py
+
+# What the house tests find out of date when a component of a member changes.
+manifests: $(STAMP)
+	$(BIN)/python tests/house/manifests.py
 
 clean:
 	rm -rf $(VENV) dist build .pytest_cache .ruff_cache .import_linter_cache .hypothesis

@@ -108,7 +108,7 @@ def test_an_unknown_name_that_another_distribution_provides_says_what_to_install
 
 
 def test_an_unknown_name_points_at_what_the_workflow_requires():
-    with pytest.raises(UnknownComponent, match=r"requires acme-clocks \(not installed\): pip install acme-clocks"):
+    with pytest.raises(UnknownComponent, match=r'requires acme-clocks \(not installed\): pip install "acme-clocks>=1"'):
         registry().resolve("nodes", "metronome", requires={"Acme_Clocks": ">=1"})
 
 
@@ -293,3 +293,39 @@ def test_a_childs_components_are_its_own():
     assert child.resolve("conditions", "one") is one
     with pytest.raises(ComponentConflict):
         child.register("conditions", "one", one)
+
+
+def test_a_site_says_what_it_provides(tmp_path):
+    index = tmp_path / "site.json"
+    index.write_text('{"nodes:tick": "Acme_Clocks"}')
+    site = registry(policy=Policy(index=str(index)))
+    with pytest.raises(UnknownComponent, match=r"provided by acme-clocks \(not installed\): pip install acme-clocks"):
+        site.resolve("nodes", "tick")
+    index.write_text("{")
+    with pytest.raises(UnknownComponent, match=r"The site's index .* cannot be read"):
+        site.resolve("nodes", "tick")
+
+
+def test_metadata_is_parsed_once_for_each_distribution():
+    class Counting(Dist):
+        asked = 0
+
+        @property
+        def name(self) -> str:
+            Counting.asked += 1
+            return "acme-clocks"
+
+        @name.setter
+        def name(self, given: str) -> None: ...
+
+    dist = Counting("x")
+    known = registry(*(Entry("axil.nodes", f"n{i}", "m:n", dist) for i in range(50)))
+    assert len(known.candidates()) == 50
+    assert Counting.asked == 1
+
+
+def test_the_distributions_are_listed_with_their_versions():
+    known = registry(Entry("axil.nodes", "tick", "m:n", CLOCKS), Entry("axil.plugin", "acme-flow", "acme_flow", FLOW))
+    assert known.plugins() == {"acme-clocks": "0.3.1", "acme-flow": "2.1"}
+    assert known.distribution("Acme.Flow") is FLOW
+    assert known.distribution("none") is None

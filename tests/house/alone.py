@@ -56,6 +56,8 @@ def faults_of(wheel: Path, name: str, has_code: bool) -> list[str]:
         faults.append("no LICENSE")
     if has_code and f"{package}/py.typed" not in names:
         faults.append("no py.typed")
+    if has_code and f"{package}/axil-plugin.json" not in names:
+        faults.append("no axil-plugin.json")
     strangers = {each.partition("/")[0] for each in names if not each.partition("/")[0].endswith(".dist-info")} - {package}
     if strangers:
         faults.append(f"installs {', '.join(sorted(strangers))}")

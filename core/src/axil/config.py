@@ -99,6 +99,24 @@ def make(component: Callable[..., T], config: Any = None, where: str | Place = "
     return component(**arguments)
 
 
+def refers(kind: str, *, path: str = "", default: Sequence[str] = (), beside: str = "") -> dict[str, Any]:
+    """Says of a field of a ``Config`` that its value names components: for ``Field(json_schema_extra=refers("models"))``.
+
+    It goes into the schema and the manifest: with it, what a workflow needs is known without an import.
+
+    Args:
+        kind: a kind of component; ``graph``: the value is a graph, a node, or ``{path: FILE}``; ``file``: the path of a file that is read.
+        path: where in the value, as a JSON pointer, ``*`` for every member; empty: the value is a name, ``{type: …}``, or several.
+        default: what is meant where the field is left out.
+        beside: the default is meant only where this other field is given.
+
+    >>> refers("formatters", default=["paragraph", "json"])
+    {'x-axil-ref': {'kind': 'formatters', 'default': ['paragraph', 'json']}}
+    """
+    said = {"kind": kind, "path": path, "default": list(default), "beside": beside}
+    return {"x-axil-ref": {name: value for name, value in said.items() if value}}
+
+
 def _said(model: type[BaseModel], raw: Mapping[str, Any]) -> dict[str, Any]:
     silent = {
         key

@@ -9,49 +9,30 @@ from __future__ import annotations
 
 import importlib
 import json
-import os
 import pkgutil
 import re
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any, Final, Literal, Protocol, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, cast
 
 from axil.errors import (
     ComponentBlocked,
     ComponentConflict,
-    ConfigError,
+    PluginContract,
     PluginLoadError,
-    Problem,
     UnknownComponent,
     did_you_mean,
     listed,
 )
+from axil.kinds import KERNEL, KINDS, MANIFEST, canonical, group_of, unfit
+from axil.policy import Policy
 
-KINDS: Final[Mapping[str, str]] = {
-    "nodes": "node type",
-    "conditions": "condition",
-    "processors": "processor",
-    "reducers": "update strategy",
-    "models": "model adapter",
-    "formatters": "formatter",
-    "context": "context provider",
-    "tools": "tool",
-    "embedders": "embedder",
-    "wrappers": "wrapper",
-    "channels": "channel",
-    "journals": "journal",
-    "executors": "executor",
-    "loaders": "file format",
-    "dialects": "dialect",
-    "hooks": "hook plugin",
-    "commands": "command",
-    "options": "option",
-}
-"""Kinds of components, each with the words for one of them. The entry-point group of a kind is ``axil.<kind>``."""
+if TYPE_CHECKING:
+    from axil.manifest import Manifest
 
-KERNEL: Final = "axil"
-_GROUP: Final = "axil."
+__all__ = ["KERNEL", "KINDS", "Component", "EntryPoint", "Policy", "Registry", "canonical", "default", "index", "use"]
+
 _TARGET: Final = re.compile(r"(?P<module>[\w.]+)\s*(?::\s*(?P<attributes>[\w.]+))?\s*(?:\[.*\])?\s*$")
 
 
@@ -68,91 +49,6 @@ class EntryPoint(Protocol):
     def dist(self) -> Any: ...
 
 
-def canonical(distribution: str) -> str:
-    """A distribution's name in the one spelling that is compared: ``Axil_YAML`` is ``axil-yaml``."""
-    return re.sub(r"[-_.]+", "-", distribution).lower()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
-    """Which components may be used. Distributions are named in any spelling, components as ``kind:name``."""
-
-    mode: Literal["auto", "listed"] = "auto"
-    """``auto``: what is installed is allowed; ``listed``: only the kernel and what ``allow`` names."""
-    allow: frozenset[str] = frozenset()
-    """Distributions and components; read in mode ``listed``."""
-    block: frozenset[str] = frozenset()
-    """Distributions and components; stronger than everything else."""
-    pins: Mapping[str, str] = field(default_factory=dict[str, str])
-    """``kind:name`` → the distribution to take it from, where several have it."""
-    only: frozenset[str] | None = None
-    """Besides the kernel only these distributions; empty: only the kernel; None: no such restriction."""
-
-    def __post_init__(self) -> None:
-        for name in ("allow", "block", "only"):
-            given = getattr(self, name)
-            if given is not None:
-                object.__setattr__(self, name, frozenset(map(_rule, given)))
-        pins = {_rule(component): canonical(distribution) for component, distribution in self.pins.items()}
-        object.__setattr__(self, "pins", pins)
-        wrong = [rule for rule in self.pins if ":" not in rule]
-        if self.mode not in ("auto", "listed"):
-            raise ConfigError(Problem("AX135", "plugins.mode", f'expected auto or listed, found "{self.mode}".'))
-        if wrong:
-            raise ConfigError(Problem("AX135", "plugins.pins", f'expected kind:name, found "{wrong[0]}".', "Write nodes:switch."))
-
-    @classmethod
-    def from_environment(cls, environment: Mapping[str, str] | None = None) -> Policy:
-        """The policy that environment variables describe; lists are separated by commas.
-
-        ``AXIL_PLUGINS_MODE`` is the mode, ``AXIL_PLUGINS`` what is allowed (and implies mode ``listed``), ``AXIL_BLOCK``
-        what is blocked, ``AXIL_ONLY`` what alone may be used (set and empty: only the kernel), ``AXIL_PINS`` the pins
-        (``nodes:switch=axil-control``). Settings of a project file will come below these.
-        Raises: ConfigError (AX135): a value has no meaning.
-        """
-        given = os.environ if environment is None else environment
-        allow = _words(given.get("AXIL_PLUGINS", ""))
-        mode = given.get("AXIL_PLUGINS_MODE", "").strip().lower() or ("listed" if "AXIL_PLUGINS" in given else "auto")
-        if mode not in ("auto", "listed"):
-            raise ConfigError(Problem("AX135", "AXIL_PLUGINS_MODE", f'expected auto or listed, found "{mode}".'))
-        pins: dict[str, str] = {}
-        for pin in _words(given.get("AXIL_PINS", "")):
-            component, equals, distribution = pin.partition("=")
-            if not equals or ":" not in component or not distribution:
-                example = "Write nodes:switch=axil-control."
-                raise ConfigError(Problem("AX135", "AXIL_PINS", f'expected kind:name=distribution, found "{pin}".', example))
-            pins[component.strip()] = distribution.strip()
-        only = frozenset(_words(given["AXIL_ONLY"])) if "AXIL_ONLY" in given else None
-        return cls(mode=mode, allow=frozenset(allow), block=frozenset(_words(given.get("AXIL_BLOCK", ""))), pins=pins, only=only)
-
-    def refuses(self, kind: str, name: str, distribution: str) -> str:
-        """Why the component may not be used; empty: it may."""
-        component = f"{kind}:{name}"
-        for rule in (component, distribution):
-            if rule in self.block:
-                return f"the policy blocks {rule}"
-        if distribution == KERNEL:
-            return ""
-        if self.only is not None and distribution not in self.only:
-            return f"the policy admits only {listed(sorted(self.only)) or 'the kernel'}"
-        if self.mode == "listed" and not {component, distribution} & self.allow:
-            return f"the policy admits only listed plugins, and neither {distribution or 'its plugin'} nor {component} is listed"
-        return ""
-
-
-def _words(text: str) -> list[str]:
-    return [word.strip() for word in text.split(",") if word.strip()]
-
-
-def _rule(text: str) -> str:
-    """A rule in canonical form; ``node:x`` is understood as ``nodes:x``."""
-    kind, colon, name = text.partition(":")
-    if not colon:
-        return canonical(text)
-    kind = kind if kind in KINDS else f"{kind}s"
-    return f"{kind}:{name}"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Component:
     """One thing that a distribution provides under a name. Nothing of it is imported."""
@@ -163,9 +59,15 @@ class Component:
     version: str = ""
     value: str = ""
     """``module:attribute``; empty: it was registered in this process."""
-    status: Literal["available", "blocked", "registered"] = "available"
+    status: Literal["available", "blocked", "unfit", "registered"] = "available"
+    """``unfit``: it is written for another version of its kind's contract."""
     reason: str = ""
-    """Why it is blocked."""
+    """Why it is blocked or unfit."""
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether it may be asked for."""
+        return self.status in ("available", "registered")
 
     def __str__(self) -> str:
         return " ".join(part for part in (self.distribution or "this process", self.version) if part)
@@ -181,13 +83,15 @@ class Registry:
     """
 
     def __init__(self, policy: Policy | None = None, entry_points: Iterable[EntryPoint] | None = None) -> None:
-        self.policy = policy or Policy.from_environment()
+        self.policy = policy or Policy.in_force()
         self._given = None if entry_points is None else tuple(entry_points)
         self._found: dict[str, dict[str, list[Component]]] | None = None
         self._dists: dict[str, Any] = {}
+        self._packages: dict[str, str] = {}
+        self._manifests: dict[str, Manifest | None] = {}
         self._objects: dict[tuple[str, str, str], Any] = {}
         self.unreadable: list[str] = []
-        """Distributions whose metadata is broken, with the reason; known after the first question."""
+        """Distributions whose metadata or manifest is broken, with the reason; known after the first question that meets it."""
 
     # -- what there is
 
@@ -199,7 +103,39 @@ class Registry:
 
     def names(self, kind: str) -> tuple[str, ...]:
         """The names of a kind that may be used, sorted."""
-        return tuple(dict.fromkeys(each.name for each in self.candidates(kind) if each.status != "blocked"))
+        return tuple(dict.fromkeys(each.name for each in self.candidates(kind) if each.is_usable))
+
+    def plugins(self) -> dict[str, str]:
+        """The distributions that provide components or a manifest, with their versions; blocked ones included."""
+        providers = {each.distribution for each in self.candidates()} | self._packages.keys()
+        return {name: _identity(self._dists[name])[1] for name in sorted(providers) if name in self._dists}
+
+    def distribution(self, name: str) -> Any:
+        """The metadata of one of ``plugins``; None: there is no such plugin."""
+        self._scan()
+        return self._dists.get(canonical(name))
+
+    def package(self, distribution: str) -> str:
+        """The package that holds a distribution's manifest; empty: it does not say."""
+        self._scan()
+        return self._packages.get(canonical(distribution), "")
+
+    def manifest(self, distribution: str) -> Manifest | None:
+        """What a distribution says of its components, read without importing it; None: nothing, or nothing that can be read."""
+        if distribution in self._manifests:
+            return self._manifests[distribution]
+        from axil.manifest import read
+
+        self._scan()
+        name = canonical(distribution)
+        if name not in self._manifests:
+            self._manifests[name] = None
+            package = self._packages.get(name, "")
+            try:
+                self._manifests[name] = read(package, self._dists.get(name)) if package else None
+            except ValueError as error:
+                self.unreadable.append(f"{name}: its manifest cannot be read: {error}")
+        return self._manifests[name]
 
     def register(self, kind: str, name: str, obj: object, distribution: str = "") -> None:
         """Provide ``obj`` under a name in this registry: for tests and notebooks. Raises: ComponentConflict: the name is taken."""
@@ -227,7 +163,8 @@ class Registry:
         Args:
             where: what messages begin with.
             requires: distributions that the workflow says it needs, for the advice in messages.
-        Raises: UnknownComponent, ComponentBlocked, ComponentConflict, PluginLoadError.
+        Raises: UnknownComponent, ComponentBlocked, ComponentConflict, PluginLoadError; PluginContract (AX310): it is written for another
+            version of its kind's contract.
         """
         component = self.find(kind, name, where, requires=requires)
         key = (kind, component.name, component.distribution)
@@ -242,14 +179,18 @@ class Registry:
         wanted = canonical(distribution) if distribution else self.policy.pins.get(f"{kind}:{bare}", "")
         found = self._scan().get(kind, {}).get(bare, [])
         candidates = [each for each in found if not wanted or each.distribution == wanted]
-        usable = [each for each in candidates if each.status != "blocked"]
+        usable = [each for each in candidates if each.is_usable]
         if len(usable) == 1:
+            if misfit := self._misfit(usable[0]):
+                raise _unfitting(usable[0], misfit, where)
             return usable[0]
         if not candidates:
             raise UnknownComponent(f'unknown {word} "{name}".', hint=self._advice(kind, bare, wanted, found, requires), where=where)
-        if not usable:
-            told = f'the {word} "{name}" of {listed([str(each) for each in candidates])} may not be used: {candidates[0].reason}.'
+        if not usable and (refused := next((each for each in candidates if each.status == "blocked"), None)):
+            told = f'the {word} "{name}" of {listed([str(each) for each in candidates])} may not be used: {refused.reason}.'
             raise ComponentBlocked(told, hint="Change the policy, or the workflow.", where=where)
+        if not usable:
+            raise _unfitting(candidates[0], candidates[0].reason, where)
         ways = " or ".join(f'"{each.distribution}/{bare}"' for each in usable)
         raise ComponentConflict(
             f'the {word} "{bare}" is provided by {" and ".join(map(str, usable))}.',
@@ -257,20 +198,54 @@ class Registry:
             where=where,
         )
 
+    def _misfit(self, component: Component) -> str:
+        """Why a component cannot be used with this kernel, by its manifest; empty: it can."""
+        if component.status == "registered" or component.distribution == KERNEL or component.distribution not in self._packages:
+            return ""
+        said = self.manifest(component.distribution)
+        return unfit(component.kind, said.spec[component.kind]) if said is not None and component.kind in said.spec else ""
+
     def _advice(self, kind: str, name: str, wanted: str, found: Sequence[Component], requires: Iterable[str]) -> str:
         if found:
             return f"{wanted} does not provide it; {listed([str(each) for each in found])} does."
-        installed = {each.distribution for each in self.candidates()}
-        missing = [canonical(each) for each in requires if canonical(each) not in installed]
-        provider = index().get(f"{kind}:{name}", "")
-        if provider and not (wanted and provider != wanted) and provider not in installed:
+        provider, fault = self.provider(kind, name)
+        if provider and not (wanted and provider != wanted) and not self._is_installed(provider):
             return f"It is provided by {provider} (not installed): pip install {provider}"
-        if hint := self._similar(kind, name):
-            return hint
+        versions: Mapping[str, str] = cast("Mapping[str, str]", requires) if isinstance(requires, Mapping) else dict.fromkeys(requires, "")
+        missing = {canonical(each): version for each, version in versions.items() if not self._is_installed(canonical(each))}
         if missing:
-            return f"The workflow requires {listed(missing)} (not installed): pip install {' '.join(missing)}"
+            wishes = " ".join(f'"{each}{version}"' if version else each for each, version in missing.items())
+            return f"The workflow requires {listed(list(missing))} (not installed): pip install {wishes}"
         names = self.names(kind)
-        return f"Installed: {listed(names)}." if names else "None is installed."
+        there = f"Installed: {listed(names)}." if names else "None is installed."
+        return " ".join(part for part in (self._similar(kind, name) or there, fault) if part)
+
+    def provider(self, kind: str, name: str) -> tuple[str, str]:
+        """The distribution that is known to provide a component, installed or not; and what is wrong with the site's index."""
+        component = f"{kind}:{name}"
+        if provider := index().get(component, ""):
+            return provider, ""
+        if not self.policy.index:
+            return "", ""
+        try:
+            with open(self.policy.index, encoding="utf-8") as file:
+                found: Any = json.load(file)
+            return canonical(str(cast("Mapping[str, str]", found).get(component, ""))), ""
+        except (OSError, ValueError, AttributeError) as error:
+            return "", f"(The site's index {self.policy.index} cannot be read: {error}.)"
+
+    def _is_installed(self, distribution: str) -> bool:
+        if distribution in self._dists:
+            return True
+        if self._given is not None:
+            return False
+        import importlib_metadata
+
+        try:
+            importlib_metadata.version(distribution)
+        except (importlib_metadata.PackageNotFoundError, ValueError):
+            return False
+        return True
 
     def _similar(self, kind: str, name: str) -> str:
         hint = did_you_mean(name, self.names(kind))
@@ -300,7 +275,7 @@ class Registry:
             raise PluginLoadError(
                 f'the {KINDS[component.kind]} "{component.name}" is provided by {component}, which failed to import '
                 f"{component.value} ({cause}).",
-                hint=self._extra(component, error) or "Other plugins are not affected.",
+                hint=self._extra(component, error) or f"Other plugins are not affected. More: axil plugins doctor {component.distribution}",
                 where=where,
             ) from error
         return found
@@ -319,14 +294,18 @@ class Registry:
     def _scan(self) -> dict[str, dict[str, list[Component]]]:
         if self._found is None:
             found: dict[str, dict[str, list[Component]]] = {}
+            known: dict[int, tuple[str, str]] = {}  # metadata is parsed anew whenever it is asked: once for each distribution is enough
             for entry in self._entry_points():
-                kind = entry.group.removeprefix(_GROUP)
-                if not entry.group.startswith(_GROUP) or kind not in KINDS:
+                kind, major = group_of(entry.group)
+                if kind not in KINDS and kind != MANIFEST:
                     continue
-                component = self._component(kind, entry)
-                same = found.setdefault(kind, {}).setdefault(entry.name, [])
-                if component.distribution not in {each.distribution for each in same}:
-                    same.append(component)
+                dist = entry.dist
+                identity = known.get(id(dist)) or known.setdefault(id(dist), _identity(dist))
+                self._dists.setdefault(identity[0], dist)
+                if kind == MANIFEST:
+                    self._packages.setdefault(identity[0], entry.value)
+                else:
+                    _add(found.setdefault(kind, {}).setdefault(entry.name, []), self._component(kind, major, entry, identity))
             self._found = found
         return self._found
 
@@ -355,27 +334,49 @@ class Registry:
                 seen.add(name)
                 yield from entries
 
-    def _component(self, kind: str, entry: EntryPoint) -> Component:
-        distribution, version = _identity(entry.dist)
-        self._dists.setdefault(distribution, entry.dist)
-        reason = self.policy.refuses(kind, entry.name, distribution)
+    def _component(self, kind: str, major: int, entry: EntryPoint, identity: tuple[str, str]) -> Component:
+        distribution, version = identity
+        refused = self.policy.refuses(kind, entry.name, distribution)
+        misfit = "" if major == 1 else unfit(kind, f"{major}.0")
         return Component(
             kind=kind,
             name=entry.name,
             distribution=distribution,
             version=version,
             value=entry.value,
-            status="blocked" if reason else "available",
-            reason=reason,
+            status="blocked" if refused else "unfit" if misfit else "available",
+            reason=refused or misfit,
         )
 
 
+def _add(same: list[Component], component: Component) -> None:
+    """Of one distribution the first is kept, unless only the later one is written for this kernel."""
+    for i, each in enumerate(same):
+        if each.distribution == component.distribution:
+            if each.status == "unfit":
+                same[i] = component
+            return
+    same.append(component)
+
+
+_FOLDER: Final = re.compile(r"([A-Za-z0-9][\w.]*)-([^-/\\]+)\.dist-info")
+
+
 def _identity(distribution: Any) -> tuple[str, str]:
-    """Name and version; empty where the metadata does not say."""
+    """Name and version, from the name of the metadata's folder where it has one; empty where the metadata does not say."""
+    folder = _FOLDER.fullmatch(str(getattr(getattr(distribution, "_path", None), "name", "")))
+    if folder:
+        return canonical(folder[1]), folder[2]
     try:
         return canonical(distribution.name), str(distribution.version)
     except Exception:  # noqa: BLE001  # incomplete metadata raises whatever it was parsed with; the component may be sound
         return "", ""
+
+
+def _unfitting(component: Component, misfit: str, where: str) -> PluginContract:
+    told = f'the {KINDS[component.kind]} "{component.name}" of {component} cannot be used: {misfit}.'
+    hint = f"Upgrade the older side: pip install --upgrade {KERNEL} {component.distribution}"
+    return PluginContract(told, hint=hint, where=where, id="AX310")
 
 
 def _known_kind(kind: str) -> str:

@@ -13,12 +13,13 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from axil.bodies import Rules, adapt
-from axil.config import Secret, make
+from axil.config import Secret, make, refers
 from axil.inputs import Message, message
 from axil.plan import Body
 from axil.tokens import Out, Task
 from axil_agent.agent import Agent, DynamicAgent
 from axil_agent.context import passive_context
+from axil_agent.formatters import DEFAULT
 from axil_agent.history import HistoryMemory
 from axil_agent.human import HumanNode
 from axil_agent.interfaces import ContextQuery
@@ -38,8 +39,14 @@ class _Settings(BaseModel):
 
 
 class _Modelled(_Settings):
-    model: Use | None = Field(None, description="The model: the name of an adapter, or {type: …} with its settings.")
-    provider: str | None = Field(None, description="The same as DevAll files write it: the adapter's name …")
+    model: Use | None = Field(
+        None, description="The model: the name of an adapter, or {type: …} with its settings.", json_schema_extra=refers("models")
+    )
+    provider: str | None = Field(
+        None,
+        description="The same as DevAll files write it: the adapter's name …",
+        json_schema_extra=refers("models", default=["openai"], beside="name"),
+    )
     name: str | None = Field(None, description="… the model's name …")
     base_url: str | None = Field(None, description="… where it is …")
     api_key: Secret | None = Field(None, description="… and its key: {env: NAME} or ${NAME}.")
@@ -61,11 +68,21 @@ class AgentConfig(_Modelled):
     role: str | None = Field(None, description="The same, as DevAll files write it: braces in it are text.")
     prompt_template: str | list[str] | dict[str, str] | None = Field(None, description="The message, with places for fields: {topic}.")
     output: dict[str, str] = Field(default_factory=dict[str, str], description="Fields that a reply has to have, with descriptions.")
-    formatters: Use | list[Use] | None = Field(None, description="One, or [in, out]; usual: paragraph in, json out.")
-    tools: list[Use] = Field(default_factory=list[Use], description="Names of installed tools, or {type: …} with their settings.")
+    formatters: Use | list[Use] | None = Field(
+        None, description="One, or [in, out]; usual: paragraph in, json out.", json_schema_extra=refers("formatters", default=DEFAULT)
+    )
+    tools: list[Use] = Field(
+        default_factory=list[Use],
+        description="Names of installed tools, or {type: …} with their settings.",
+        json_schema_extra=refers("tools"),
+    )
     approve: list[str] = Field(default_factory=list[str], description="Tools whose calls a person has to allow first; '*': all.")
-    memories: list[Use] = Field(default_factory=list[Use], description="Context providers that are told of each step: history, …")
-    retrievers: list[Use] = Field(default_factory=list[Use], description="Context providers.")
+    memories: list[Use] = Field(
+        default_factory=list[Use],
+        description="Context providers that are told of each step: history, …",
+        json_schema_extra=refers("context"),
+    )
+    retrievers: list[Use] = Field(default_factory=list[Use], description="Context providers.", json_schema_extra=refers("context"))
     model_settings: dict[str, Any] = Field(
         default_factory=dict[str, Any], description="Handed to the model: temperature, max_tokens, …; those with known ranges are checked."
     )
@@ -115,6 +132,8 @@ class AgentConfig(_Modelled):
 class AgentNode:
     """``agent``: a model with instructions, tools and context."""
 
+    examples = ({"instructions": "Be brief.", "model": {"type": "scripted", "config": {"rules": [{"replies": ["Hello."]}]}}},)
+
     Config = AgentConfig
 
     def __init__(self, config: AgentConfig) -> None:
@@ -159,6 +178,14 @@ class DynamicAgentConfig(AgentConfig):
 
 class DynamicAgentNode(AgentNode):
     """``dynamic_agent``: an agent whose instructions come with the message; ``instructions`` where none come."""
+
+    examples = (
+        {
+            "instructions": "Be brief.",
+            "model": {"type": "scripted", "config": {"rules": [{"replies": ['{"message": "Hello."}']}]}},
+            "output": {"message": "What to say."},
+        },
+    )
 
     Config = DynamicAgentConfig
 
@@ -251,6 +278,9 @@ class AgentSwitchConfig(_Modelled):
 
 class AgentSwitchNode(AgentSwitch):
     """``agent_switch``: sends what came to each target whose condition, in words, holds."""
+
+    examples = ({"routes": {"yes": "The text is polite."}, "model": {"type": "scripted", "config": {"rules": [{"replies": ["yes"]}]}}},)
+    example_targets = ("yes",)
 
     Config = AgentSwitchConfig
 

@@ -136,6 +136,8 @@ class Replay:
     Where one request was recorded several times its replies come in that order, and then from the first again.
     """
 
+    examples = ({"path": "recording.jsonl"},)
+
     class Config(BaseModel, extra="forbid", frozen=True):
         """Which recording."""
 

@@ -101,6 +101,8 @@ class Scripted:
     Scripted(1 rules)
     """
 
+    examples = ({"rules": [{"replies": ["Hello."]}]},)
+
     Config = Script
 
     def __init__(

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from pydantic import Field, model_validator
 
-from axil.config import Secret
+from axil.config import Secret, refers
 from axil_agent.documents import fits
 from axil_agent.errors import ContextError
 from axil_agent.interfaces import ContextBlock, Embedder
@@ -34,7 +34,11 @@ class Place(Offered):
     tenant: str = Field("default_tenant", description="As Chroma names it.")
     database: str = Field("default_database", description="As Chroma names it.")
     collection: str = Field("", pattern=r"^$|^[a-zA-Z0-9][a-zA-Z0-9._-]{1,510}[a-zA-Z0-9]$", description="Its name.")
-    embedder: Any = Field("lexical", description="Makes vectors of texts: a name, {type: …}, or an object.")
+    embedder: Any = Field(
+        "lexical",
+        description="Makes vectors of texts: a name, {type: …}, or an object.",
+        json_schema_extra=refers("embedders", default=["lexical"]),
+    )
     batch: int = Field(64, ge=1, description="Texts that the embedder is given at once.")
     min_score: float | None = Field(None, description="Blocks with a lower score (cosine, at most 1) are left out.")
 

@@ -21,6 +21,8 @@ from axil_cli import launch
 from axil_cli.command import Command, Exit, Session, clean, is_debugging, problems_of, write
 
 SELF = "axil-cli"
+OWN = frozenset({SELF, "axil-plugins"})
+"""Always admitted: with every plugin blocked one can still see which there are, and why."""
 _OWN = {
     "run": "run a workflow file",
     "check": "say everything that is wrong with workflow files, and what bounds them",
@@ -111,7 +113,7 @@ def _listed() -> str:
 
 
 def _registry(options: argparse.Namespace) -> Registry:
-    """What is installed, under the environment's policy and the options. The command's own distribution is always admitted."""
+    """What is installed, under the environment's policy and the options. The command's own distributions are always admitted."""
     only: str | None = getattr(options, "only_plugins", None)
     chosen = None if only is None else frozenset(filter(None, only.replace(",", " ").split()))
     chosen = frozenset[str]() if getattr(options, "no_plugins", False) else chosen
@@ -119,10 +121,16 @@ def _registry(options: argparse.Namespace) -> Registry:
         known = default()
         if known.policy == Policy():
             return known
-    policy = Policy.from_environment()
+    policy = Policy.in_force()
     only_these = policy.only if chosen is None else chosen
+    given = {"only": "--no-plugins" if getattr(options, "no_plugins", False) else "--only-plugins"} if chosen is not None else {}
     return Registry(
-        replace(policy, allow=policy.allow | {SELF}, only=None if only_these is None else frozenset(only_these | {SELF})),
+        replace(
+            policy,
+            allow=policy.allow | OWN,
+            only=None if only_these is None else frozenset(only_these | OWN),
+            origins={**policy.origins, **given},
+        ),
     )
 
 
@@ -139,12 +147,11 @@ def _command(registry: Registry, name: str) -> Command:
 
 
 def _hooks(registry: Registry, wanted: Sequence[str]) -> Any:
-    """A manager with the hook plugins that ``AXIL_HOOKS`` and ``--hook`` name, each once; None without any.
+    """A manager with the hook plugins that the settings and ``--hook`` name, each once; None without any.
 
     Raises: UnknownComponent and its kin: it cannot be had; PluginContract: it implements no hook.
     """
-    named = [*os.environ.get("AXIL_HOOKS", "").split(","), *wanted]
-    names = list(dict.fromkeys(name.strip() for name in named if name.strip()))
+    names = list(dict.fromkeys((*Policy.in_force().hooks, *wanted)))
     if not names:
         return None
     from axil.hooks import manager

@@ -45,6 +45,8 @@ class Python:
     ``code_pass`` and ``code_fail``.
     """
 
+    capabilities = ("runs_code", "varies")
+
     lane = "python"
 
     class Config(BaseModel, extra="forbid", frozen=True):

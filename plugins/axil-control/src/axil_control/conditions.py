@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel, Field, field_validator, model_validator
 
+from axil.config import refers
 from axil.edges import Seen
 from axil_control.expression import Expression
 from axil_control.named import as_condition, component
@@ -74,6 +75,8 @@ class Keyword:
     was given, else yes. Empty words are ignored.
     """
 
+    examples = ({"any": ["APPROVED"], "none": ["NOT APPROVED"]},)
+
     class Config(BaseModel, extra="forbid", frozen=True):
         """What ``keyword`` looks for."""
 
@@ -122,6 +125,8 @@ class Keyword:
 class Regex:
     """``regex``: the pattern is found in the text."""
 
+    examples = ({"pattern": "score: [0-9]+"},)
+
     Config = PatternConfig
 
     def __init__(self, config: PatternConfig) -> None:
@@ -134,6 +139,8 @@ class Regex:
 
 class Stated:
     """``expression``: an expression over ``text``, ``message`` and ``state`` holds; see ``axil_control.expression``."""
+
+    examples = ({"expression": 'message.score >= 7 and "draft" not in text'}, {"expression": "len(text) > 3"})
 
     class Config(BaseModel, extra="forbid", frozen=True):
         """What must hold."""
@@ -157,10 +164,16 @@ class Stated:
 class Function:
     """``function``: a condition by its registered name, with no settings. Import paths are not names."""
 
+    examples = ({"name": "true"},)
+
     class Config(BaseModel, extra="forbid", frozen=True):
         """Which condition."""
 
-        name: str = Field(min_length=1, description="A name that some distribution registers under axil.conditions.")
+        name: str = Field(
+            min_length=1,
+            description="A name that some distribution registers under axil.conditions.",
+            json_schema_extra=refers("conditions"),
+        )
 
     def __init__(self, config: Config) -> None:
         self.config = config

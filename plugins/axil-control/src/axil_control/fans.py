@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel, Field, field_validator
 
+from axil.config import refers
 from axil.context import Context, Returned
 from axil.inputs import Message, as_messages, gathered
 from axil.plan import Body, Mode, Plan
@@ -193,10 +194,15 @@ def _around(body: dict[str, Any], node: str, wrapper: Use, setting: Setting) -> 
 class MapNode:
     """The node type ``map``: a body that runs once per item."""
 
+    examples = ({"body": {"type": "passthrough"}},)
+
     class Config(MapConfig, frozen=True):
         """The body and its items."""
 
-        body: dict[str, Any] = Field(description="What runs per item: a node {type, config}, or a graph {nodes, edges, start, end}.")
+        body: dict[str, Any] = Field(
+            description="What runs per item: a node {type, config}, or a graph {nodes, edges, start, end}.",
+            json_schema_extra=refers("graph"),
+        )
         _body = field_validator("body")(_body_is_one)
 
     def __init__(self, config: Config) -> None:
@@ -209,10 +215,15 @@ class MapNode:
 class TreeNode:
     """The node type ``tree``: a body that runs group by group until one message is left."""
 
+    examples = ({"body": {"type": "passthrough"}},)
+
     class Config(TreeConfig, frozen=True):
         """The body and its items."""
 
-        body: dict[str, Any] = Field(description="What runs per group: a node {type, config}, or a graph {nodes, edges, start, end}.")
+        body: dict[str, Any] = Field(
+            description="What runs per group: a node {type, config}, or a graph {nodes, edges, start, end}.",
+            json_schema_extra=refers("graph"),
+        )
         _body = field_validator("body")(_body_is_one)
 
     def __init__(self, config: Config) -> None:

@@ -28,6 +28,8 @@ def forwarded(payloads: Sequence[Any]) -> Any:
 class Constant:
     """``literal``: one fixed message; what came in only triggers it."""
 
+    examples = ({"content": "Go on."},)
+
     inline = True
 
     class Config(BaseModel, extra="forbid", frozen=True):

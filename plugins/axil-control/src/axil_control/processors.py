@@ -7,6 +7,7 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel, Field, field_validator
 
+from axil.config import refers
 from axil.edges import Seen
 from axil.inputs import render, text_of
 from axil.values import MISSING
@@ -20,6 +21,8 @@ _MARK: Final = "{match}"
 
 class RegexExtract:
     """``regex_extract``: the first match of a pattern, or all of them joined by line breaks."""
+
+    examples = ({"pattern": "answer: (.*)", "group": 1},)
 
     class Config(GroupConfig, frozen=True):
         """What is extracted, and what happens where nothing is."""
@@ -60,6 +63,8 @@ class Template:
 
     A text is put in as it is and never read again, other values as JSON; ``{{`` and ``}}`` are braces.
     """
+
+    examples = ({"template": "Review this: {text}"},)
 
     class Config(BaseModel, extra="forbid", frozen=True):
         """The text, and what happens where a field is missing."""
@@ -118,10 +123,16 @@ def _keys(path: str) -> tuple[Key, ...]:
 class Function:
     """``function``: a processor by its registered name, with no settings. Import paths are not names."""
 
+    examples = ({"name": "uppercase_payload"},)
+
     class Config(BaseModel, extra="forbid", frozen=True):
         """Which processor."""
 
-        name: str = Field(min_length=1, description="A name that some distribution registers under axil.processors.")
+        name: str = Field(
+            min_length=1,
+            description="A name that some distribution registers under axil.processors.",
+            json_schema_extra=refers("processors"),
+        )
 
     def __init__(self, config: Config) -> None:
         self.config = config

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field, model_validator
 
+from axil.config import refers
 from axil.planner import Setting
 
 
@@ -22,11 +23,15 @@ def surroundings(setting: Setting) -> dict[str, Any]:
 class Subgraph:
     """``subgraph``: what comes in enters the inner graph, what its end gives comes out. It starts afresh at each firing."""
 
+    examples = ({"type": "config", "config": {"nodes": [{"id": "A", "type": "passthrough"}], "edges": [], "start": ["A"]}},)
+
     class Config(BaseModel, extra="forbid", frozen=True):
         """Which graph."""
 
         type: Literal["file", "config"] = Field(description="Whether config names a file or is the graph.")
-        config: dict[str, Any] = Field(description="{path: other.yaml}, or a graph: {nodes, edges, start, end}.")
+        config: dict[str, Any] = Field(
+            description="{path: other.yaml}, or a graph: {nodes, edges, start, end}.", json_schema_extra=refers("graph")
+        )
         keep: bool = Field(default=False, description="What inner nodes keep for themselves lasts until the next firing in the same run.")
 
         @model_validator(mode="after")

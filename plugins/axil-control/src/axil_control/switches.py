@@ -12,6 +12,7 @@ from typing import Any, cast
 from pydantic import BaseModel, Field, field_validator
 
 from axil.bodies import is_async
+from axil.config import refers
 from axil.edges import Seen
 from axil.errors import RouteError, did_you_mean, listed
 from axil.tokens import EXIT, Out, Task
@@ -127,6 +128,9 @@ def seen_by(payloads: Sequence[Any], task: Task) -> Seen:
 class Switch:
     """``switch``: sends what came to each target whose condition holds; to none, if none holds."""
 
+    examples = ({"routes": {"short": "len(text) < 100", "long": "len(text) >= 100"}},)
+    example_targets = ("short", "long")
+
     inline = True
 
     class Config(BaseModel, extra="forbid", frozen=True):
@@ -135,6 +139,7 @@ class Switch:
         routes: dict[str, Any] = Field(
             min_length=1,
             description="A condition for each target: an expression, true, false, or {type, config}. Other out-edges are never taken.",
+            json_schema_extra=refers("conditions", path="/*/type"),
         )
 
         @field_validator("routes")
@@ -184,6 +189,9 @@ class Router:
 
     The value is a name or a list of names, ``names`` may translate it. A name that is not a target is an error.
     """
+
+    examples = ({"by": "message.next", "otherwise": "done"},)
+    example_targets = ("done",)
 
     inline = True
 

@@ -26,6 +26,8 @@ _INTRODUCTION = (
 class Json:
     """``json``: one JSON object; reading repairs what models get wrong and keeps all that is there, empty objects too."""
 
+    capabilities = ("keeps_types",)
+
     introduction = _INTRODUCTION
 
     def dump(self, fields: Any) -> str:
@@ -51,6 +53,8 @@ class Json:
 
 class LenientJson:
     """``lenient_json``: one JSON object, or the same written as Python does, with single quotes and ``True``. No repairs."""
+
+    capabilities = ("keeps_types",)
 
     introduction = _INTRODUCTION
 

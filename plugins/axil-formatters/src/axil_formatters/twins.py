@@ -11,6 +11,8 @@ from axil_formatters.text import spoken, text_of
 class Twins:
     """``twins``: nothing is asked of the model's form; each field that was asked for holds the whole reply, ``message`` if none was."""
 
+    capabilities = ("one_way",)
+
     introduction = ""
 
     def dump(self, fields: Any) -> str:

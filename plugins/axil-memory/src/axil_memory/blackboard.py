@@ -28,6 +28,8 @@ class BlackboardConfig(Offered):
 class Blackboard:
     """Notes in the state, the newest ``top_k`` of them shown, oldest first."""
 
+    capabilities = ("not_searches",)
+
     Config = BlackboardConfig
 
     def __init__(self, config: BlackboardConfig | None = None, **settings: Any) -> None:

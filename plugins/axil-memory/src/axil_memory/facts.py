@@ -16,6 +16,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from axil.config import refers
 from axil_agent.context import blocks_of, label_of
 from axil_agent.documents import fits
 from axil_agent.errors import ContextError
@@ -64,7 +65,10 @@ class _Decisions(BaseModel):
 class FactsConfig(Offered):
     """Where facts are kept, whose they are, and how many."""
 
-    index: Any = Field(description="What keeps and searches them: chroma_memory, file_memory, {type: …}, or an object with put and delete.")
+    index: Any = Field(
+        description="What keeps and searches them: chroma_memory, file_memory, {type: …}, or an object with put and delete.",
+        json_schema_extra=refers("context"),
+    )
     namespace: list[Owner] = Field(default_factory=list[Owner], description="Kept apart for each: run, session, agent, user.")
     user_field: str = Field("user", description="The attribute or input that says who the user is.")
     candidates: int = Field(10, ge=1, le=100, description="Known facts that the model is shown, the nearest.")
@@ -75,6 +79,9 @@ class FactsConfig(Offered):
 
 class FactMemory:
     """Facts, learnt from turns, kept in an index."""
+
+    examples = ({"index": {"type": "file_memory", "path": "facts.jsonl"}},)
+    kit_excuse = "an agent gives it a model; the tests of axil-memory do"
 
     Config = FactsConfig
 

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from axil.config import refers
 from axil_agent.context import block_of, blocks_of, label_of
 from axil_agent.documents import fits, keyed
 from axil_agent.errors import ContextError
@@ -31,7 +32,11 @@ class FileMemoryConfig(Offered):
     """Where it is kept, whose it is, and how it is searched."""
 
     path: str = Field(min_length=1, description="The file of JSON lines; made when the first thing is remembered.")
-    index: Any = Field("keyword", description="What searches it: keyword, vector, {type: …}, or an object with put and delete.")
+    index: Any = Field(
+        "keyword",
+        description="What searches it: keyword, vector, {type: …}, or an object with put and delete.",
+        json_schema_extra=refers("context", default=["keyword"]),
+    )
     namespace: list[Owner] = Field(default_factory=list[Owner], description="Kept apart for each: run, session, agent, user.")
     user_field: str = Field("user", description="The attribute or input that says who the user is.")
     remember: Literal["turn", "reply"] = Field("turn", description="The reply, or the task and the reply.")
@@ -41,6 +46,8 @@ class FileMemoryConfig(Offered):
 
 class FileMemory:
     """A memory in a file, safe between threads and processes. An index, too: blocks can be put and deleted."""
+
+    examples = ({"path": "memory.jsonl"},)
 
     Config = FileMemoryConfig
 

@@ -80,6 +80,9 @@ class SkillsConfig(Offered):
 class Skills:
     """A catalogue of skills for the prompt, and the tools to read them."""
 
+    examples = ({"paths": ["skills"]},)
+    kit_excuse = "it needs a folder with skills; the tests of axil-memory make one"
+
     Config = SkillsConfig
 
     def __init__(self, config: SkillsConfig | None = None, **settings: Any) -> None:

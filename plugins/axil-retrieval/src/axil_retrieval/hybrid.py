@@ -13,6 +13,7 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
+from axil.config import refers
 from axil_agent.context import blocks_of, identity, named
 from axil_agent.errors import ContextError
 from axil_agent.interfaces import ContextBlock, ContextQuery
@@ -23,7 +24,9 @@ from axil_agent.threads import called
 class HybridConfig(Offered):
     """Whose findings are put together."""
 
-    providers: list[Any] = Field(min_length=1, description="Context providers: names, {type: …}, or objects.")
+    providers: list[Any] = Field(
+        min_length=1, description="Context providers: names, {type: …}, or objects.", json_schema_extra=refers("context")
+    )
     weights: list[float] = Field(default_factory=list[float], description="How much each counts; empty: all the same.")
     k: int = Field(60, ge=0, description="The larger, the less a first place counts more than a tenth.")
     depth: int = Field(30, ge=1, description="How many blocks each is asked for; never fewer than are wanted.")
@@ -39,6 +42,8 @@ class HybridConfig(Offered):
 
 class HybridRetriever:
     """Several providers as one. They are asked side by side; one that fails is an error."""
+
+    examples = ({"providers": [{"type": "keyword"}]},)
 
     Config = HybridConfig
 

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from axil.config import refers
 from axil_agent.context import label_of
 from axil_agent.documents import Sources, chunked, difference, fits, keyed
 from axil_agent.interfaces import ContextBlock, ContextQuery, Embedder
@@ -26,7 +27,11 @@ Entry = tuple[Key, tuple[ContextBlock, "array[float]"]]
 class VectorConfig(Sources, Offered):
     """What is searched, and by which vectors."""
 
-    embedder: Any = Field("lexical", description="Makes vectors of texts: a name, {type: …}, or an object.")
+    embedder: Any = Field(
+        "lexical",
+        description="Makes vectors of texts: a name, {type: …}, or an object.",
+        json_schema_extra=refers("embedders", default=["lexical"]),
+    )
     refresh: Literal["once", "query"] = Field("once", description="When sources are looked at again: never, or at each query.")
     min_score: float | None = Field(None, description="Blocks with a lower cosine are left out.")
     batch: int = Field(64, ge=1, description="Texts that the embedder is given at once.")

@@ -49,6 +49,9 @@ def parse_yaml(text: str, name: str) -> Document:
     try:
         builder = _Builder(text, name)
         return Document(data=builder.document(), lines=builder.lines, name=name)
+    except UnicodeEncodeError as error:
+        line = text.count("\n", 0, error.start) + 1
+        raise refused("AX140", name, line, "half of a surrogate pair is not text.", "Remove it.") from error
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         told = " ".join(part for part in (error.context, error.problem) if part)

@@ -18,16 +18,48 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from axil_testing.kit.base import Kit, claimed, require
     from axil_testing.kit.context import ContextKit
+    from axil_testing.kit.edges import ConditionKit, ProcessorKit
+    from axil_testing.kit.formatters import FormatterKit
+    from axil_testing.kit.hooks import HookKit
+    from axil_testing.kit.journals import JournalKit
+    from axil_testing.kit.loaders import LoaderKit
     from axil_testing.kit.models import ModelKit
+    from axil_testing.kit.nodes import NodeKit
+    from axil_testing.kit.reducers import ReducerKit
     from axil_testing.kit.report import Outcome, Report, check
 
-__all__ = ["ContextKit", "Kit", "ModelKit", "Outcome", "Report", "check", "claimed", "require"]
+__all__ = [
+    "ConditionKit",
+    "ContextKit",
+    "FormatterKit",
+    "HookKit",
+    "JournalKit",
+    "Kit",
+    "LoaderKit",
+    "ModelKit",
+    "NodeKit",
+    "Outcome",
+    "ProcessorKit",
+    "ReducerKit",
+    "Report",
+    "check",
+    "claimed",
+    "require",
+]
 
 _FOUND_IN = {
+    "ConditionKit": "edges",
     "ContextKit": "context",
+    "FormatterKit": "formatters",
+    "HookKit": "hooks",
+    "JournalKit": "journals",
     "Kit": "base",
+    "LoaderKit": "loaders",
     "ModelKit": "models",
+    "NodeKit": "nodes",
     "Outcome": "report",
+    "ProcessorKit": "edges",
+    "ReducerKit": "reducers",
     "Report": "report",
     "check": "report",
     "claimed": "base",

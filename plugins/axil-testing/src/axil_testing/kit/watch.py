@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -30,7 +31,7 @@ _EFFECTS: Final = {
     "urllib.Request": "asks a URL",
 }
 _BLOCKING: Final = {
-    "time.sleep": "time.sleep",
+    "time.sleep": "time.sleep",  # raised by Python itself from 3.13 on; before that by us, see _sleeping
     "os.system": "os.system",
     "builtins.input": "input",
     "urllib.Request": "urllib",
@@ -67,6 +68,12 @@ def _writes(event: str, arguments: tuple[Any, ...]) -> str:
 
 _watching: list[Watch] = []
 _is_hooked = False
+_sleep = time.sleep
+
+
+def _sleeping(seconds: float) -> None:
+    _hook("time.sleep", (seconds,))
+    _sleep(seconds)
 
 
 def _hook(event: str, arguments: tuple[Any, ...]) -> None:
@@ -84,9 +91,12 @@ def watched() -> Generator[Watch]:
     watch = Watch()
     before = set(threading.enumerate())
     _watching.append(watch)
+    time.sleep = _sleeping
     try:
         yield watch
     finally:
         _watching.remove(watch)
+        if not _watching:
+            time.sleep = _sleep
         if any(thread not in before and thread.is_alive() for thread in threading.enumerate()):
             watch.effects.append("starts a thread")

@@ -1,0 +1,148 @@
+"""``axil build``: plan, lock, assemble, verify, report. Each step can be the last."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from axil.errors import ConfigError, Problem
+from axil.registry import Registry, canonical
+from axil_build import outputs, report, verify, wheels
+from axil_build.plan import Plan, plan
+from axil_build.settings import Settings, read
+from axil_build.wheels import Wheel
+
+STEPS: Final = ("plan", "lock", "assemble", "verify")
+
+
+@dataclass(slots=True)
+class Made:
+    """What a build came to."""
+
+    plan: Plan
+    wheels: list[Wheel] = field(default_factory=list[Wheel])
+    files: list[str] = field(default_factory=list[str])
+    """Below the output folder, sorted."""
+    report: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+class Build:
+    """Make a slim distribution of workflow files, or of axil-build.toml: exactly the plugins that they need, locked and proved.
+
+    What is in this environment is what is shipped. The folder gets the wheels, their lock with hashes, a wheel that requires exactly them,
+    a single file that runs with nothing but Python, a folder for a container, a bill of materials, the licences and a report.
+    The same input gives the same bytes.
+    """
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        """Add the arguments."""
+        parser.add_argument("files", nargs="+", metavar="FILE", help="workflow files, or axil-build.toml")
+        parser.add_argument("--out", metavar="FOLDER", help="where it goes; without it build/NAME")
+        parser.add_argument("--until", choices=STEPS, default="verify", help="the last step to be done")
+        parser.add_argument("--format", choices=("text", "json"), default="text")
+
+    def run(self, options: argparse.Namespace, session: Any) -> int:
+        """Build it; what does not hold is an error, and then nothing is left in the folder."""
+        settings = read(options.files)
+        out = Path(options.out) if options.out else Path("build") / settings.name
+        made = build(settings, session.registry, out, until=options.until)
+        if options.format == "json":
+            session.say(json.dumps({"plan": made.plan.plain(), "files": made.files, "report": made.report}, ensure_ascii=False, indent=2))
+        else:
+            session.say("\n".join(lines(made, out)))
+        return 0
+
+
+def build(settings: Settings, registry: Registry, out: Path, *, until: str = "verify") -> Made:
+    """Do the steps, up to ``until``. ``out`` is replaced as a whole when all of them hold, and not touched before.
+
+    Raises: ConfigError, SpecError: what does not hold, all at once.
+    """
+    made = Made(plan=plan(settings, registry))
+    if until == "plan":
+        return made
+    _replaceable(out)
+    with tempfile.TemporaryDirectory(prefix="axil-build-") as folder:
+        place = Path(folder) / "made"
+        (place / "wheels").mkdir(parents=True)
+        _lock(made, settings, place)
+        if until != "lock":
+            main = _assemble(made, settings, place)
+            if until == "verify":
+                made.report["verified"] = verify.prove(made.plan, settings, made.wheels, main)
+        made.report["sizes"] = report.sizes(made.plan, made.wheels)
+        (place / "report.json").write_text(json.dumps(made.report, ensure_ascii=False, indent=2) + "\n", "utf-8")
+        (place / "plan.json").write_text(json.dumps(made.plan.plain(), ensure_ascii=False, indent=2) + "\n", "utf-8")
+        made.files = sorted(file.relative_to(place).as_posix() for file in place.rglob("*") if file.is_file())
+        if out.exists():
+            shutil.rmtree(out)
+        out.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copytree(place, out)
+    return made
+
+
+def _replaceable(out: Path) -> None:
+    """A folder that holds something else than a build is not ours to replace."""
+    if out.exists() and (not out.is_dir() or (any(out.iterdir()) and not (out / "plan.json").is_file())):
+        told = f"{out} is there, and holds something else than a build."
+        raise ConfigError(Problem("AX746", "--out", told, "Name another folder, or remove it."))
+
+
+def _lock(made: Made, settings: Settings, place: Path) -> None:
+    sources = {canonical(name): str(Path(settings.folder) / path) for name, path in settings.sources.items()}
+    strangers = sorted(set(sources) - set(made.plan.distributions))
+    if strangers:
+        told = f"{', '.join(strangers)} would not be in it."
+        raise ConfigError(Problem("AX740", "sources", told, "Remove the line, or include the distribution."))
+    made.wheels = [wheels.make(name, place / "wheels", sources.get(name, "")) for name in made.plan.distributions]
+    (place / outputs.LOCK).write_text(outputs.lock_text(made.wheels), "utf-8")
+    (place / "sbom.cdx.json").write_text(report.bill(made.plan, made.wheels), "utf-8")
+    (place / "licences.txt").write_text(report.licences(made.wheels), "utf-8")
+
+
+def _assemble(made: Made, settings: Settings, place: Path) -> Wheel:
+    python = (sys.version_info.major, sys.version_info.minor)
+    entry = _entry(made.plan, settings)
+    path = outputs.main_wheel(made.plan, entry, made.wheels, place)
+    main = wheels.described(made.plan.name, path)
+    if "pyz" in settings.dist.outputs:
+        outputs.single_file(made.plan, [*(each.path for each in made.wheels), path], python, place)
+    if "container" in settings.dist.outputs:
+        outputs.container(made.plan, entry, [*made.wheels, main], python, place)
+    return main
+
+
+def _entry(made: Plan, settings: Settings) -> Path:
+    """The workflow that is run. Raises: ConfigError (AX745): it is none of those that are built."""
+    if not settings.dist.entry:
+        return made.workflows[0]
+    wanted = (Path(settings.folder) / settings.dist.entry).resolve()
+    if wanted not in made.workflows:
+        names = ", ".join(made.inside(each) for each in made.workflows)
+        raise ConfigError(Problem("AX745", "dist.entry", f"{settings.dist.entry} is none of the workflows: {names}."))
+    return wanted
+
+
+def lines(made: Made, out: Path) -> Sequence[str]:
+    """What a person reads."""
+    told = [f"{made.plan.name} {made.plan.version}: {len(made.plan.distributions)} distributions"]
+    for name, uses in made.plan.roots.items():
+        brought = made.report.get("sizes", {}).get("only_because_of", {}).get(name)
+        size = f", {brought / 1e6:.2f} MB that nothing else needs" if brought is not None else ""
+        told.append(f"    {name} {made.plan.distributions[name]}: {', '.join(uses[:4])}{' …' if len(uses) > 4 else ''}{size}")
+    for word in made.plan.blind:
+        told.append(f"warning: the settings of {word} were not looked into: its distribution has no manifest.")
+    if "sizes" in made.report:
+        told.append(f"unpacked {made.report['sizes']['total'] / 1e6:.1f} MB")
+    if "verified" in made.report:
+        for name, ran in made.report["verified"]["ran"].items():
+            told.append(f"verified: {name} checks, and its dry run is {ran['status']} after {ran['firings']} firings")
+            told += [f"    {ran['note']}"] if "note" in ran else []
+    return [*told, *([f"{out}: {', '.join(each for each in made.files if '/' not in each)}"] if made.files else [])]

@@ -1,0 +1,176 @@
+"""What a build is made into: a lock, a wheel that requires exactly it, a single file, a folder for a container."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from axil_build.plan import Plan
+from axil_build.wheels import Wheel, record_of, write_zip
+
+LOCK: Final = "requirements.lock"
+
+_MAIN: Final = '''"""Runs {workflow}."""
+
+import sys
+from pathlib import Path
+
+FLOW = Path(__file__).parent / "flows" / {workflow!r}
+
+
+def main():
+    """The command: what is typed goes to `axil run`; of a build without it, the arguments are the input."""
+    try:
+        from axil_cli.main import main as command
+    except ImportError:
+        import axil
+
+        output, _ = axil.load(FLOW).invoke(" ".join(sys.argv[1:]))
+        print(output)
+        return 0
+    arguments = sys.argv[1:]
+    if arguments[:1] == ["axil"]:
+        return command(arguments[1:])
+    return command(["run", str(FLOW), *arguments])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
+'''
+
+_BOOTSTRAP: Final = '''"""Unpacks what this file holds, and runs it; native parts cannot be imported from an archive."""
+
+import os
+import shutil
+import sys
+import tempfile
+import zipfile
+
+NAME, DIGEST, PACKAGE, PYTHON = {name!r}, {digest!r}, {package!r}, {python!r}
+
+
+def unpacked():
+    base = os.environ.get("AXIL_BUILD_CACHE") or os.path.join(os.path.expanduser("~"), ".cache", "axil-build")
+    place = os.path.join(base, NAME + "-" + DIGEST[:16])
+    if not os.path.isdir(place):
+        os.makedirs(base, mode=0o700, exist_ok=True)
+        new = tempfile.mkdtemp(dir=base)
+        with zipfile.ZipFile(sys.argv[0]) as archive:
+            for name in archive.namelist():
+                if name.startswith("site/"):
+                    archive.extract(name, new)
+        try:
+            os.rename(new, place)
+        except OSError:  # somebody else was quicker
+            shutil.rmtree(new, ignore_errors=True)
+    return os.path.join(place, "site")
+
+
+if sys.version_info[:2] != PYTHON:
+    sys.exit("%s was built for Python %d.%d; this is %d.%d." % ((NAME,) + PYTHON + sys.version_info[:2]))
+OWN = (sys.base_prefix, sys.base_exec_prefix)  # nothing that happens to be installed here may take part
+sys.path[:] = [unpacked(), *(path for path in sys.path if path.startswith(OWN) and "-packages" not in path)]
+from importlib import import_module
+
+sys.exit(import_module(PACKAGE + ".__main__").main())
+'''
+
+_DOCKERFILE: Final = """# {name} {version}: {workflow}
+# Built from this folder alone: nothing is fetched but the base image.
+ARG PYTHON={python}
+FROM python:${{PYTHON}}-slim AS install
+COPY wheels /wheels
+COPY {lock} /{lock}
+RUN python -m venv /app && /app/bin/pip install --no-cache-dir --no-index --find-links /wheels --require-hashes -r /{lock} \\
+ && /app/bin/pip uninstall -y pip
+
+FROM python:${{PYTHON}}-slim
+RUN useradd --no-create-home --uid 10001 axil
+COPY --from=install /app /app
+USER axil
+WORKDIR /tmp
+ENV PATH=/app/bin:$PATH HOME=/tmp PYTHONUNBUFFERED=1
+ENTRYPOINT ["{script}"]
+"""
+
+
+def lock_text(wheels: Sequence[Wheel]) -> str:
+    """The lock as pip reads it: every distribution with its version and its wheel's hash."""
+    return "".join(f"{each.name}=={each.version} --hash=sha256:{each.sha256}\n" for each in sorted(wheels, key=lambda each: each.name))
+
+
+def package_of(plan: Plan) -> str:
+    """The package that holds the workflows."""
+    return f"{re.sub(r'[^a-z0-9]+', '_', plan.name)}_flow"
+
+
+def main_wheel(plan: Plan, entry: Path, wheels: Sequence[Wheel], into: Path) -> Path:
+    """A wheel with the workflows and a command, that requires the locked versions and no others."""
+    package, stem = package_of(plan), plan.name.replace("-", "_")
+    info = f"{stem}-{plan.version}.dist-info"
+    requires = "".join(f"Requires-Dist: {each.name}=={each.version}\n" for each in sorted(wheels, key=lambda each: each.name))
+    head = f"Metadata-Version: 2.3\nName: {plan.name}\nVersion: {plan.version}\nSummary: {plan.inside(entry)}, with exactly what it needs\n"
+    workflow = plan.inside(entry)
+    files = {
+        f"{package}/__init__.py": f'"""The workflows of {plan.name}."""\n'.encode(),
+        f"{package}/__main__.py": _MAIN.format(workflow=workflow).encode(),
+        **{f"{package}/flows/{plan.inside(file)}": file.read_bytes() for file in plan.files},
+        f"{info}/METADATA": f"{head}{requires}".encode(),
+        f"{info}/WHEEL": b"Wheel-Version: 1.0\nGenerator: axil-build\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        f"{info}/entry_points.txt": f"[console_scripts]\n{plan.name} = {package}.__main__:main\n".encode(),
+    }
+    files[f"{info}/RECORD"] = record_of(files, f"{info}/RECORD")
+    return write_zip(into / f"{stem}-{plan.version}-py3-none-any.whl", files)
+
+
+def single_file(plan: Plan, wheels: Sequence[Path], python: tuple[int, int], into: Path) -> Path:
+    """One file that holds everything but Python, and unpacks itself into a cache when it is run first."""
+    files: dict[str, bytes] = {}
+    for wheel in wheels:
+        with zipfile.ZipFile(wheel) as archive:
+            for name in archive.namelist():
+                if not name.endswith("/"):
+                    files[f"site/{_purelib(name)}"] = archive.read(name)
+    digest = hashlib.sha256()
+    for name, data in sorted(files.items()):
+        digest.update(f"{name} {len(data)} ".encode() + data)
+    boot = _BOOTSTRAP.format(name=plan.name, digest=digest.hexdigest(), package=package_of(plan), python=python)
+    path = write_zip(into / f"{plan.name}.pyz", {**files, "__main__.py": boot.encode()}, before=b"#!/usr/bin/env python3\n")
+    path.chmod(0o755)
+    return path
+
+
+def _purelib(name: str) -> str:
+    """Where a wheel's file is put: ``x.data/purelib/a.py`` is ``a.py``."""
+    parts = name.split("/", 2)
+    return parts[2] if len(parts) == 3 and parts[0].endswith(".data") and parts[1] in ("purelib", "platlib") else name
+
+
+def container(plan: Plan, entry: Path, wheels: Sequence[Wheel], python: tuple[int, int], into: Path) -> Path:
+    """A folder that ``docker build`` takes as it is: the wheels, their lock, and how they are put together."""
+    folder = into / "container"
+    (folder / "wheels").mkdir(parents=True, exist_ok=True)
+    for each in wheels:
+        (folder / "wheels" / each.path.name).write_bytes(each.path.read_bytes())
+    (folder / LOCK).write_text(lock_text(wheels), "utf-8")
+    (folder / "Dockerfile").write_text(dockerfile(plan, entry, python), "utf-8")
+    (folder / ".dockerignore").write_text(f"*\n!wheels\n!{LOCK}\n", "utf-8")
+    return folder
+
+
+def dockerfile(plan: Plan, entry: Path, python: tuple[int, int]) -> str:
+    """How the container is built: two stages, nobody special, nothing fetched."""
+    version = f"{python[0]}.{python[1]}"
+    told = {
+        "name": plan.name,
+        "version": plan.version,
+        "workflow": plan.inside(entry),
+        "python": version,
+        "lock": LOCK,
+        "script": plan.name,
+    }
+    return _DOCKERFILE.format(**told)

@@ -1,0 +1,162 @@
+"""The plan: which distributions a build holds, and because of what. Nothing is imported but the loaders of the files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from axil.errors import ConfigError, Problem, SpecError
+from axil.kinds import KERNEL, canonical
+from axil.needs import Needs, needs
+from axil.registry import Registry
+from axil_build.settings import Settings
+
+COMMAND = "axil-cli"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What goes into a build."""
+
+    name: str
+    version: str
+    workflows: tuple[Path, ...]
+    files: tuple[Path, ...]
+    """The workflows and all that they include, by their real paths."""
+    roots: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, "tuple[str, ...]"])
+    """Distributions that are asked for → what asks for them."""
+    distributions: Mapping[str, str] = field(default_factory=dict[str, str])
+    """All of them, those that others require included → versions, by name."""
+    models: tuple[str, ...] = ()
+    blind: tuple[str, ...] = ()
+    """Components whose settings could not be looked into."""
+    root: Path = Path()
+    """The folder that all files are in."""
+
+    def inside(self, file: Path) -> str:
+        """Where a file is inside the distribution."""
+        return file.relative_to(self.root).as_posix()
+
+    def plain(self) -> dict[str, Any]:
+        """The plan as data, without a path of this machine."""
+        return {
+            "name": self.name,
+            "version": self.version,
+            "workflows": [self.inside(each) for each in self.workflows],
+            "files": [self.inside(each) for each in self.files],
+            "roots": {name: list(uses) for name, uses in self.roots.items()},
+            "distributions": dict(self.distributions),
+            "models": list(self.models),
+            "not_looked_into": list(self.blind),
+        }
+
+
+def plan(settings: Settings, registry: Registry) -> Plan:
+    """The plan of a build.
+
+    Raises: ConfigError: AX741 something that is needed is not installed, all at once; AX744 something is denied. SpecError: a workflow
+    cannot be read.
+    """
+    workflows = tuple(Path(os.path.realpath(file)) for file in settings.workflow_files())
+    found = needs([str(file) for file in settings.workflow_files()], registry=registry)
+    if found.problems:
+        raise SpecError(found.problems)
+    missing = [Problem("AX741", need.where, need.error.message, need.error.hint) for need in found.found if need.error is not None]
+    if missing:
+        raise ConfigError(missing)
+    roots = _roots(found, settings)
+    distributions = closure(list(roots))
+    strangers = [name for name in roots if name not in distributions]
+    if strangers:
+        hint = f"pip install {' '.join(strangers)}"
+        raise ConfigError(Problem("AX741", "plugins.include", f"not installed: {', '.join(strangers)}.", hint))
+    _admitted(distributions, settings)
+    files = tuple(Path(file) for file in found.files)
+    root = Path(os.path.commonpath([file.parent for file in files]))
+    return Plan(
+        name=settings.name,
+        version=settings.dist.version,
+        workflows=workflows,
+        files=files,
+        roots=roots,
+        distributions=distributions,
+        models=tuple(found.models),
+        blind=tuple(found.blind),
+        root=root,
+    )
+
+
+def _roots(found: Needs, settings: Settings) -> dict[str, tuple[str, ...]]:
+    roots: dict[str, tuple[str, ...]] = {KERNEL: ("runs workflows",)}
+    if settings.dist.command:
+        roots[COMMAND] = ("dist.command",)
+    for name in settings.plugins.include:
+        roots[canonical(name)] = ("plugins.include",)
+    for name, uses in found.distributions().items():
+        told = dict.fromkeys(f"{use.kind}:{use.name}{' (default)' if use.is_default else ''}" for use in uses)
+        roots[name] = (*roots.get(name, ()), *told)
+    return dict(sorted(roots.items()))
+
+
+def _admitted(distributions: Mapping[str, str], settings: Settings) -> None:
+    limits = settings.limits
+    denied = sorted({canonical(name) for name in limits.deny} & set(distributions))
+    problems = [Problem("AX744", "limits.deny", f"{name} would be in it: {' → '.join(chain(name, distributions))}.") for name in denied]
+    if limits.max_distributions is not None and len(distributions) > limits.max_distributions:
+        told = f"{len(distributions)} distributions, and {limits.max_distributions} are the limit: {', '.join(distributions)}."
+        problems.append(Problem("AX744", "limits.max_distributions", told))
+    if problems:
+        raise ConfigError(problems)
+
+
+def closure(roots: Sequence[str]) -> dict[str, str]:
+    """Distributions and all that they require here → their versions, by name; what is not installed is left out."""
+    seen: dict[str, str] = {}
+    waiting = [(canonical(name), frozenset[str]()) for name in roots]
+    done: set[tuple[str, frozenset[str]]] = set()
+    while waiting:
+        name, extras = waiting.pop()
+        metadata = metadata_of(name)
+        if metadata is None or (name, extras) in done:
+            continue
+        done.add((name, extras))
+        seen[name] = str(metadata.version)
+        waiting += required(metadata, extras)
+    return dict(sorted(seen.items()))
+
+
+def required(metadata: Any, extras: frozenset[str] = frozenset()) -> list[tuple[str, frozenset[str]]]:
+    """What a distribution requires in this environment, with the extras that it asks for."""
+    from packaging.requirements import InvalidRequirement, Requirement
+
+    found: list[tuple[str, frozenset[str]]] = []
+    for text in metadata.requires or ():
+        try:
+            wanted = Requirement(text)
+        except InvalidRequirement:
+            continue
+        if wanted.marker is None or any(wanted.marker.evaluate({"extra": extra}) for extra in (*extras, "")):
+            found.append((canonical(wanted.name), frozenset(wanted.extras)))
+    return found
+
+
+def chain(name: str, distributions: Mapping[str, str]) -> list[str]:
+    """How a distribution comes in: from one that nobody requires to it."""
+    requirers = {each: [inner for inner, _ in required(metadata_of(each))] for each in distributions}
+    path = [name]
+    while above := next((each for each, inner in requirers.items() if path[0] in inner and each not in path), ""):
+        path.insert(0, above)
+    return path
+
+
+def metadata_of(name: str) -> Any:
+    """The metadata of an installed distribution; None: it is not installed."""
+    import importlib_metadata
+
+    try:
+        return importlib_metadata.distribution(name)
+    except importlib_metadata.PackageNotFoundError:
+        return None

@@ -1,0 +1,167 @@
+"""Wheels: what is installed here, packed again, the same bytes every time.
+
+A build ships what was tested: the distributions of this environment, in their versions. One that was installed from a wheel is packed
+from its ``RECORD``; one that is installed in place, or comes from a source, is built by its own backend, without a network.
+"""
+
+from __future__ import annotations
+
+import base64
+import csv
+import hashlib
+import io
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import unquote, urlparse
+
+from axil.errors import ConfigError, Problem
+from axil_build.plan import metadata_of
+
+_INSTALLERS: Final = ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json", "uv_cache.json")
+_MOMENT: Final = (1980, 1, 1, 0, 0, 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wheel:
+    """A wheel that was made."""
+
+    name: str
+    version: str
+    path: Path
+    sha256: str
+    size: int
+    """Bytes of its files, unpacked."""
+
+
+def make(name: str, into: Path, source: str = "") -> Wheel:
+    """The wheel of an installed distribution, or of ``source``: a wheel, or a folder with a pyproject.toml.
+
+    Raises: ConfigError (AX742): it cannot be packed.
+    """
+    metadata = metadata_of(name)
+    place = Path(source) if source else _editable(metadata)
+    if place is not None and place.suffix == ".whl":
+        path = into / place.name
+        path.write_bytes(place.read_bytes())
+    elif place is not None:
+        path = _built(name, place, into)
+    else:
+        path = _packed(name, metadata, into)
+    return described(name, path)
+
+
+def described(name: str, path: Path) -> Wheel:
+    """A wheel's facts."""
+    with zipfile.ZipFile(path) as file:
+        size = sum(each.file_size for each in file.infolist())
+    return Wheel(name=name, version=path.name.split("-")[1], path=path, sha256=hashlib.sha256(path.read_bytes()).hexdigest(), size=size)
+
+
+def _editable(metadata: Any) -> Path | None:
+    try:
+        said = json.loads(metadata.read_text("direct_url.json") or "{}")
+    except ValueError:
+        return None
+    return Path(unquote(urlparse(said["url"]).path)) if said.get("dir_info", {}).get("editable") else None
+
+
+def _built(name: str, source: Path, into: Path) -> Path:
+    """Built by its own backend, which has to be in this environment: nothing is fetched."""
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--disable-pip-version-check",
+        "--quiet",
+        "wheel",
+        "--no-deps",
+        "--no-index",
+        "--no-build-isolation",
+    ]
+    environment = {**os.environ, "SOURCE_DATE_EPOCH": "315532800"}
+    with tempfile.TemporaryDirectory() as folder:
+        command = [*pip, "--wheel-dir", folder, str(source)]
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=600, check=False)
+        made = list(Path(folder).glob("*.whl"))
+        if done.returncode or not made:
+            told = (done.stderr.strip().splitlines() or ["its backend made no wheel"])[-1]
+            hint = f"Is its build backend installed here? Or name a wheel: [sources] {name} = …"
+            raise ConfigError(Problem("AX742", name, f"its source {source} cannot be built: {told}", hint))
+        return _normal(made[0], into)
+
+
+def _normal(wheel: Path, into: Path) -> Path:
+    """The same wheel with its files in order and without dates."""
+    with zipfile.ZipFile(wheel) as file:
+        files = {each: file.read(each) for each in file.namelist() if not each.endswith("/")}
+    return write_zip(into / wheel.name, files)
+
+
+def _packed(name: str, metadata: Any, into: Path) -> Path:
+    record = metadata.read_text("RECORD")
+    described = metadata.read_text("WHEEL")
+    if not record or not described:
+        hint = f"Install it from a wheel, or name one: [sources] {name} = …"
+        raise ConfigError(Problem("AX742", name, "it does not say which files it installed.", hint))
+    files: dict[str, bytes] = {}
+    info = ""
+    for row in csv.reader(io.StringIO(record)):
+        path = row[0].replace("\\", "/") if row else ""
+        if not path or path.endswith(".pyc") or path.startswith("../") or path.startswith("/"):
+            continue  # compiled anew where it is installed; scripts come from entry points
+        if ".dist-info/" in path:
+            info = path.partition("/")[0]
+            if path.rpartition("/")[2] in _INSTALLERS:
+                continue
+        try:
+            files[path] = Path(metadata.locate_file(path)).read_bytes()
+        except OSError as error:
+            raise ConfigError(
+                Problem("AX742", name, f"{path} cannot be read: {error.strerror}.", f"pip install --force-reinstall {name}")
+            ) from None
+    tags = [line.partition(":")[2].strip() for line in described.splitlines() if line.startswith("Tag:")]
+    files[f"{info}/RECORD"] = record_of(files, f"{info}/RECORD")
+    return write_zip(into / f"{info.removesuffix('.dist-info')}-{_compressed(tags)}.whl", files)
+
+
+def _compressed(tags: Iterable[str]) -> str:
+    """Tags as a file's name has them: ``py2.py3-none-any``."""
+    parts = [tag.split("-") for tag in tags]
+    return "-".join(".".join(sorted({part[i] for part in parts})) for i in range(3))
+
+
+def record_of(files: Mapping[str, bytes], name: str) -> bytes:
+    """The RECORD of a wheel."""
+    rows: list[str] = []
+    for path, data in sorted(files.items()):
+        digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+        rows.append(f"{_quoted(path)},sha256={digest},{len(data)}")
+    return "".join(f"{row}\n" for row in [*rows, f"{_quoted(name)},,"]).encode()
+
+
+def _quoted(path: str) -> str:
+    return f'"{path}"' if "," in path else path
+
+
+def write_zip(path: Path, files: Mapping[str, bytes], *, before: bytes = b"", compressed: bool = True) -> Path:
+    """An archive whose bytes depend on nothing but its files: sorted, without dates, with one mode."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(
+        buffer, "w", zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED, compresslevel=9 if compressed else None
+    ) as file:
+        for name, data in sorted(files.items()):
+            entry = zipfile.ZipInfo(name, _MOMENT)
+            entry.external_attr = 0o644 << 16
+            entry.create_system = 3
+            entry.compress_type = zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED
+            file.writestr(entry, data)
+    path.write_bytes(before + buffer.getvalue())
+    return path

@@ -1,0 +1,321 @@
+"""A build holds what its workflows need and nothing else, the same bytes every time, and it runs."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from axil.errors import ConfigError
+from axil.registry import Policy, Registry, use
+from axil_build.command import build
+from axil_build.settings import Settings, read
+from axil_cli.main import main
+
+TWO = {
+    "graph": {
+        "nodes": [{"id": "a", "type": "literal", "config": {"content": "hello"}}, {"id": "b", "type": "passthrough"}],
+        "edges": [{"from": "a", "to": "b"}],
+        "start": ["a"],
+        "end": ["b"],
+    }
+}
+AGENT = {
+    "graph": {
+        "nodes": [
+            {
+                "id": "ask",
+                "type": "agent",
+                "config": {"model": {"type": "scripted"}, "prompt_template": "{message}", "output": {"n": "a"}, "max_repairs": 0},
+            },
+            {"id": "inner", "type": "subgraph", "config": {"type": "file", "config": {"path": "parts/inner.json"}}},
+        ],
+        "edges": [{"from": "ask", "to": "inner"}],
+        "start": ["ask"],
+        "end": ["inner"],
+    }
+}
+
+
+class Done(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    @property
+    def data(self) -> Any:
+        return json.loads(self.out)
+
+
+def write(folder: Path, name: str, data: Any) -> str:
+    file = folder / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(data if isinstance(data, str) else json.dumps(data))
+    return str(file)
+
+
+@pytest.fixture
+def axil(capsys, monkeypatch, tmp_path):
+    """``axil("build", "flow.json")``: the exit code and what was printed."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: object) -> Done:
+        with use(Registry(Policy())):
+            code = main([str(each) for each in arguments])
+        printed = capsys.readouterr()
+        return Done(code, printed.out, printed.err)
+
+    return run
+
+
+def digests(folder: Path) -> dict[str, str]:
+    files = sorted(file for file in folder.rglob("*") if file.is_file())
+    return {file.relative_to(folder).as_posix(): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A build of two workflows, the smaller one verified on its own as well."""
+    folder = tmp_path_factory.mktemp("built")
+    write(folder, "flows/agent.json", AGENT)
+    write(folder, "flows/parts/inner.json", TWO)
+    write(
+        folder,
+        "axil-build.toml",
+        '[dist]\nname = "acme-flow"\nversion = "2.0.1"\n[workflows]\nfiles = ["flows/*.json"]\n'
+        '[limits]\nmax_mb = 35\ndeny = ["torch", "openai"]\n',
+    )
+    settings = read([str(folder / "axil-build.toml")])
+    result = build(settings, Registry(Policy()), folder / "out")
+    return folder, result
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("small")
+    settings = read([write(folder, "two.json", TWO)])
+    return folder, build(settings, Registry(Policy()), folder / "out")
+
+
+def test_a_workflow_of_two_node_types_is_small(small):
+    _, result = small
+    assert len(result.plan.distributions) <= 12
+    assert result.report["verified"]["bytes"] <= 12e6
+    assert {"axil", "axil-cli", "axil-control"} == set(result.plan.roots)
+    assert not {"axil-agent", "axil-yaml", "axil-testing", "pytest", "axil-build"} & set(result.plan.distributions)
+
+
+def test_defaults_and_inner_files_bring_what_they_need(made):
+    folder, result = made
+    assert {"axil-agent", "axil-control", "axil-formatters"} <= set(result.plan.roots)
+    assert "formatters:json (default)" in result.plan.roots["axil-formatters"]
+    with zipfile.ZipFile(folder / "out" / "acme_flow-2.0.1-py3-none-any.whl") as wheel:
+        assert {"acme_flow_flow/flows/agent.json", "acme_flow_flow/flows/parts/inner.json"} <= set(wheel.namelist())
+
+
+def test_it_was_proved_in_a_fresh_environment(made):
+    _, result = made
+    proof = result.report["verified"]
+    assert proof["faults"] == []
+    assert set(proof["ran"]) == {"agent.json"}
+    assert proof["ran"]["agent.json"]["firings"] >= 1
+    locked = {**result.plan.distributions, "acme-flow": "2.0.1"}
+    assert proof["installed"] == locked
+    assert set(proof["registering"]) <= set(locked)
+
+
+def test_the_lock_has_every_wheel_with_its_hash(made):
+    folder, result = made
+    out = folder / "out"
+    locked = dict(re.findall(r"^(\S+)==\S+ --hash=sha256:([0-9a-f]{64})$", (out / "requirements.lock").read_text(), re.MULTILINE))
+    assert set(locked) == set(result.plan.distributions)
+    hashes = {hashlib.sha256(file.read_bytes()).hexdigest() for file in (out / "wheels").iterdir()}
+    assert hashes == set(locked.values())
+
+
+def test_the_main_wheel_requires_exactly_the_lock(made):
+    folder, result = made
+    with zipfile.ZipFile(folder / "out" / "acme_flow-2.0.1-py3-none-any.whl") as wheel:
+        metadata = wheel.read("acme_flow-2.0.1.dist-info/METADATA").decode()
+    wanted = dict(re.findall(r"^Requires-Dist: (\S+)==(\S+)$", metadata, re.MULTILINE))
+    assert wanted == result.plan.distributions
+
+
+def test_the_single_file_runs_with_nothing_but_python(small, tmp_path):
+    folder, _ = small
+    environment = {"PATH": os.environ["PATH"], "AXIL_BUILD_CACHE": str(tmp_path / "cache"), "HOME": str(tmp_path)}
+    for _ in range(2):
+        command = [sys.executable, "-I", folder / "out" / "two.pyz", "--input", "x"]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+        assert (done.stdout, done.returncode) == ("hello\n", 0), done.stderr
+    listed = [sys.executable, "-I", folder / "out" / "two.pyz", "axil", "check", "--format", "json", "no.json"]
+    assert subprocess.run(listed, env=environment, capture_output=True, text=True, timeout=120, check=False).returncode == 2
+    assert len(list((tmp_path / "cache").iterdir())) == 1
+
+
+def test_the_bill_names_all_that_is_in_it(made):
+    folder, result = made
+    bill = json.loads((folder / "out" / "sbom.cdx.json").read_text())
+    assert (bill["bomFormat"], bill["specVersion"]) == ("CycloneDX", "1.6")
+    assert {each["name"]: each["version"] for each in bill["components"]} == result.plan.distributions
+    assert all(len(each["hashes"][0]["content"]) == 64 for each in bill["components"])
+    refs = {each["bom-ref"] for each in bill["components"]} | {bill["metadata"]["component"]["bom-ref"]}
+    assert {ref for each in bill["dependencies"] for ref in (each["ref"], *each["dependsOn"])} == refs
+    assert next(each["licenses"] for each in bill["components"] if each["name"] == "axil") == [{"expression": "Apache-2.0"}]
+
+
+def test_licences_and_sizes_are_told(made):
+    folder, result = made
+    lines = (folder / "out" / "licences.txt").read_text().splitlines()
+    assert len(lines) == len(result.plan.distributions)
+    assert not [line for line in lines if line.endswith("not said")]
+    sizes = json.loads((folder / "out" / "report.json").read_text())["sizes"]
+    assert sum(sizes["distributions"].values()) == sizes["total"]
+    assert 0 < sizes["only_because_of"]["axil-control"] < sizes["total"]
+
+
+def test_the_container_needs_nothing_from_outside(made):
+    folder, _ = made
+    inside = folder / "out" / "container"
+    text = (inside / "Dockerfile").read_text()
+    assert "--no-index" in text
+    assert "--require-hashes" in text
+    assert "USER axil" in text
+    assert "acme-flow==2.0.1" in (inside / "requirements.lock").read_text()
+    assert len(list((inside / "wheels").iterdir())) == len((inside / "requirements.lock").read_text().splitlines())
+
+
+def test_the_same_input_gives_the_same_bytes(made, tmp_path):
+    folder, _ = made
+    for name in ("axil-build.toml", "flows/agent.json", "flows/parts/inner.json"):
+        write(tmp_path / "elsewhere", name, (folder / name).read_text())
+    settings = read([str(tmp_path / "elsewhere" / "axil-build.toml")])
+    build(settings, Registry(Policy()), tmp_path / "again", until="assemble")
+    first, second = digests(folder / "out"), digests(tmp_path / "again")
+    first.pop("report.json")  # the first one was verified
+    second.pop("report.json")
+    assert first == second
+    assert len(first) > 30
+
+
+# ------------------------------------------------------------------------------------------------------------- steps
+
+
+@pytest.mark.parametrize(
+    ("until", "made", "not_made"), [("plan", None, "plan.json"), ("lock", "requirements.lock", "flow.pyz"), ("assemble", "flow.pyz", None)]
+)
+def test_each_step_can_be_the_last(axil, tmp_path, until, made, not_made):
+    file = write(tmp_path, "flow.json", TWO)
+    done = axil("build", file, "--until", until, "--out", "out", "--format", "json")
+    assert done.code == 0
+    assert done.data["plan"]["roots"]["axil-control"] == ["nodes:literal", "nodes:passthrough"]
+    assert made is None or (tmp_path / "out" / made).is_file()
+    assert not_made is None or not (tmp_path / "out" / not_made).exists()
+
+
+def test_without_the_command_a_build_is_smaller_still(axil, tmp_path):
+    write(tmp_path, "flow.json", TWO)
+    write(tmp_path, "axil-build.toml", '[dist]\ncommand = false\noutputs = ["pyz"]\n[workflows]\nfiles = ["flow.json"]\n')
+    done = axil("build", "axil-build.toml", "--until", "assemble", "--out", "out", "--format", "json")
+    assert "axil-cli" not in done.data["plan"]["distributions"]
+    assert not (tmp_path / "out" / "container").exists()
+    environment = {"PATH": os.environ["PATH"], "AXIL_BUILD_CACHE": str(tmp_path / "cache")}
+    ran = subprocess.run(
+        [sys.executable, "-I", "out/flow.pyz", "x"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (ran.stdout, ran.returncode) == ("hello\n", 0), ran.stderr
+
+
+# -------------------------------------------------------------------------------------------------------- what is wrong
+
+
+def settings(tmp_path: Path, text: str, flow: object = TWO) -> Settings:
+    write(tmp_path, "flow.json", flow)
+    return read([write(tmp_path, "axil-build.toml", f'{text}\n[workflows]\nfiles = ["flow.json"]\n')])
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('[limits]\ndeny = ["Pydantic_Core"]', "AX744 limits.deny: pydantic-core would be in it: axil"),
+        ("[limits]\nmax_distributions = 3", "AX744 limits.max_distributions: 12 distributions, and 3 are the limit"),
+        ('[plugins]\ninclude = ["no-such-plugin"]', "AX741 plugins.include: not installed: no-such-plugin"),
+        ('[sources]\nnothing = "x.whl"', "AX740 sources: nothing would not be in it"),
+        ('[sources]\naxil-control = "nowhere"', "AX742 axil-control: its source"),
+        ('[dist]\nentry = "other.json"', "AX745 dist.entry: other.json is none of the workflows: flow.json"),
+    ],
+)
+def test_what_cannot_be_built_is_told_and_leaves_nothing(tmp_path, text, told):
+    with pytest.raises(ConfigError) as caught:
+        build(settings(tmp_path, text), Registry(Policy()), tmp_path / "out", until="assemble")
+    assert told in str(caught.value)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[dist]\nnam = 'x'", 'unknown key "nam"'),
+        ("[dist]\nname = 'Two Words'", "expected a distribution's name"),
+        ("[", "AX740"),
+        ("folder = 'x'", "folder"),
+    ],
+)
+def test_settings_that_make_no_sense_are_told(tmp_path, text, told):
+    with pytest.raises(ConfigError, match=told):
+        read([write(tmp_path, "axil-build.toml", text)])
+
+
+def test_a_workflow_that_needs_what_is_not_installed_says_what_to_install(tmp_path):
+    flow = {
+        "graph": {
+            "nodes": [{"id": "a", "type": "acme.x"}, {"id": "b", "type": "loop_timr"}],
+            "edges": [{"from": "a", "to": "b"}],
+            "start": ["a"],
+        }
+    }
+    with pytest.raises(ConfigError) as caught:
+        build(settings(tmp_path, "", flow), Registry(Policy()), tmp_path / "out")
+    assert [problem.id for problem in caught.value.problems] == ["AX741", "AX741"]
+    assert 'Did you mean "loop_timer"' in str(caught.value)
+
+
+def test_no_workflow_is_no_build(tmp_path):
+    with pytest.raises(ConfigError, match="AX745"):
+        read([write(tmp_path, "axil-build.toml", '[workflows]\nfiles = ["flows/*.json"]\n')]).workflow_files()
+
+
+def test_what_is_not_a_build_is_not_replaced(axil, tmp_path):
+    file = write(tmp_path, "flow.json", TWO)
+    write(tmp_path, "out/precious.txt", "mine")
+    done = axil("build", file, "--out", "out", "--until", "lock")
+    assert done.code == 2
+    assert "AX746" in done.err
+    assert (tmp_path / "out" / "precious.txt").read_text() == "mine"
+
+
+def test_a_workflow_that_fails_its_dry_run_is_not_shipped(tmp_path):
+    flow = {"graph": {"nodes": [{"id": "a", "type": "python", "config": {"code": "print(1)"}}], "edges": [], "start": ["a"]}}
+    with pytest.raises(ConfigError, match=r"AX743 verify: flow\.json: the dry run fails"):
+        build(settings(tmp_path, '[dist]\noutputs = ["wheel"]', flow), Registry(Policy()), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_build_that_is_too_large_is_not_shipped(tmp_path):
+    with pytest.raises(ConfigError, match=r"AX744 limits\.max_mb: it is \d+\.\d MB, and 1 are the limit"):
+        build(settings(tmp_path, '[dist]\noutputs = ["wheel"]\n[limits]\nmax_mb = 1'), Registry(Policy()), tmp_path / "out")
+
+
+def test_people_read_sizes_and_reasons(axil, tmp_path):
+    file = write(tmp_path, "flow.json", TWO)
+    told = axil("build", file, "--until", "lock").out
+    assert "flow 0.1.0: 12 distributions" in told
+    assert re.search(r"axil-control 0\.1\.0: nodes:literal, nodes:passthrough, \d\.\d\d MB that nothing else needs", told)

@@ -1,0 +1,348 @@
+"""``axil plugins doctor``: what is wrong with the installed plugins, each with why it matters and how to mend it.
+
+Metadata and manifests are read; nothing is imported unless asked for, and then each module in a process of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, cast
+from urllib.parse import unquote, urlparse
+
+from axil.kinds import KERNEL, KINDS, group_of
+from axil.registry import Component, Registry, canonical, index
+from axil_plugins.survey import is_ours, rows
+
+IMPORT_SECONDS: Final = 60.0
+"""How long a module may take to be imported before it is given up."""
+SLOW_SECONDS: Final = 2.0
+_NAME: Final = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that is wrong, or could be."""
+
+    check: str
+    severity: str
+    """``error``, ``warning`` or ``note``."""
+    distribution: str
+    message: str
+    why: str
+    fix: str
+
+
+Check = Callable[[Registry], Iterator[Finding]]
+
+
+def examine(registry: Registry, distribution: str = "", *, importing: bool = False) -> list[Finding]:
+    """Everything that was found, of one distribution or of all; errors first."""
+    found = [finding for check in CHECKS for finding in check(registry)]
+    if importing:
+        found += [finding for each in _modules(registry, distribution) for finding in imported(*each)]
+    wanted = canonical(distribution)
+    kept = [each for each in found if not wanted or each.distribution in ("", wanted)]
+    order = {"error": 0, "warning": 1, "note": 2}
+    return sorted(kept, key=lambda each: (order[each.severity], each.distribution, each.check))
+
+
+# ------------------------------------------------------------------------------------------------------- metadata
+
+
+def unreadable(registry: Registry) -> Iterator[Finding]:
+    """Metadata that cannot be read."""
+    for name in registry.plugins():
+        registry.manifest(name)
+    for told in registry.unreadable:
+        name = told.partition(":")[0]
+        yield Finding(
+            check="unreadable",
+            severity="error",
+            distribution=canonical(name) if canonical(name) in registry.plugins() else "",
+            message=told,
+            why="What a distribution says of itself is all that is known of it before it is imported.",
+            fix="Install it again; if that does not help, report it to its owner.",
+        )
+
+
+def undescribed(registry: Registry) -> Iterator[Finding]:
+    """Plugins without a manifest."""
+    for name in registry.plugins():
+        if registry.manifest(name) is None and not any(told.startswith(f"{name}:") for told in registry.unreadable):
+            yield Finding(
+                check="no-manifest",
+                severity="note",
+                distribution=name,
+                message="it has no axil-plugin.json.",
+                why="Its settings are not known without importing it: why, lock and build cannot look into them.",
+                fix=f"Its owner writes one with: axil plugins manifest {name} --write",
+            )
+
+
+def stale(registry: Registry) -> Iterator[Finding]:
+    """Manifests that describe something else than the entry points."""
+    for name in registry.plugins():
+        manifest = registry.manifest(name)
+        if manifest is None:
+            continue
+        registered = {f"{each.kind}:{each.name}" for each in registry.candidates() if each.distribution == name}
+        described = {f"{each.kind}:{each.name}" for each in manifest.components if each.kind in KINDS}
+        told = [f"{each} is registered and not described" for each in sorted(registered - described)]
+        told += [f"{each} is described and not registered" for each in sorted(described - registered)]
+        if told:
+            yield Finding(
+                check="stale-manifest",
+                severity="warning",
+                distribution=name,
+                message=f"its manifest and its entry points differ: {'; '.join(told)}.",
+                why="Tools that do not import read the manifest.",
+                fix=f"axil plugins manifest {name} --write",
+            )
+
+
+def conflicts(registry: Registry) -> Iterator[Finding]:
+    """Names that several distributions provide."""
+    clashing: dict[tuple[str, str], list[str]] = {}
+    for row in rows(registry):
+        if row["status"] == "conflict":
+            clashing.setdefault((row["kind"], row["name"]), []).append(row["distribution"])
+    for (kind, name), providers in clashing.items():
+        for provider in providers:
+            yield Finding(
+                check="conflict",
+                severity="error",
+                distribution=provider,
+                message=f'the {KINDS[kind]} "{name}" is provided by {" and ".join(providers)}.',
+                why="A workflow that asks for the bare name cannot be run: nobody wins silently.",
+                fix=f'In axil.toml: [plugins.pins] "{kind}:{name}" = "{providers[0]}"; or write {providers[0]}/{name}; or block one.',
+            )
+
+
+def unfitting(registry: Registry) -> Iterator[Finding]:
+    """Components for another version of their kind's contract."""
+    for row in rows(registry):
+        if row["status"] == "spec":
+            yield Finding(
+                check="spec",
+                severity="error",
+                distribution=row["distribution"],
+                message=f"{row['kind']}:{row['name']} cannot be used: {row['reason']}.",
+                why="A component of another contract would fail in ways that are hard to understand.",
+                fix=f"pip install --upgrade {KERNEL} {row['distribution']}",
+            )
+
+
+def names(registry: Registry) -> Iterator[Finding]:
+    """Names that nobody can write, and bare names of third parties."""
+    for each in registry.candidates():
+        if each.status == "registered":
+            continue
+        if not _NAME.fullmatch(each.name) and each.kind != "options":
+            yield Finding(
+                check="name",
+                severity="error",
+                distribution=each.distribution,
+                message=f'{each.kind}: "{each.name}" is no name.',
+                why="Names are lower case letters, digits and _, with the vendor before a dot.",
+                fix=f"Call it vendor.{re.sub(r'[^a-z0-9_]', '_', each.name.lower())}.",
+            )
+        elif "." not in each.name and not is_ours(each.distribution) and index().get(f"{each.kind}:{each.name}") != each.distribution:
+            if each.kind in ("commands", "hooks", "loaders", "options"):  # typed by people, or given by a file's suffix
+                continue
+            vendor = each.distribution.partition("-")[0]
+            yield Finding(
+                check="bare-name",
+                severity="warning",
+                distribution=each.distribution,
+                message=f'{each.kind}: "{each.name}" has no vendor.',
+                why="Two distributions that choose one bare name cannot be used together by it.",
+                fix=f"Its owner calls it {vendor}.{each.name}.",
+            )
+
+
+# --------------------------------------------------------------------------------------------------- requirements
+
+
+def requirements(registry: Registry) -> Iterator[Finding]:
+    """Requirements of plugins that are not met, and those that take others' freedom."""
+    import importlib_metadata
+    from packaging.requirements import InvalidRequirement, Requirement
+
+    kernel = {canonical(Requirement(each).name) for each in importlib_metadata.requires(KERNEL) or ()} | {KERNEL}
+    for name in registry.plugins():
+        for text in getattr(registry.distribution(name), "requires", None) or ():
+            try:
+                wanted = Requirement(text)
+            except InvalidRequirement:
+                yield _finding(
+                    name, "requirement", "error", f'"{text}" is no requirement.', "Nothing can be installed by it.", "Report it."
+                )
+                continue
+            if wanted.marker is not None and not wanted.marker.evaluate({"extra": ""}):
+                continue
+            target = canonical(wanted.name)
+            try:
+                there = importlib_metadata.version(wanted.name)
+            except importlib_metadata.PackageNotFoundError:
+                missing = f"it requires {wanted}, which is not installed."
+                yield _finding(name, "missing", "error", missing, "It will fail when that is needed.", f'pip install "{text}"')
+                continue
+            if wanted.specifier and not wanted.specifier.contains(there, prereleases=True):
+                told = f"it requires {wanted}, and {there} is installed."
+                yield _finding(name, "version", "error", told, "It was not written for this version.", f'pip install "{text}"')
+            pinned = [each for each in wanted.specifier if each.operator in ("==", "===") and not each.version.endswith(".*")]
+            capped = [each for each in wanted.specifier if each.operator in ("<", "<=", "~=") and target == KERNEL]
+            if pinned or capped:
+                told = f"it requires {wanted}."
+                why = (
+                    "A pin breaks every other plugin that needs another version." if pinned else "The contract's version fences, not a cap."
+                )
+                severity = "error" if target in kernel else "warning"
+                yield _finding(name, "pin", severity, told, why, f"Its owner writes {wanted.name}>=… instead.")
+
+
+def _finding(name: str, check: str, severity: str, *told: str) -> Finding:
+    """A finding about a distribution; ``told``: what, why it matters, what to do."""
+    message, why, fix = told
+    return Finding(check=check, severity=severity, distribution=name, message=message, why=why, fix=fix)
+
+
+def duplicates(registry: Registry) -> Iterator[Finding]:
+    """Plugins that are on the path twice."""
+    import importlib_metadata
+
+    plugins = registry.plugins()
+    seen: dict[str, list[str]] = {}
+    for each in cast("Any", importlib_metadata).distributions():
+        folder = getattr(each, "_path", None)
+        stem = str(getattr(folder, "name", "")).partition("-")[0]
+        if canonical(stem) in plugins:
+            places = seen.setdefault(canonical(stem), [])
+            if str(folder) not in places:
+                places.append(str(folder))
+    for name, places in seen.items():
+        if len(places) > 1:
+            yield Finding(
+                check="twice",
+                severity="warning",
+                distribution=name,
+                message=f"it is installed {len(places)} times: {', '.join(places)}.",
+                why="The first on the path is used; the others are easily taken for it.",
+                fix=f"pip uninstall {name}, until it is gone, and install it once.",
+            )
+
+
+def editable(registry: Registry) -> Iterator[Finding]:
+    """Editable installations whose metadata is older than their source."""
+    for name in registry.plugins():
+        source = _source_of(registry.distribution(name))
+        if source is None:
+            continue
+        file = source / "pyproject.toml"
+        if not source.is_dir():
+            told = f"it is installed from {source}, which is gone."
+            yield _finding(name, "orphan", "error", told, "It cannot be imported.", f"pip uninstall {name}, or install it again.")
+            continue
+        try:
+            project = tomllib.loads(file.read_text("utf-8")).get("project", {})
+        except (OSError, ValueError):
+            continue
+        groups = cast("dict[str, dict[str, str]]", project.get("entry-points", {}))
+        written = {(kind, entry) for group, table in groups.items() for entry in table if (kind := group_of(group)[0]) in KINDS}
+        installed = {(each.kind, each.name) for each in registry.candidates() if each.distribution == name}
+        if written and written != installed:
+            differing = sorted(f"{kind}:{entry}" for kind, entry in written ^ installed)
+            told = f"its source and its installed metadata differ: {', '.join(differing)}."
+            why = "Entry points are written when it is installed; what is added to pyproject.toml later is not seen."
+            yield _finding(name, "stale", "error", told, why, f"pip install --editable {source}")
+
+
+def _source_of(distribution: Any) -> Path | None:
+    try:
+        text = distribution.read_text("direct_url.json")
+        said = json.loads(text) if text else {}
+    except (OSError, ValueError, AttributeError):
+        return None
+    if not said.get("dir_info", {}).get("editable"):
+        return None
+    return Path(unquote(urlparse(said.get("url", "")).path))
+
+
+def site_index(registry: Registry) -> Iterator[Finding]:
+    """A site's index that cannot be read."""
+    if registry.policy.index:
+        fault = registry.provider("nodes", "no component has this name")[1]
+        if fault:
+            yield _finding("", "index", "error", fault.strip("()"), "What to install is not known.", "Correct AXIL_INDEX.")
+
+
+CHECKS: Final[Sequence[Check]] = (
+    unreadable,
+    undescribed,
+    stale,
+    conflicts,
+    unfitting,
+    names,
+    requirements,
+    duplicates,
+    editable,
+    site_index,
+)
+
+
+# -------------------------------------------------------------------------------------------------------- imports
+
+_IMPORT: Final = """
+import importlib, io, json, sys, time
+from contextlib import redirect_stdout, redirect_stderr
+before, out = len(sys.modules), io.StringIO()
+begun = time.perf_counter()
+with redirect_stdout(out), redirect_stderr(out):
+    found = importlib.import_module(sys.argv[1])
+    for name in filter(None, sys.argv[2].split(".")):
+        found = getattr(found, name)
+print(json.dumps({"seconds": time.perf_counter() - begun, "modules": len(sys.modules) - before, "printed": out.getvalue()[:200]}))
+"""
+
+
+def _modules(registry: Registry, distribution: str) -> Iterator[tuple[Component, str, str]]:
+    for each in registry.candidates():
+        if each.status == "available" and (not distribution or each.distribution == canonical(distribution)):
+            module, _, attributes = each.value.partition(":")
+            yield each, module.strip(), attributes.partition("[")[0].strip()
+
+
+def imported(component: Component, module: str, attributes: str) -> Iterator[Finding]:
+    """What importing one component does, found out in a process of its own."""
+    name, word = component.distribution, f"{component.kind}:{component.name}"
+    try:
+        command = [sys.executable, "-c", _IMPORT, module, attributes]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=IMPORT_SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        told = f"{word}: importing {component.value} takes more than {IMPORT_SECONDS:g} seconds."
+        yield _finding(name, "import", "error", told, "Whoever uses it waits for it.", "Its owner imports what is heavy when it is used.")
+        return
+    try:
+        said = json.loads(done.stdout.strip().rpartition("\n")[2] if done.returncode == 0 else "null")
+    except ValueError:
+        said = None
+    if not isinstance(said, dict):
+        last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+        told = f"{word}: {component.value} cannot be imported: {last}"
+        yield _finding(
+            name, "import", "error", told, "A workflow that uses it fails.", f"pip install --force-reinstall {name}, or report it."
+        )
+        return
+    if said["printed"].strip():
+        told = f"{word}: importing it prints {said['printed'].strip()[:60]!r}."
+        yield _finding(name, "output", "warning", told, "Output of the command is read by programs.", "Its owner removes it.")
+    if said["seconds"] > SLOW_SECONDS:
+        told = f"{word}: importing it takes {said['seconds']:.1f} seconds and {said['modules']} modules."
+        yield _finding(name, "slow", "warning", told, "Whoever uses it waits for it.", "Its owner imports what is heavy when it is used.")

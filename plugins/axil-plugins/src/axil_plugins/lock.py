@@ -1,0 +1,234 @@
+"""``axil lock``: what a workflow was when it was found good, and ``axil run --locked``: that it still is.
+
+A lock lies beside its workflow (``flow.yaml.lock``) and is JSON: the distributions that the workflow needs and those that they require,
+each with its version and a digest of its ``RECORD`` (of an editable one, of its source); the files that it is made of; the models that
+it names; and what components say of things outside, if they have ``pinned(config)``: a class or static method that gives plain data,
+such as the schemas of a server's tools.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import importlib.util
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, cast
+
+from axil.errors import ConfigError, PluginError, Problem, listed
+from axil.kinds import KERNEL, canonical
+from axil.needs import Needs, needs
+from axil.registry import Registry
+from axil_plugins.output import as_json
+
+VERSION: Final = 1
+SUFFIX: Final = ".lock"
+_OWN: Final = re.compile(r"(^|/)(RECORD|INSTALLER|REQUESTED|direct_url\.json|uv_cache\.json)$|\.pyc$|__pycache__|^\.\./")
+"""Lines of a RECORD that the installer writes, not the distribution."""
+
+
+class Lock:
+    """Write down what workflows are made of: distributions, files, models.
+
+    The lock lies beside the file, as FILE.lock. `axil run --locked FILE` runs only what is as the lock says; --check says what is not.
+    """
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        """Add the arguments."""
+        parser.add_argument("files", nargs="+", metavar="FILE")
+        parser.add_argument("--check", action="store_true", help="write nothing; say what has changed since")
+        parser.add_argument("--format", choices=("text", "json"), default="text")
+
+    def run(self, options: argparse.Namespace, session: Any) -> int:
+        """Lock the files, or check their locks; 2: something has changed."""
+        told: list[dict[str, Any]] = []
+        for file in options.files:
+            if options.check:
+                changed = drift(file, session.registry)
+                told.append({"file": file, "lock": f"{file}{SUFFIX}", "changed": changed})
+            else:
+                text = as_json(lock_of(file, session.registry)) + "\n"
+                place = Path(f"{file}{SUFFIX}")
+                before = place.read_text("utf-8") if place.is_file() else ""
+                if before != text:
+                    place.write_text(text, "utf-8")
+                told.append({"file": file, "lock": str(place), "written": before != text})
+        if options.format == "json":
+            session.say(as_json(told))
+        for each in told if options.format == "text" else ():
+            if "changed" in each:
+                session.say(f"{each['file']}: " + ("as locked" if not each["changed"] else "\n    ".join(["changed:", *each["changed"]])))
+            else:
+                session.say(f"{each['lock']}: {'written' if each['written'] else 'current'}")
+        return 2 if any(each.get("changed") for each in told) else 0
+
+
+class Locked:
+    """run only what FILE.lock says: an error tells what has changed since"""
+
+    def prepare(self, value: Any, launch: Any) -> None:
+        """Compare, before the file is read for the run. Raises: ConfigError: AX736 there is no lock, AX737 something has changed."""
+        changed = drift(launch.file, launch.registry, launch.reading.get("vars"))
+        if changed:
+            place = f"{launch.file}{SUFFIX}"
+            hint = f"If that is meant: axil lock {launch.file}"
+            raise ConfigError([Problem("AX737", place, each, hint if each is changed[-1] else "") for each in changed])
+
+
+# ------------------------------------------------------------------------------------------------------------ writing
+
+
+def lock_of(file: str, registry: Registry, vars: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """What a workflow is made of, as data. Raises: SpecError; PluginError: something that it needs is not there."""
+    found = needs([file], registry=registry, vars=vars)
+    for need in found.found:
+        if need.error is not None:
+            raise need.error
+    roots = sorted({KERNEL, *found.distributions()})
+    folder = os.path.dirname(os.path.realpath(file))
+    return {
+        "lock": VERSION,
+        "workflow": os.path.basename(file),
+        "distributions": {name: _distribution(name, name in roots) for name in closure(roots)},
+        "files": {os.path.relpath(each, folder).replace(os.sep, "/"): _digest(Path(each).read_bytes()) for each in sorted(found.files)},
+        "models": sorted(found.models),
+        "outside": dict(outside(found, registry)),
+        "not_looked_into": sorted(found.blind),
+    }
+
+
+def outside(found: Needs, registry: Registry) -> Iterator[tuple[str, Any]]:
+    """What components say of what is not in files and distributions: those of tools and context that have ``pinned``."""
+    for need in found.found:
+        if need.kind not in ("tools", "context") or need.component is None:
+            continue
+        pinned = getattr(registry.resolve(need.kind, need.name, need.where), "pinned", None)
+        if pinned is not None:
+            yield need.where, pinned(dict(need.config))
+
+
+def closure(roots: Sequence[str]) -> list[str]:
+    """Distributions and all that they require here, by name; what is required and not installed is left out."""
+    from packaging.requirements import InvalidRequirement, Requirement
+
+    seen: dict[str, None] = {}
+    waiting = [(canonical(name), frozenset[str]()) for name in roots]
+    while waiting:
+        name, extras = waiting.pop()
+        metadata = _metadata(name)
+        if metadata is None or (name in seen and not extras):
+            continue
+        seen[name] = None
+        for text in metadata.requires or ():
+            try:
+                wanted = Requirement(text)
+            except InvalidRequirement:
+                continue
+            if wanted.marker is None or any(wanted.marker.evaluate({"extra": extra}) for extra in (*extras, "")):
+                inner = canonical(wanted.name)
+                if inner not in seen or wanted.extras:
+                    waiting.append((inner, frozenset(wanted.extras)))
+    return sorted(seen)
+
+
+def _metadata(name: str) -> Any:
+    import importlib_metadata
+
+    try:
+        return importlib_metadata.distribution(name)
+    except importlib_metadata.PackageNotFoundError:
+        return None
+
+
+def _distribution(name: str, is_root: bool) -> dict[str, Any]:
+    metadata = _metadata(name)
+    source = _source(metadata)
+    digest = _tree(source) if source is not None else _record(metadata)
+    return {"version": str(metadata.version), "digest": digest, "editable": source is not None, "named": is_root}
+
+
+def _record(metadata: Any) -> str:
+    """A digest of what a distribution says it installed: paths and hashes, without what the installer added."""
+    lines = [line.strip() for line in (metadata.read_text("RECORD") or "").splitlines()]
+    kept = sorted(line.rpartition(",")[0] for line in lines if line and not _OWN.search(line.partition(",")[0]))
+    return _digest("\n".join(kept).encode())
+
+
+def _source(metadata: Any) -> Path | None:
+    """The package of an editable distribution; None: it is none."""
+    try:
+        said = json.loads(metadata.read_text("direct_url.json") or "{}")
+    except ValueError:
+        return None
+    if not said.get("dir_info", {}).get("editable"):
+        return None
+    spec = importlib.util.find_spec(canonical(metadata.name).replace("-", "_"))
+    return Path(spec.submodule_search_locations[0]) if spec is not None and spec.submodule_search_locations else None
+
+
+def _tree(folder: Path) -> str:
+    """A digest of the files in a folder."""
+    parts = [
+        f"{file.relative_to(folder).as_posix()},{_digest(file.read_bytes())}"
+        for file in sorted(folder.rglob("*"))
+        if file.is_file() and "__pycache__" not in file.parts
+    ]
+    return _digest("\n".join(parts).encode())
+
+
+def _digest(data: bytes) -> str:
+    return f"sha256:{hashlib.sha256(data).hexdigest()}"
+
+
+# ---------------------------------------------------------------------------------------------------------- comparing
+
+
+def drift(file: str, registry: Registry, vars: Mapping[str, Any] | None = None) -> list[str]:
+    """What has changed since a workflow was locked, in words; nothing: it is as it was.
+
+    Raises: ConfigError (AX736): there is no lock, or it cannot be read. SpecError: the workflow cannot.
+    """
+    place = f"{file}{SUFFIX}"
+    try:
+        before: Any = json.loads(Path(place).read_text("utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(Problem("AX736", place, "there is no lock.", f"axil lock {file}")) from None
+    except (OSError, ValueError) as error:
+        raise ConfigError(Problem("AX736", place, f"the lock cannot be read: {error}.", f"axil lock {file}")) from None
+    if not isinstance(before, dict) or cast("dict[str, Any]", before).get("lock") != VERSION:
+        raise ConfigError(Problem("AX736", place, f"expected a lock of version {VERSION}.", f"axil lock {file}"))
+    try:
+        now = lock_of(file, registry, vars)
+    except PluginError as error:
+        return [f"something that it needs is not there any more: {error}"]
+    return list(_changes(cast("dict[str, Any]", before), now))
+
+
+def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+    for name, (was, found) in _apart(before, now, "distributions"):
+        if was is None or found is None:
+            yield f"the distribution {name} is {'not installed or needed any more' if found is None else 'needed and was not'}."
+        elif was["version"] != found["version"]:
+            yield f"the distribution {name} was {was['version']}, and is {found['version']}."
+        elif was["editable"] != found["editable"]:
+            yield f"the distribution {name} {was['version']} is installed {'in place' if found['editable'] else 'from a wheel'} now."
+        elif was["digest"] != found["digest"]:
+            yield f"the distribution {name} {was['version']} has other contents under the same version."
+    for name, (was, found) in _apart(before, now, "files"):
+        state = "was not part of it" if was is None else "is not part of it any more" if found is None else "has changed"
+        yield f"the file {name} {state}."
+    gone, new = (sorted(set(a.get("models", ())) - set(b.get("models", ()))) for a, b in ((before, now), (now, before)))
+    if gone or new:
+        yield f"the models changed: {listed(gone) or 'none'} became {listed(new) or 'none'}."
+    for where, _ in _apart(before, now, "outside"):
+        yield f"{where} gives something else than it did: the schemas of its tools, for example."
+
+
+def _apart(before: Mapping[str, Any], now: Mapping[str, Any], part: str) -> Iterator[tuple[str, tuple[Any, Any]]]:
+    first, second = before.get(part) or {}, now.get(part) or {}
+    for name in sorted({*first, *second}):
+        if first.get(name) != second.get(name):
+            yield name, (first.get(name), second.get(name))

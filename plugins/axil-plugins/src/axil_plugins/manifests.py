@@ -1,0 +1,156 @@
+"""Manifests are written by this, from the classes, and never by hand: what entry points cannot say without an import.
+
+The schema of a ``Config`` is the one source: ``axil.config.refers`` and ``axil.config.Secret`` mark fields there, and
+``json_schema_extra={"examples": […]}`` of a model gives configs that a component can be made with.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from axil.config import make
+from axil.errors import AxilError, ConfigError, Problem
+from axil.kinds import SPECS
+from axil.manifest import FILE, VERSION
+from axil.registry import Component, Registry, canonical
+
+UNCONFIGURED = frozenset({"reducers", "loaders", "commands", "options", "hooks"})
+"""Kinds whose components are used as they are: nothing is written for them in files."""
+
+
+def manifest_of(distribution: str, registry: Registry, summary: str = "") -> dict[str, Any]:
+    """The manifest of an installed distribution, as data. Its components are imported.
+
+    Raises: PluginLoadError: one of them cannot be.
+    """
+    name = canonical(distribution)
+    own = [each for each in registry.candidates() if each.distribution == name]
+    components = [_component(each, registry.resolve(each.kind, f"{name}/{each.name}")) for each in own]
+    kinds = sorted({each.kind for each in own})
+    metadata = getattr(registry.distribution(name), "metadata", None)
+    told = summary or (str(metadata["Summary"] or "") if metadata is not None else "")
+    return {
+        "manifest": VERSION,
+        "distribution": name,
+        "summary": told,
+        "spec": {kind: SPECS[kind] for kind in kinds},
+        "components": components,
+    }
+
+
+def as_text(manifest: Mapping[str, Any]) -> str:
+    """A manifest as it is written: the same for the same classes."""
+    return json.dumps(manifest, ensure_ascii=False, indent=1, sort_keys=False) + "\n"
+
+
+def _component(component: Component, found: Any) -> dict[str, Any]:
+    model = getattr(found, "Config", None)
+    schema = model.model_json_schema() if hasattr(model, "model_json_schema") else None
+    said: dict[str, Any] = {
+        "kind": component.kind,
+        "name": component.name,
+        "object": component.value,
+        "summary": summary_of(found),
+    }
+    if schema is not None:
+        said["config_schema"] = schema
+        said["refs"] = list(references(schema))
+        said["secrets"] = list(secrets(schema))
+    if component.kind not in UNCONFIGURED:
+        said["examples"] = examples_of(found, schema)
+    said["capabilities"] = sorted(map(str, getattr(found, "capabilities", ())))
+    said["stability"] = str(getattr(found, "stability", "stable"))
+    return {key: value for key, value in said.items() if value not in ([], "", None)}
+
+
+def summary_of(found: Any) -> str:
+    """The first sentence of what a component says of itself, without its own name before it.
+
+    >>> class A:
+    ...     '''``a``: does it. And more.'''
+    >>> summary_of(A)
+    'Does it.'
+    """
+    plain = inspect.isclass(found) or inspect.isroutine(found) or inspect.ismodule(found)
+    text = inspect.getdoc(found if plain else getattr(found, "reduce", None))
+    line = " ".join((text or "").split("\n\n")[0].split())
+    first = line.partition(". ")[0].rstrip(".") + "." if line else ""
+    named, colon, rest = first.partition(": ")
+    if colon and named.startswith("``") and named.endswith("``"):
+        first = rest[:1].upper() + rest[1:]
+    return first.replace("``", "`")
+
+
+def examples_of(found: Any, schema: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+    """Configs that the component can be made with: those its schema or the class gives, else none at all where none is needed."""
+    given = (schema or {}).get("examples") or getattr(found, "examples", None)
+    if given:
+        return [dict(each) for each in cast("Sequence[Mapping[str, Any]]", given)]
+    if not isinstance(found, type):
+        return [{}] if schema is None else []
+    try:
+        make(cast("Any", found), {})
+    except (AxilError, TypeError, ValueError):
+        return []
+    return [{}]
+
+
+def references(schema: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """What the fields of a config refer to."""
+    for pointer, shape in fields(schema):
+        said = shape.get("x-axil-ref")
+        if isinstance(said, Mapping):
+            reference = dict(cast("Mapping[str, Any]", said))
+            path = pointer + str(reference.pop("path", ""))
+            yield {"path": path, **reference}
+
+
+def secrets(schema: Mapping[str, Any]) -> Iterator[str]:
+    """Where a config holds secrets."""
+    for pointer, shape in fields(schema):
+        branches = [shape, *cast("list[Any]", shape.get("anyOf", []))]
+        if any(isinstance(each, Mapping) and cast("Mapping[str, Any]", each).get("x-axil-secret") for each in branches):
+            yield pointer
+
+
+def fields(schema: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Every field of a schema with its pointer, nested models included; a model that contains itself is entered once."""
+    definitions = cast("Mapping[str, Any]", schema.get("$defs", {}))
+    waiting: list[tuple[str, Mapping[str, Any], tuple[str, ...]]] = [("", schema, ())]
+    while waiting:
+        pointer, shape, within = waiting.pop(0)
+        inner: list[tuple[str, Any]] = [
+            *((f"{pointer}/{name}", each) for name, each in cast("Mapping[str, Any]", shape.get("properties", {})).items()),
+            *((pointer, each) for key in ("anyOf", "oneOf", "allOf") for each in cast("list[Any]", shape.get(key, []))),
+            *([(f"{pointer}/*", shape["items"])] if isinstance(shape.get("items"), Mapping) else []),
+            *([(f"{pointer}/*", shape["additionalProperties"])] if isinstance(shape.get("additionalProperties"), Mapping) else []),
+        ]
+        name = str(shape.get("$ref", "")).rpartition("/")[2]
+        if name and name in definitions and name not in within:
+            inner.append((pointer, definitions[name]))
+            within = (*within, name)
+        for where, each in inner:
+            if where != pointer:
+                yield where, each
+            waiting.append((where, each, within))
+
+
+def place_of(distribution: str, registry: Registry) -> Path:
+    """Where the manifest of an installed distribution belongs: beside its package's ``__init__``.
+
+    Raises: ConfigError (AX732): it does not say in which package, or the package is nowhere in a folder.
+    """
+    name = canonical(distribution)
+    package = registry.package(name)
+    hint = f'In its pyproject.toml: [project.entry-points."axil.plugin"] {name} = "{name.replace("-", "_")}"'
+    if not package:
+        raise ConfigError(Problem("AX732", name, "it does not say which of its packages holds the manifest.", hint))
+    spec = importlib.util.find_spec(package) if "." not in package else None
+    if spec is None or not spec.submodule_search_locations or not Path(spec.submodule_search_locations[0]).is_dir():
+        raise ConfigError(Problem("AX732", name, f"its package {package} is in no folder that could be written to.", hint))
+    return Path(spec.submodule_search_locations[0]) / FILE

@@ -1,0 +1,86 @@
+"""``axil plugins docs``: the components of a distribution as Markdown, from its manifest; without one, from its classes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+from axil.kinds import KINDS, canonical
+from axil.manifest import Described, Manifest, parse
+from axil.registry import Registry
+from axil_plugins.manifests import manifest_of
+from axil_plugins.survey import distribution
+
+
+def pages(name: str, registry: Registry) -> dict[str, str]:
+    """A page for each kind: file name → Markdown. Raises: UnknownComponent: it is not installed; PluginLoadError: it has to be
+    imported and cannot be."""
+    said = distribution(name, registry)
+    manifest = registry.manifest(name)
+    if manifest is None:
+        manifest = parse(manifest_of(canonical(name), registry))
+    kinds = [kind for kind in KINDS if any(each.kind == kind for each in manifest.components)]
+    return {f"{kind}.md": "\n".join(_page(kind, manifest, said["version"])) + "\n" for kind in kinds}
+
+
+def _page(kind: str, manifest: Manifest, version: str) -> Iterator[str]:
+    word = KINDS[kind]
+    yield f"# {word[0].upper()}{word[1:]}s of {manifest.distribution}"
+    yield ""
+    yield f"Version {version}. {manifest.summary}".rstrip()
+    for each in manifest.components:
+        if each.kind == kind:
+            yield ""
+            yield from _component(each)
+
+
+def _component(each: Described) -> Iterator[str]:
+    yield f"## {each.name}"
+    yield ""
+    yield each.summary or "(It says nothing of itself.)"
+    if each.stability != "stable":
+        yield f"\nStability: {each.stability}."
+    if each.capabilities:
+        yield f"\nClaims: {', '.join(each.capabilities)}."
+    schema = each.config_schema or {}
+    properties = cast("Mapping[str, Mapping[str, Any]]", schema.get("properties", {}))
+    if properties:
+        required = set(cast("list[str]", schema.get("required", [])))
+        yield "\n| setting | type | default | is |\n|---|---|---|---|"
+        for name, shape in properties.items():
+            default = "required" if name in required else f"`{json.dumps(shape.get('default'), ensure_ascii=False)}`"
+            yield f"| `{name}` | {_cell(type_of(shape, schema))} | {_cell(default)} | {_cell(str(shape.get('description', '')))} |"
+    for example in each.examples:
+        if example:
+            use = {"type": each.name, "config": example}
+            yield f"\n```json\n{json.dumps(use, ensure_ascii=False, indent=2)}\n```"
+
+
+def type_of(shape: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
+    """The type of a field in words.
+
+    >>> type_of({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "integer"}}, {"type": "null"}]}, {})
+    'text, or a list of integer'
+    """
+    words = {"string": "text", "integer": "integer", "number": "number", "boolean": "true or false", "object": "mapping", "null": ""}
+    if "$ref" in shape:
+        name = str(shape["$ref"]).rpartition("/")[2]
+        inner = cast("Mapping[str, Any]", schema.get("$defs", {})).get(name, {})
+        return "secret" if "x-axil-secret" in inner else name
+    if "x-axil-secret" in shape:
+        return "secret"
+    for key in ("anyOf", "oneOf"):
+        if key in shape:
+            told = [type_of(each, schema) for each in cast("list[Mapping[str, Any]]", shape[key])]
+            return ", or ".join(dict.fromkeys(word for word in told if word))
+    if "enum" in shape or "const" in shape:
+        return " or ".join(f"`{each}`" for each in shape.get("enum", [shape.get("const")]))
+    if shape.get("type") == "array":
+        inner = type_of(cast("Mapping[str, Any]", shape.get("items", {})), schema)
+        return f"a list of {inner}" if inner else "a list"
+    return words.get(str(shape.get("type", "")), "anything" if "type" not in shape else str(shape["type"]))
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.replace("|", "\\|").split())

@@ -1,0 +1,60 @@
+"""``axil plugins test``: the conformance kit of ``axil-testing``, in a process of its own: what a plugin does there stays there."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from typing import Any
+
+from axil.errors import PluginError, UnknownComponent
+from axil_plugins.manifests import as_text, manifest_of, place_of
+
+KIT = "axil_testing"
+LONGEST_SECONDS = 900.0
+
+
+def prove(distribution: str, session: Any, *, as_data: bool = False) -> int:
+    """Run the kit on a distribution and print what came of it; 0 everything holds, 2 something does not.
+
+    Raises: UnknownComponent: the kit, or the distribution, is not installed.
+    """
+    if importlib.util.find_spec(KIT) is None:
+        raise UnknownComponent("the conformance kit is not installed.", hint="It is provided by axil-testing: pip install axil-testing")
+    command = [sys.executable, "-m", f"{KIT}.kit.whole", distribution, "--format", "json" if as_data else "text"]
+    environment = {key: value for key, value in os.environ.items() if key != "AXIL_ONLY"}
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        timeout=LONGEST_SECONDS,
+        check=False,
+        env={**environment, **session.registry.policy.as_environment()},
+    )
+    if done.returncode not in (0, 1):
+        told = (done.stderr.strip().splitlines() or ["it ended without a word"])[-1]
+        raise UnknownComponent(told.removeprefix("error: AX301 "))
+    stale = _stale(distribution, session)
+    if as_data:
+        said = json.loads(done.stdout)
+        session.say(json.dumps({**said, "fine": said["fine"] and not stale, "manifest": stale or "current"}, ensure_ascii=False, indent=2))
+    else:
+        session.say(done.stdout.rstrip())
+        if stale:
+            session.say(f"FAIL  manifest: {stale}")
+    return 0 if done.returncode == 0 and not stale else 2
+
+
+def _stale(distribution: str, session: Any) -> str:
+    """What is wrong with a manifest that is there; empty: it is current, or there is none, which is allowed."""
+    registry = session.registry
+    if registry.manifest(distribution) is None:
+        return ""
+    try:
+        current = as_text(manifest_of(distribution, registry))
+        written = place_of(distribution, registry).read_text("utf-8")
+    except (PluginError, ValueError, OSError) as error:
+        return str(error)
+    return "" if json.loads(written) == json.loads(current) else f"it is not current: axil plugins manifest {distribution} --write"

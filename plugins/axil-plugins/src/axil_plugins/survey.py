@@ -1,0 +1,122 @@
+"""``axil plugins list`` and ``show``: what there is, from metadata and manifests. Nothing is imported."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from axil.errors import PluginError, UnknownComponent, did_you_mean, listed
+from axil.kinds import KERNEL, KINDS, SPECS, canonical, unfit
+from axil.manifest import Described
+from axil.registry import Component, Registry
+
+
+def standing(component: Component, registry: Registry) -> str:
+    """``ok``, ``blocked``, ``spec``, ``conflict`` or ``pinned away``: whether a component can be had by its bare name."""
+    if component.status in ("blocked", "unfit"):
+        return {"blocked": "blocked", "unfit": "spec"}[component.status]
+    if _spec_fault(component, registry):
+        return "spec"
+    pin = registry.policy.pins.get(f"{component.kind}:{component.name}", "")
+    if pin and pin != component.distribution:
+        return "pinned away"
+    return "ok"
+
+
+def _spec_fault(component: Component, registry: Registry) -> str:
+    said = registry.manifest(component.distribution)
+    return unfit(component.kind, said.spec[component.kind]) if said is not None and component.kind in said.spec else ""
+
+
+def rows(registry: Registry, kind: str | None = None) -> list[dict[str, str]]:
+    """Every component with its standing, by kind and name."""
+    found = [(each, standing(each, registry)) for each in registry.candidates(kind)]
+    usable: dict[tuple[str, str], int] = {}
+    for each, status in found:
+        if status == "ok":
+            usable[each.kind, each.name] = usable.get((each.kind, each.name), 0) + 1
+    listing: list[dict[str, str]] = []
+    for each, status in found:
+        said = registry.manifest(each.distribution)
+        described = said.find(each.kind, each.name) if said is not None else None
+        if status == "ok" and usable[each.kind, each.name] > 1:
+            status = "conflict"
+        listing.append(
+            {
+                "kind": each.kind,
+                "name": each.name,
+                "distribution": each.distribution,
+                "version": each.version,
+                "spec": (said.spec.get(each.kind, "1.0") if said is not None else "1.0") + ("" if described is not None else "?"),
+                "status": status,
+                "reason": each.reason or (_spec_fault(each, registry) if status == "spec" else ""),
+                "summary": described.summary if described is not None else "",
+            }
+        )
+    return listing
+
+
+def requirements(registry: Registry) -> list[str]:
+    """The installed plugins as pip would install them again."""
+    return [f"{name}=={version}" for name, version in registry.plugins().items() if version]
+
+
+def distribution(name: str, registry: Registry) -> dict[str, Any]:
+    """All that is known of an installed plugin. Raises: UnknownComponent: it is not installed."""
+    wanted = canonical(name)
+    installed = registry.plugins()
+    if wanted not in installed:
+        hint = did_you_mean(wanted, installed) or f"Installed: {listed(list(installed))}."
+        raise UnknownComponent(f'no plugin is called "{name}".', hint=hint)
+    manifest = registry.manifest(wanted)
+    metadata = getattr(registry.distribution(wanted), "metadata", None)
+    requires = getattr(registry.distribution(wanted), "requires", None) or []
+    own = [row for row in rows(registry) if row["distribution"] == wanted]
+    return {
+        "distribution": wanted,
+        "version": installed[wanted],
+        "summary": manifest.summary if manifest is not None else str(metadata["Summary"] or "") if metadata is not None else "",
+        "manifest": manifest is not None,
+        "requires": [str(each) for each in requires],
+        "components": own,
+    }
+
+
+def component(word: str, registry: Registry) -> dict[str, Any]:
+    """All that is known of one component, ``kind:name``. Raises: PluginError: there is none, or several."""
+    kind, _, name = word.partition(":")
+    kind = kind if kind in KINDS else f"{kind}s"
+    if kind not in KINDS:
+        raise UnknownComponent(
+            f'no kind of component is called "{kind.removesuffix("s")}".', hint=f"There are {listed(sorted(KINDS), 20)}."
+        )
+    found = registry.find(kind, name)
+    manifest = registry.manifest(found.distribution)
+    described: Described | None = manifest.find(kind, found.name) if manifest is not None else None
+    return {
+        "kind": kind,
+        "name": found.name,
+        "distribution": found.distribution,
+        "version": found.version,
+        "object": found.value,
+        "spec": manifest.spec.get(kind, "1.0") if manifest is not None else "1.0",
+        "understood": SPECS[kind],
+        **({key: value for key, value in asdict(described).items() if key not in ("kind", "name", "object")} if described else {}),
+    }
+
+
+def example(word: str, registry: Registry) -> str:
+    """A component as a workflow file would use it: the first example of its manifest."""
+    said = component(word, registry)
+    import json
+
+    use = {"type": said["name"], "config": (said.get("examples") or [{}])[0]}
+    return json.dumps(use if use["config"] else {"type": said["name"]}, ensure_ascii=False, indent=2)
+
+
+def is_ours(distribution: str) -> bool:
+    """Whether a distribution is the kernel or one of the project's own."""
+    return distribution == KERNEL or distribution.startswith("axil-")
+
+
+__all__ = ["PluginError", "component", "distribution", "example", "is_ours", "requirements", "rows", "standing"]

@@ -1,0 +1,142 @@
+"""``axil plugins why`` and ``freeze``: what a workflow needs, and the same written into it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from axil.errors import ConfigError, PluginError, Problem
+from axil.files import parse
+from axil.needs import Need, Needs, needs
+from axil.registry import Registry, canonical
+
+
+def reasons(files: Sequence[str], registry: Registry) -> dict[str, Any]:
+    """What each distribution is needed for, as data. Raises: SpecError, PluginError: a file cannot be read."""
+    found = needs(files, registry=registry)
+    installed = registry.plugins()
+    distributions: list[dict[str, Any]] = []
+    for name, uses in sorted(found.distributions().items()):
+        distributions.append(
+            {
+                "distribution": name,
+                "version": installed.get(name, ""),
+                "installed": name in installed,
+                "required": found.requires.get(name, ""),
+                "uses": [_use(each) for each in uses],
+            }
+        )
+    return {
+        "files": list(found.files),
+        "distributions": distributions,
+        "models": list(found.models),
+        "not_looked_into": list(found.blind),
+        "problems": [str(problem) for problem in found.problems],
+        "fine": is_fine(found),
+    }
+
+
+def is_fine(found: Needs) -> bool:
+    """Whether everything that is needed is there and may be used."""
+    return not found.problems and all(need.error is None for need in found.found)
+
+
+def _use(need: Need) -> dict[str, Any]:
+    error = str(need.error) if need.error is not None else ""
+    return {"kind": need.kind, "name": need.name, "where": need.where, "default": need.is_default, "error": error}
+
+
+def requirements(file: str, registry: Registry) -> dict[str, str]:
+    """The ``requires`` block of a file: each distribution that it needs, with the least version that is known to do.
+
+    What the file says already stays as it is, also for what is not installed. Raises: PluginError: nobody is known to provide something.
+    """
+    found = needs([file], registry=registry)
+    installed = registry.plugins()
+    wanted: dict[str, str] = {}
+    for name, uses in sorted(found.distributions().items()):
+        if not name:
+            raise cast("PluginError", uses[0].error)
+        version = installed.get(name, "")
+        wanted[name] = found.requires.get(name) or (f">={version}" if version else "")
+    return wanted
+
+
+def freeze(file: str, registry: Registry) -> str:
+    """The text of a workflow file with its ``requires`` block brought up to date; comments and layout stay.
+
+    Raises: ConfigError (AX731): the file's format is one that cannot be written in place, or the result would say something else.
+    """
+    wanted = requirements(file, registry)
+    path = Path(file)
+    text = path.read_text("utf-8-sig")
+    kind = path.suffix.lower().lstrip(".")
+    writers = {"yaml": _yaml, "yml": _yaml, "json": _json, "toml": _toml}
+    if kind not in writers:
+        raise ConfigError(Problem("AX731", file, f"a .{kind} file cannot be written in place.", f"Add requires yourself: {wanted}"))
+    document = parse(file, str(path), registry)
+    frozen = writers[kind](text, wanted, document)
+    _same(frozen, wanted, document, registry)
+    return frozen
+
+
+def _same(frozen: str, wanted: Mapping[str, str], before: Any, registry: Registry) -> None:
+    """Nothing, if the new text says what the old one said, and the requirements."""
+    kind = Path(before.name).suffix.lower().lstrip(".")
+    loader: Any = registry.resolve("loaders", kind)
+    after = (loader() if isinstance(loader, type) else loader)(frozen, before.name).data
+    rest = {key: value for key, value in before.data.items() if key != "requires"}
+    if after.get("requires", {}) != dict(wanted) or {key: value for key, value in after.items() if key != "requires"} != rest:
+        hint = f"Write it yourself: requires: {json.dumps(dict(wanted))}"
+        raise ConfigError(Problem("AX731", before.name, "the requirements cannot be written without changing the rest.", hint))
+
+
+def _json(text: str, wanted: Mapping[str, str], document: Any) -> str:
+    data = dict(document.data)
+    fresh: dict[str, Any] = {}
+    for key, value in data.items():
+        if key == "graph" and "requires" not in data:
+            fresh["requires"] = dict(wanted)
+        fresh[key] = value
+    fresh["requires"] = dict(wanted)
+    indent = re.search(r"\n([ \t]+)\"", text)
+    return json.dumps(fresh, ensure_ascii=False, indent=indent[1] if indent else 2) + "\n"
+
+
+def _yaml(text: str, wanted: Mapping[str, str], document: Any) -> str:
+    block = ["requires:", *(f"  {name}: {json.dumps(version)}" for name, version in wanted.items())] if wanted else ["requires: {}"]
+    return _replaced(text, block, document, "graph")
+
+
+def _toml(text: str, wanted: Mapping[str, str], document: Any) -> str:
+    lines = text.split("\n")
+    start = next((i for i, line in enumerate(lines) if re.fullmatch(r"\s*\[requires\]\s*(#.*)?", line)), None)
+    block = ["[requires]", *(f"{name} = {json.dumps(version)}" for name, version in wanted.items()), ""]
+    if start is None:
+        start = end = next((i for i, line in enumerate(lines) if line.lstrip().startswith("[")), len(lines))
+    else:
+        end = next((i for i in range(start + 1, len(lines)) if lines[i].lstrip().startswith("[")), len(lines))
+    return "\n".join([*lines[:start], *block, *lines[end:]])
+
+
+def _replaced(text: str, block: list[str], document: Any, before: str) -> str:
+    """The lines of the key ``requires`` replaced, or put before another key; blank lines and comments between keys stay."""
+    lines = text.split("\n")
+    tops = sorted((line, str(keys[0])) for keys, line in document.lines.items() if len(keys) == 1)
+    at = next((line for line, key in tops if key == "requires"), None)
+    if at is None:
+        put = next((line for line, key in tops if key == before), 1) - 1
+        return "\n".join([*lines[:put], *block, *lines[put:]])
+    end = next((line for line, _ in tops if line > at), len(lines) + 1) - 1
+    while end > at and (not lines[end - 1].strip() or lines[end - 1].startswith("#")):
+        end -= 1
+    return "\n".join([*lines[: at - 1], *block, *lines[end:]])
+
+
+def missing(found: Needs) -> list[str]:
+    """What pip is to be asked for: distributions that are needed and not there, as the files want them."""
+    names = {need.provider for need in found.found if need.component is None and need.error is not None and need.provider}
+    return [f"{name}{found.requires.get(canonical(name), '')}" for name in sorted(names)]

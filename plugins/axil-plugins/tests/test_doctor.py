@@ -1,0 +1,109 @@
+"""Each thing that can be wrong with an installation is found, with why it matters and how to mend it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+
+def findings(done, check):
+    return [each for each in done.data["findings"] if each["check"] == check]
+
+
+def doctor(axil, *more):
+    return axil("plugins", "doctor", *more, "--format", "json")
+
+
+MANIFEST = {"manifest": 1, "distribution": "acme-a", "components": [{"kind": "nodes", "name": "acme.tick"}]}
+
+
+def test_an_installation_in_order_has_no_errors(axil):
+    done = doctor(axil)
+    assert [each for each in done.data["findings"] if each["severity"] == "error" and each["distribution"].startswith("axil")] == []
+
+
+@pytest.mark.parametrize(
+    ("check", "make"),
+    [
+        ("no-manifest", lambda w: w.distribution("acme-a", nodes={"acme.tick": "acme_a:T"})),
+        ("conflict", lambda w: [w.distribution(f"acme-{x}", nodes={"acme.tick": "m:T"}) for x in "ab"]),
+        ("spec", lambda w: w.distribution("acme-a", **{"nodes.v3": {"acme.tick": "m:T"}})),
+        ("bare-name", lambda w: w.distribution("acme-a", nodes={"tick": "m:T"})),
+        ("name", lambda w: w.distribution("acme-a", nodes={"Acme.Tick": "m:T"})),
+        ("missing", lambda w: w.distribution("acme-a", requires=("no-such-thing>=1",), nodes={"acme.tick": "m:T"})),
+        ("version", lambda w: w.distribution("acme-a", requires=("axil>=99",), nodes={"acme.tick": "m:T"})),
+        ("pin", lambda w: w.distribution("acme-a", requires=("pydantic==2.0",), nodes={"acme.tick": "m:T"})),
+        ("pin", lambda w: w.distribution("acme-a", requires=("axil<99",), nodes={"acme.tick": "m:T"})),
+        ("requirement", lambda w: w.distribution("acme-a", requires=("not a requirement !",), nodes={"acme.tick": "m:T"})),
+    ],
+)
+def test_what_is_wrong_with_metadata_is_found(world, axil, check, make):
+    make(world)
+    found = findings(doctor(axil, "acme-a"), check)
+    assert found
+    assert all(each["why"] and each["fix"] and each["message"] for each in found)
+    assert {each["distribution"] for each in found} == {"acme-a"}
+
+
+def test_a_manifest_that_describes_something_else_is_found(world, axil):
+    world.distribution("acme-a", nodes={"acme.tock": "acme_a:T"}, plugin={"acme-a": "acme_a"})
+    world.package("acme_a", manifest=MANIFEST)
+    (found,) = findings(doctor(axil, "acme-a"), "stale-manifest")
+    assert "nodes:acme.tock is registered and not described; nodes:acme.tick is described and not registered" in found["message"]
+
+
+def test_a_plugin_that_is_there_twice_is_found(world, axil, tmp_path, monkeypatch):
+    world.distribution("acme-a", nodes={"acme.tick": "m:T"})
+    other = type(world)(tmp_path / "other")
+    other.folder.mkdir()
+    monkeypatch.syspath_prepend(str(other.folder))
+    other.distribution("acme-a", "2.0", nodes={"acme.tick": "m:T"})
+    assert findings(doctor(axil, "acme-a"), "twice")
+
+
+@pytest.mark.parametrize(("source", "check"), [('[project.entry-points."axil.nodes"]\n"acme.new" = "m:T"\n', "stale"), (None, "orphan")])
+def test_an_editable_installation_that_is_behind_its_source_is_found(world, axil, tmp_path, source, check):
+    world.distribution("acme-a", nodes={"acme.tick": "m:T"})
+    folder = tmp_path / "source"
+    if source is not None:
+        folder.mkdir()
+        (folder / "pyproject.toml").write_text(source)
+    said = {"url": folder.as_uri(), "dir_info": {"editable": True}}
+    (world.folder / "acme_a-1.0.dist-info" / "direct_url.json").write_text(json.dumps(said))
+    (found,) = findings(doctor(axil, "acme-a"), check)
+    assert found["severity"] == "error"
+
+
+def test_a_sites_index_that_cannot_be_read_is_found(world, axil, monkeypatch, tmp_path):
+    monkeypatch.setenv("AXIL_INDEX", str(tmp_path / "none.json"))
+    assert findings(doctor(axil), "index")
+
+
+@pytest.mark.parametrize(
+    ("code", "check"),
+    [
+        ("raise RuntimeError('boom')", "import"),
+        ("print('hello')\nclass T: ...", "output"),
+        ("x = 1", "import"),
+        ("import os; os._exit(3)", "import"),
+    ],
+)
+def test_an_import_that_goes_wrong_is_found_in_another_process(world, axil, monkeypatch, code, check):
+    world.distribution("acme-a", nodes={"acme.tick": "acme_a:T"})
+    world.package("acme_a", code + "\n")
+    monkeypatch.setenv("PYTHONPATH", str(world.folder))
+    assert findings(doctor(axil, "acme-a"), "import") == []
+    (found,) = findings(doctor(axil, "acme-a", "--import"), check)
+    assert "acme.tick" in found["message"]
+
+
+def test_the_exit_code_says_whether_something_is_wrong(world, axil):
+    world.distribution("acme-a", nodes={"tick": "m:T"})
+    assert axil("plugins", "doctor", "acme-a").code == 0
+    assert axil("plugins", "doctor", "acme-a", "--strict").code == 2
+    world.distribution("acme-b", requires=("axil>=99",), nodes={"acme.x": "m:T"})
+    done = axil("plugins", "doctor", "acme-b")
+    assert done.code == 2
+    assert "fix: pip install" in done.out
+    assert "policy: everything that is installed may be used" in done.out

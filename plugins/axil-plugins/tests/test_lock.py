@@ -1,0 +1,129 @@
+"""A lock says what a workflow is made of, and every change since is told."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+
+def one(type: str, config: object) -> str:
+    return json.dumps({"graph": {"nodes": [{"id": "a", "type": type, "config": config}], "edges": [], "start": ["a"]}})
+
+
+FLOW = one("subgraph", {"type": "file", "config": {"path": "inner.json"}})
+INNER = one("passthrough", {})
+AGENT = one("agent", {"model": {"type": "scripted", "config": {"name": "MODEL"}}})
+
+
+@pytest.fixture
+def locked(axil, flow):
+    flow(INNER, "inner.json")
+    file = flow(FLOW, "flow.json")
+    assert axil("lock", file).out == f"{file}.lock: written\n"
+    return file
+
+
+def test_a_lock_names_everything_with_its_digest(axil, locked):
+    said = json.loads(Path(f"{locked}.lock").read_text())
+    assert {"axil", "axil-control", "pydantic", "importlib-metadata"} <= set(said["distributions"])
+    assert said["distributions"]["axil-control"]["named"]
+    assert not said["distributions"]["pydantic"]["named"]
+    assert set(said["files"]) == {"flow.json", "inner.json"}
+    assert all(each["digest"].startswith("sha256:") for each in said["distributions"].values())
+    assert "axil-agent" not in said["distributions"]
+
+
+def test_the_same_workflow_has_the_same_lock(axil, locked):
+    assert axil("lock", locked).out == f"{locked}.lock: current\n"
+    assert axil("lock", locked, "--check").out == f"{locked}: as locked\n"
+    assert axil("run", locked, "--locked", "--input", "hello").out == "hello\n"
+
+
+def test_a_file_that_changed_is_told(axil, locked):
+    inner = Path(locked).with_name("inner.json")
+    inner.write_text(inner.read_text().replace('"a"', '"b"'))
+    done = axil("lock", locked, "--check")
+    assert (done.code, done.out) == (2, f"{locked}: changed:\n    the file inner.json has changed.\n")
+    refused = axil("run", locked, "--locked", "--input", "hello")
+    assert refused.code == 2
+    assert f"AX737 {locked}.lock: the file inner.json has changed. If that is meant: axil lock {locked}" in refused.err
+    assert axil("run", locked, "--input", "hello").code == 0
+
+
+@pytest.mark.parametrize(
+    ("bend", "told"),
+    [
+        (lambda d: d["axil-control"].update(version="9.9"), "the distribution axil-control was 9.9, and is 0.1.0."),
+        (
+            lambda d: d["axil-control"].update(digest="sha256:0"),
+            "the distribution axil-control 0.1.0 has other contents under the same version.",
+        ),
+        (lambda d: d["pydantic"].update(editable=True), "is installed from a wheel now."),
+        (lambda d: d.pop("pydantic"), "the distribution pydantic is needed and was not."),
+        (lambda d: d.update(gone={"version": "1"}), "the distribution gone is not installed or needed any more."),
+    ],
+)
+def test_a_distribution_that_changed_is_told(axil, locked, bend, told):
+    place = Path(f"{locked}.lock")
+    said = json.loads(place.read_text())
+    bend(said["distributions"])
+    place.write_text(json.dumps(said))
+    done = axil("lock", locked, "--check", "--format", "json")
+    assert done.code == 2
+    assert told in " ".join(done.data[0]["changed"])
+
+
+def test_another_model_is_told(axil, flow):
+    file = flow(AGENT.replace("MODEL", "small"), "agent.json")
+    axil("lock", file)
+    flow(AGENT.replace("MODEL", "large"), "agent.json")
+    assert "the models changed: scripted:small became scripted:large." in axil("lock", file, "--check").out
+
+
+def test_what_is_needed_and_missing_is_drift(world, axil, flow):
+    world.distribution("acme-a", nodes={"acme.tick": "acme_a:T"})
+    file = flow('{"graph": {"nodes": [{"id": "a", "type": "acme.tick"}], "edges": [], "start": ["a"]}}', "flow.json")
+    assert axil("lock", file).code == 0
+    (world.folder / "acme_a-1.0.dist-info" / "entry_points.txt").write_text("")
+    assert "something that it needs is not there any more" in axil("lock", file, "--check").out
+    assert axil("lock", file).code == 2
+
+
+def test_a_wheels_digest_is_that_of_its_record(world, axil, flow):
+    world.distribution("acme-a", nodes={"acme.tick": "acme_a:T"})
+    record = world.folder / "acme_a-1.0.dist-info" / "RECORD"
+    record.write_text("acme_a/__init__.py,sha256=abc,10\nacme_a-1.0.dist-info/INSTALLER,sha256=x,4\nacme_a/__pycache__/x.pyc,,\n")
+    file = flow('{"graph": {"nodes": [{"id": "a", "type": "acme.tick"}], "edges": [], "start": ["a"]}}', "flow.json")
+    axil("lock", file)
+    record.write_text("acme_a/__init__.py,sha256=abc,10\nacme_a-1.0.dist-info/INSTALLER,sha256=y,4\n")
+    assert axil("lock", file, "--check").code == 0
+    record.write_text("acme_a/__init__.py,sha256=other,10\n")
+    assert "acme-a 1.0 has other contents under the same version" in axil("lock", file, "--check").out
+
+
+def test_components_may_pin_what_is_outside(world, axil, flow):
+    world.distribution("acme-a", tools={"acme.remote": "acme_a:Remote"})
+    (world.folder / "acme_a.py").write_text(
+        "class Remote:\n    schema = 1\n    @classmethod\n    def pinned(cls, config):\n"
+        "        return {'server': config['url'], 'schema': cls.schema}\n"
+    )
+    tool = '{"type": "acme.remote", "config": {"url": "stdio"}}'
+    file = flow(AGENT.replace('"model":', f'"tools": [{tool}], "model":'), "agent.json")
+    assert axil("lock", file).code == 0
+    assert list(json.loads(Path(f"{file}.lock").read_text())["outside"].values()) == [{"server": "stdio", "schema": 1}]
+    import acme_a
+
+    acme_a.Remote.schema = 2
+    assert "gives something else than it did" in axil("lock", file, "--check").out
+
+
+@pytest.mark.parametrize("text", [None, "{", "[]", '{"lock": 2}'])
+def test_a_lock_that_cannot_be_used_is_told(axil, locked, text):
+    place = Path(f"{locked}.lock")
+    place.unlink() if text is None else place.write_text(text)
+    for command in (["lock", locked, "--check"], ["run", locked, "--locked"]):
+        done = axil(*command)
+        assert done.code == 2
+        assert f"AX736 {place}" in done.err

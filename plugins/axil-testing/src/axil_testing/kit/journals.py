@@ -1,0 +1,357 @@
+"""The kit of journals: what is appended is there, in order, exactly, for each run alone; and a run goes on from it."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import secrets
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+from axil import EdgeSpec, GraphSpec, NodeSpec, Workflow
+from axil.context import Context
+from axil.errors import JournalError
+from axil.journal import Entry, MemoryJournal, decode, encode
+from axil.result import Result
+from axil.spec import CycleLimit
+from axil.values import thaw
+from axil_testing.kit.base import Kit, claimed, require
+from axil_testing.kit.hostile import JSON, TEXTS, shown
+from axil_testing.kit.nodes import MovingClock, Tape
+
+
+class JournalKit(Kit):
+    """What every journal promises: ``open(run_id)`` gives the book of a run; ``entries``, ``thread``, ``runs`` and ``forget`` look at all.
+
+    A durable one gives ``reopen(journal)``: another journal on the same store, as another process would have it.
+    """
+
+    kind = "journals"
+    durable: ClassVar[bool] = False
+    """Claim: what it holds outlives it; ``reopen`` is given."""
+
+    def reopen(self, journal: Any) -> Any:
+        """Another journal on the same store. Raises: NotImplementedError."""
+        raise NotImplementedError("A durable journal's kit gives reopen(self, journal).")
+
+    # -- what tests use
+
+    async def opened(self) -> Any:
+        """A fresh journal, provisioned."""
+        journal = self.make()
+        if hasattr(journal, "provision"):
+            await _awaited(journal.provision())
+        return journal
+
+    async def append(self, journal: Any, run_id: str, *entries: Entry) -> None:
+        """Open the run's book, append, wait until it is safe, and let go."""
+        book = journal.open(run_id)
+        try:
+            for entry in entries:
+                book.append(entry)
+            await _kept(book)
+        finally:
+            book.close()
+
+    async def kept(self, journal: Any, run_id: str) -> list[Entry]:
+        """Everything kept of a run."""
+        return list(journal.entries(run_id))
+
+    def own(self, *names: str) -> list[str]:
+        """Names that nobody else uses: the store may be shared, and may hold what earlier laws left in it."""
+        mark = secrets.token_hex(4)
+        return [f"{mark}-{name}" for name in names]
+
+    async def _closed(self, journal: Any) -> None:
+        if hasattr(journal, "close"):
+            await _awaited(journal.close())
+
+    def samples(self) -> list[Entry]:
+        """Entries that none of the others supersedes."""
+        values = [Entry("step", ("g", 0, "c", n), f"n{n}", (n,), {"name": "s", "value": encode(v)}) for n, v in enumerate(JSON)]
+        texts = [Entry("asked", (), "n", (), {"id": f"{n}", "text": text}) for n, text in enumerate(TEXTS)]
+        names = [Entry("clock", ("a b", "#1.2", 3), name, (0, 1), {"call": 1, "value": 0.1}) for name in ("n", "ünï", "a'b", 'a"b', "a%b")]
+        return [Entry("run", data={"digest": "d", "at": 0.0}), *values, *texts, *names]
+
+    # -- laws
+
+    def test_what_is_appended_is_kept_in_order(self) -> None:
+        """Exactly: kinds, frames, nodes, ordinals and data, whatever is in them."""
+
+        async def law() -> None:
+            journal = await self.opened()
+            samples = self.samples()
+            (run,) = self.own("r")
+            await self.append(journal, run, *samples)
+            found = await self.kept(journal, run)
+            book = journal.open(run)
+            require(list(map(_plain, book.entries)) == list(map(_plain, found)), "a book knows something else than entries gives")
+            book.close()
+            require(len(found) == len(samples), f"of {len(samples)} entries {len(found)} are kept")
+            for given, kept in zip(samples, found, strict=True):
+                require(_plain(kept) == _plain(given), f"{shown(given)} is kept as {shown(kept)}")
+            values = [repr(decode(each.data["value"])) for each in found if each.kind == "step"]
+            require(values == list(map(repr, JSON)), "values come back as others")
+            await self._closed(journal)
+
+        self.wait(law())
+
+    def test_runs_do_not_mix(self) -> None:
+        """Each run has its own entries; one that was never begun has none."""
+
+        async def law() -> None:
+            journal = await self.opened()
+            ids = self.own("r", "R", "r ", "r/1", "r'; --", "ünï", "r%")
+            for n, run_id in enumerate(ids):
+                await self.append(journal, run_id, Entry("run", data={"n": n}))
+            for n, run_id in enumerate(ids):
+                found = [entry.data for entry in await self.kept(journal, run_id)]
+                require(found == [{"n": n}], f"the run {run_id!r} has {found}")
+            require(await self.kept(journal, "never begun") == [], "a run that was never begun has entries")
+            await self._closed(journal)
+
+        self.wait(law())
+
+    def test_what_was_read_does_not_grow(self) -> None:
+        """Entries that were given out stay those that they were, in a book as well."""
+
+        async def law() -> None:
+            journal, (run,) = await self.opened(), self.own("r")
+            await self.append(journal, run, Entry("run"))
+            first, book = list(journal.entries(run)), journal.open(run)
+            before = list(book.entries)
+            await self.append(journal, run, Entry("clock", data={"call": 1, "value": 1.0}))
+            require(list(map(_plain, first)) == [_plain(Entry("run"))], "entries that were read have changed")
+            require(list(book.entries) == before, "a book's entries change while it is open")
+            book.close()
+            require(len(await self.kept(journal, run)) == 2, "an entry that was appended later is missing")
+            await self._closed(journal)
+
+        self.wait(law())
+
+    def test_runs_may_be_at_work_at_the_same_time(self) -> None:
+        """Nothing is lost, and each run's entries stay in their order."""
+
+        async def law() -> None:
+            journal = await self.opened()
+
+            async def run(name: str) -> None:
+                book = journal.open(name)
+                for n in range(20):
+                    book.append(Entry("clock", (), "n", (), {"call": n, "value": 0.0}))
+                    if n % 3 == 0:
+                        await _kept(book)
+                    await asyncio.sleep(0)
+                await _kept(book)
+                book.close()
+
+            names = self.own(*(f"r{n}" for n in range(5)))
+            await asyncio.gather(*map(run, names))
+            for name in names:
+                calls = [entry.data["call"] for entry in await self.kept(journal, name)]
+                require(calls == list(range(20)), f"of {name} it keeps {calls}")
+            await self._closed(journal)
+
+        self.wait(law())
+
+    def test_a_run_is_held_by_one(self) -> None:
+        """The first append claims it; whoever else appends is refused (AX506), and so is who was overtaken."""
+
+        async def law() -> None:
+            journal, (run,) = await self.opened(), self.own("r")
+            first, second = journal.open(run), journal.open(run)
+            first.append(Entry("run"))
+            await _kept(first)
+            await _refused(second, "AX506", "a run that is at work is claimed again")
+            await _kept(first)
+            first.close()
+            first.close()
+            late = journal.open(run)
+            await self.append(journal, run, Entry("clock", data={"call": 1, "value": 1.0}))
+            await _refused(late, "AX506", "a book that was overtaken may go on")
+            for book in (second, late):
+                book.close()
+            await self.append(journal, run, Entry("clock", data={"call": 2, "value": 1.0}))
+            require(len(await self.kept(journal, run)) == 3, "what was refused is kept, or what was not is lost")
+            await self._closed(journal)
+
+        self.wait(law())
+
+    def test_threads_keep_their_order(self) -> None:
+        """A run is put behind the one that it says it follows; who is second is refused (AX508)."""
+
+        async def law() -> None:
+            journal = await self.opened()
+            a, b, c, x, last, thread, other, none = self.own("a", "b", "c", "x", "late", "t", "other", "none")
+            for run_id, after in ((a, ""), (b, a), (c, b)):
+                await self.append(journal, run_id, Entry("run", data={"thread": thread, "after": after}))
+            await self.append(journal, x, Entry("run", data={"thread": other, "after": ""}))
+            late = journal.open(last)
+            await _refused(late, "AX508", "two runs follow the same one", Entry("run", data={"thread": thread, "after": b}))
+            late.close()
+            found = list(journal.thread(thread))
+            require(found == [a, b, c], f"of the runs {a}, {b}, {c} of a thread it says {found}")
+            require(list(journal.thread(none)) == [], "a thread that nobody began has runs")
+            await self._closed(journal)
+
+        self.wait(law())
+
+    def test_runs_are_listed_and_forgotten(self) -> None:
+        """With how they ended; what is forgotten is gone, what is at work is not forgotten."""
+
+        async def law() -> None:
+            journal = await self.opened()
+            a, b, c, thread = self.own("a", "b", "c", "t")
+            for run_id in (a, b, c):
+                await self.append(journal, run_id, Entry("run", data={"graph": "g", "thread": thread if run_id == a else "", "after": ""}))
+            await self.append(journal, c, Entry("ended", data={"status": "done"}))
+            infos = {info.run_id: info for info in journal.runs() if info.run_id in (a, b, c)}
+            require(len(infos) == 3, f"of the runs {a}, {b}, {c} it lists {sorted(infos)}")
+            require((infos[a].status, infos[c].status) == ("open", "done"), "it lists runs with a status that they do not have")
+            book = journal.open(b)
+            book.append(Entry("clock", data={"call": 1, "value": 1.0}))
+            await _kept(book)
+            _raises(lambda: journal.forget(b), "AX506", "a run that is at work is forgotten")
+            book.close()
+            journal.forget(a)
+            require(await self.kept(journal, a) == [] and list(journal.thread(thread)) == [], "a run that was forgotten is still known")
+            require(len(await self.kept(journal, b)) == 2, "forgetting one run takes entries of another")
+            _raises(lambda: journal.forget(a), "AX503", "a run that is not known is forgotten without a word")
+            await self._closed(journal)
+
+        self.wait(law())
+
+    def test_a_run_goes_on_from_what_is_kept(self) -> None:
+        """From every cut, to the same result; what was done is not done again."""
+
+        async def law() -> None:
+            first, (run,) = await self.opened(), self.own("r")
+            tape = Tape(first)
+            whole = await _run(tape, run, [])
+            entries = tape.appended
+            require(await self.kept(first, run), "it keeps nothing of a run")
+            done = [entry.kind for entry in entries].count("done")
+            for cut in range(1, len(entries)):
+                journal, (part, beside) = await self.opened(), self.own("part", "beside")
+                await self.append(journal, beside, Entry("run"))
+                await self.append(journal, part, *entries[:cut])
+                repeated: list[str] = []
+                again = await _run(journal, part, repeated, resuming=True)
+                known = {str(entry.activation) for entry in await self.kept(journal, part) if entry.kind == "done"}
+                finished = {str(entry.activation) for entry in entries[:cut] if entry.kind == "done"} & known
+                require(not finished & set(repeated), f"after {cut} entries it does again what was done: {finished & set(repeated)}")
+                require(_told(again) == _told(whole), f"after {cut} of {len(entries)} entries ({done} done): {shown(_told(again))}")
+                await self._closed(journal)
+            fired: list[str] = []
+            await _run(first, run, fired, resuming=True)
+            require(not fired, f"a run that was over does its work again: {fired}")
+            await self._closed(first)
+
+        self.wait(law())
+
+    def test_it_keeps_what_the_kernels_own_journal_keeps(self) -> None:
+        """Whoever reads either comes to the same; superseded entries may be missing from both."""
+
+        async def law() -> None:
+            journal, memory = await self.opened(), MemoryJournal()
+            (run,) = self.own("r")
+            await _run(journal, run, [])
+            await _run(memory, run, [])
+            ours = {(e.kind, e.frame, e.node, e.ordinal) for e in memory.entries(run)}
+            theirs = {(e.kind, e.frame, e.node, e.ordinal) for e in await self.kept(journal, run)}
+            require(ours <= theirs, f"it lacks {sorted(map(repr, ours - theirs))}")
+            await self._closed(journal)
+
+        self.wait(law())
+
+    @claimed("durable")
+    def test_what_is_kept_outlives_the_journal(self) -> None:
+        """Another journal on the same store has all of it, also where nobody closed the first one."""
+
+        async def law() -> None:
+            for closes in (True, False):
+                journal = await self.opened()
+                samples, (run,) = self.samples(), self.own("r")
+                await self.append(journal, run, *samples)
+                if closes:
+                    await self._closed(journal)
+                other = self.reopen(journal)
+                if hasattr(other, "provision"):
+                    await _awaited(other.provision())
+                found = await self.kept(other, run)
+                require(list(map(_plain, found)) == list(map(_plain, samples)), f"of {len(samples)} entries {len(found)} are there again")
+                await self._closed(other)
+                if not closes:
+                    await self._closed(journal)
+
+        self.wait(law())
+
+
+async def _awaited(given: Any) -> Any:
+    return await given if inspect.isawaitable(given) else given
+
+
+async def _kept(book: Any) -> None:
+    waiting = book.kept()
+    if waiting is not None:
+        await waiting
+
+
+async def _refused(book: Any, id: str, otherwise: str, entry: Entry | None = None) -> None:
+    """Nothing, if the book refuses an entry, at once or when it is to be safe. Raises: AssertionError."""
+    try:
+        book.append(entry or Entry("clock", data={"call": 9, "value": 1.0}))
+        await _kept(book)
+    except JournalError as error:
+        require(error.id == id, f"it refuses with {error.id}; expected {id}: {error}")
+        return
+    raise AssertionError(otherwise)
+
+
+def _raises(act: Callable[[], Any], id: str, otherwise: str) -> None:
+    try:
+        act()
+    except JournalError as error:
+        require(error.id == id, f"it refuses with {error.id}; expected {id}: {error}")
+        return
+    raise AssertionError(otherwise)
+
+
+def _plain(entry: Entry) -> tuple[Any, ...]:
+    return entry.kind, tuple(entry.frame), entry.node, tuple(entry.ordinal), repr(dict(entry.data))
+
+
+def _told(result: Result) -> Any:
+    return result.status, thaw(result.output), thaw(result.attributes)
+
+
+async def _run(journal: Any, run_id: str, fired: list[str], *, resuming: bool = False) -> Result:
+    async def work(inputs: dict[str, Any], ctx: Context) -> dict[str, Any]:
+        fired.append(str(ctx.activation))
+        now = ctx.now()
+        step = await ctx.step("read", _read)
+        await ctx.sleep(1.0)
+        ctx.local["n"] = ctx.local.get("n", 0) + 1
+        return {"n": inputs["n"] + ctx.local["n"] + step + int(now)}
+
+    def least(payload: Any) -> bool:
+        return payload["n"] < 20
+
+    def most(payload: Any) -> bool:
+        return payload["n"] >= 20
+
+    nodes: Sequence[NodeSpec] = (NodeSpec(id="work", body=work), NodeSpec(id="last", body=work))
+    edges = (
+        EdgeSpec(source="@entry", target="work", keys={"n": ""}),
+        EdgeSpec(source="work", target="work", keys={"n": ""}, condition=least),
+        EdgeSpec(source="work", target="last", keys={"n": ""}, condition=most),
+        EdgeSpec(source="last", target="@exit", keys={"n": ""}),
+    )
+    spec = GraphSpec(id="kit", nodes=tuple(nodes), edges=edges, attributes={"n": 0}, cycle_limits={"": CycleLimit(rounds=50)})
+    workflow = Workflow(spec)
+    async with workflow:
+        return await workflow.start({"n": 0}, journal=journal, run_id=run_id, resuming=resuming, clock=MovingClock()).result()
+
+
+async def _read() -> int:
+    return 3

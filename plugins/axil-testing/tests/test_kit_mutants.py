@@ -1,0 +1,700 @@
+"""Each law catches the component that breaks it: sound ones pass, and of every kind several that are not are found out."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import random
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from axil import Reducer, hookimpl
+from axil.config import Secret
+from axil.documents import Document, parse_json
+from axil.edges import Seen
+from axil.errors import SpecError
+from axil.inputs import message, text_of
+from axil.journal import Entry, MemoryJournal
+from axil.tokens import Out
+from axil.values import MISSING
+from axil_testing.kit import (
+    ConditionKit,
+    FormatterKit,
+    HookKit,
+    JournalKit,
+    Kit,
+    LoaderKit,
+    NodeKit,
+    ProcessorKit,
+    ReducerKit,
+    check,
+)
+
+
+def broken(kit: type[Kit], component: Any, *laws: str, **claims: Any) -> dict[str, str]:
+    """The laws that a component breaks, with the reasons; of all, or of those that are named."""
+    given = component if isinstance(component, type) or not callable(component) else staticmethod(component)
+    report = check(type("Given", (kit,), {"component": given, **claims}), *laws)
+    return {outcome.law: outcome.reason for outcome in report.failures}
+
+
+# -------------------------------------------------------------------------------------------------------------- nodes
+
+
+class SoundNode:
+    """Counts in its state, waits, and says what it heard."""
+
+    class Config(BaseModel, extra="forbid"):
+        marks: int = 1
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    async def run(self, messages: list[Any], ctx: Any) -> Any:
+        ctx.local["n"] = ctx.local.get("n", 0) + 1
+        await ctx.sleep(1.0)
+        return Out([message(f"{ctx.local['n']}: {text_of(m)}" + "!" * self.config.marks, "assistant") for m in messages])
+
+
+class SwallowsCancel(SoundNode):
+    async def run(self, messages: list[Any], ctx: Any) -> Any:
+        with contextlib.suppress(asyncio.CancelledError):
+            await ctx.sleep(1.0)
+        return "went on"
+
+
+class TurnsCancelIntoFailure(SoundNode):
+    async def run(self, messages: list[Any], ctx: Any) -> Any:
+        try:
+            await ctx.sleep(1.0)
+        except asyncio.CancelledError:
+            raise ValueError("somebody stopped me") from None
+        return "done"
+
+
+class KeepsOnItself(SoundNode):
+    count = 0
+
+    async def run(self, messages: list[Any], ctx: Any) -> Any:
+        self.count += 1
+        await asyncio.sleep(0)
+        return str(self.count)
+
+
+class IsRandom(SoundNode):
+    async def run(self, messages: list[Any], ctx: Any) -> Any:
+        return str(random.random())
+
+
+class GivesObjects(SoundNode):
+    async def run(self, messages: list[Any], ctx: Any) -> Any:
+        return Out([{"role": "assistant", "content": "x", "extra": object()}])
+
+
+class Trips(SoundNode):
+    async def run(self, messages: list[Any], ctx: Any) -> Any:
+        return text_of(messages[0])[0]
+
+
+class Blocks(SoundNode):
+    async def run(self, messages: list[Any], ctx: Any) -> Any:
+        time.sleep(0)  # noqa: ASYNC251  # the fault under test
+        return "done"
+
+
+class BlocksInline(SoundNode):
+    inline = True
+
+    def run(self, messages: list[Any]) -> Any:
+        time.sleep(0)
+        return "done"
+
+
+class LeavesATask(SoundNode):
+    async def run(self, messages: list[Any], ctx: Any) -> Any:
+        self.task = asyncio.ensure_future(asyncio.sleep(3600))
+        return "done"
+
+
+class TellsItsKey(SoundNode):
+    class Config(BaseModel, extra="forbid"):
+        key: Secret | None = None
+
+    def __init__(self, config: Any) -> None:
+        self.config = config
+
+    async def run(self, messages: list[Any], ctx: Any) -> Any:
+        key = self.config.key
+        return f"using {key.resolve().get_secret_value()}" if key else "no key"
+
+
+class Fails(SoundNode):
+    async def run(self, messages: list[Any], ctx: Any) -> Any:
+        raise ValueError("always")
+
+
+def test_a_sound_node_passes():
+    assert broken(NodeKit, SoundNode) == {}
+
+
+@pytest.mark.parametrize(
+    ("node", "law"),
+    [
+        (SwallowsCancel, "cancelling ends it at once"),
+        (TurnsCancelIntoFailure, "cancelling ends it at once"),
+        (KeepsOnItself, "runs share nothing"),
+        (KeepsOnItself, "a run that broke off goes on as if it had not"),
+        (IsRandom, "runs share nothing"),
+        (GivesObjects, "a run that broke off goes on as if it had not"),
+        (Trips, "hostile input is worked on or refused in words"),
+        (Blocks, "it does not block the event loop"),
+        (BlocksInline, "it does not block the event loop"),
+        (LeavesATask, "it runs on its examples"),
+        (TellsItsKey, "a secret is not told"),
+        (Fails, "it runs on its examples"),
+    ],
+)
+def test_a_node_that_breaks_a_law_is_caught(node, law):
+    assert law in broken(NodeKit, node, law)
+
+
+def test_a_node_that_varies_may_say_so():
+    assert broken(NodeKit, IsRandom, varies=True) == {}
+
+
+# --------------------------------------------------------------------------------------------------------- formatters
+
+
+class SoundFormatter:
+    introduction = "Answer with JSON."
+
+    def dump(self, fields: Any) -> str:
+        return json.dumps(dict(fields), ensure_ascii=False)
+
+    def parse(self, text: str, fields: Any = ()) -> dict[str, Any]:
+        try:
+            found = json.loads(text)
+        except RecursionError:
+            raise ValueError("nested too deeply") from None
+        if not isinstance(found, dict):
+            raise ValueError("expected an object")
+        return found
+
+
+def without_empty(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: without_empty(each) for name, each in value.items() if each not in ({}, [])}
+    return value
+
+
+class LosesEmpty(SoundFormatter):
+    def dump(self, fields: Any) -> str:
+        return super().dump(without_empty(dict(fields)))
+
+
+class EatsItsInput(SoundFormatter):
+    def dump(self, fields: Any) -> str:
+        text = super().dump(fields)
+        fields.clear()
+        return text
+
+
+class Remembers(SoundFormatter):
+    def __init__(self) -> None:
+        self.seen: dict[str, Any] = {}
+
+    def parse(self, text: str, fields: Any = ()) -> dict[str, Any]:
+        self.seen.update(super().parse(text, fields))
+        return dict(self.seen)
+
+
+class TripsOnReplies(SoundFormatter):
+    def parse(self, text: str, fields: Any = ()) -> dict[str, Any]:
+        return dict(json.loads(text.splitlines()[0]))
+
+
+class SortsNames(SoundFormatter):
+    def dump(self, fields: Any) -> str:
+        return json.dumps(dict(fields), sort_keys=True)
+
+
+class SaysNothing(SoundFormatter):
+    def parse(self, text: str, fields: Any = ()) -> dict[str, Any]:
+        try:
+            return super().parse(text, fields)
+        except ValueError:
+            raise ValueError from None
+
+
+class NoIntroduction(SoundFormatter):
+    introduction: Any = None
+
+
+def test_a_sound_formatter_passes():
+    assert broken(FormatterKit, SoundFormatter, keeps_types=True) == {}
+
+
+@pytest.mark.parametrize(
+    ("formatter", "law"),
+    [
+        (LosesEmpty, "what is empty is not lost"),
+        (EatsItsInput, "dumping changes nothing"),
+        (Remembers, "what it writes it reads"),
+        (Remembers, "it remembers nothing"),
+        (TripsOnReplies, "a hostile reply is read or refused in words"),
+        (SortsNames, "what it writes it reads"),
+        (SaysNothing, "a hostile reply is read or refused in words"),
+        (NoIntroduction, "it has the three parts"),
+    ],
+)
+def test_a_formatter_that_breaks_a_law_is_caught(formatter, law):
+    assert law in broken(FormatterKit, formatter, law, keeps_types=True)
+
+
+# ----------------------------------------------------------------------------------------------------------- reducers
+
+
+def longest(old: Any, new: Any) -> Any:
+    return new if old is MISSING or len(new) > len(old) else old
+
+
+def joined(old: Any, new: Any) -> Any:
+    return list(new) if old is MISSING else [*old, *new]
+
+
+def grown_in_place(old: Any, new: Any) -> Any:
+    if old is MISSING:
+        return new
+    old.extend(new)
+    return old
+
+
+calls: list[int] = []
+
+
+def counting(old: Any, new: Any) -> Any:
+    calls.append(1)
+    return [len(calls)]
+
+
+def average(old: Any, new: Any) -> Any:
+    return new if old is MISSING else (old + new) / 2
+
+
+def test_sound_reducers_pass():
+    assert broken(ReducerKit, longest) == {}
+    assert broken(ReducerKit, Reducer("joined", joined, compose=joined, pure=True)) == {}
+    assert broken(ReducerKit, average, values=(1.0, 2.0, 4.0)) == {}
+
+
+@pytest.mark.parametrize(
+    ("reducer", "law"),
+    [
+        (Reducer("r", grown_in_place, pure=True), "a pure one changes neither what was nor what is written"),
+        (Reducer("r", grown_in_place, pure=True), "what it gives is not what was written"),
+        (Reducer("r", average, compose=average, pure=True), "composing writes changes nothing"),
+        (Reducer("r", joined, many=lambda old, deltas: deltas[-1], pure=True), "many at once are the same as one by one"),
+        (counting, "it is deterministic"),
+        (lambda old, new: object(), "what it gives can be journaled"),
+        (lambda old, new: new[0], "what it does not take is refused in words"),
+        (lambda old, new: old + new, "it takes values of some type"),
+    ],
+)
+def test_a_reducer_that_breaks_a_law_is_caught(reducer, law):
+    assert law in broken(ReducerKit, reducer, law)
+
+
+# -------------------------------------------------------------------------------------------- conditions, processors
+
+
+class SoundCondition:
+    def __call__(self, seen: Seen) -> bool:
+        return len(seen.text.split()) > 1
+
+
+class Toggles:
+    on = False
+
+    def __call__(self, seen: Seen) -> bool:
+        self.on = not self.on
+        return self.on
+
+
+class Maybe:
+    def __call__(self, seen: Seen) -> Any:
+        return seen.text.strip()
+
+
+class Marks:
+    def __call__(self, seen: Seen) -> bool:
+        if isinstance(seen.payload, dict):
+            seen.payload["seen"] = True
+        return True
+
+
+class TripsOnFields:
+    def __call__(self, seen: Seen) -> bool:
+        return seen.payload["content"].startswith("yes")
+
+
+class Waits:
+    async def __call__(self, seen: Seen) -> bool:
+        return True
+
+
+class Sleeps:
+    def __call__(self, seen: Seen) -> bool:
+        time.sleep(0)
+        return True
+
+
+def test_sound_edge_components_pass():
+    assert broken(ConditionKit, SoundCondition) == {}
+    assert broken(ConditionKit, lambda text: "yes" in text) == {}
+    assert broken(ProcessorKit, lambda text: text.upper()) == {}
+
+
+@pytest.mark.parametrize(
+    ("condition", "law"),
+    [
+        (Toggles, "the same question has the same answer"),
+        (Maybe, "it says yes or no"),
+        (Marks, "what it looks at stays as it is"),
+        (TripsOnFields, "hostile payloads are answered or refused in words"),
+        (Waits, "it answers at once"),
+        (Sleeps, "it has no effects"),
+    ],
+)
+def test_a_condition_that_breaks_a_law_is_caught(condition, law):
+    assert law in broken(ConditionKit, condition, law)
+
+
+@pytest.mark.parametrize(
+    ("processor", "law"),
+    [
+        (lambda text: {"at": object()}, "what it gives can be journaled"),
+        (lambda text: text[0], "hostile payloads are answered or refused in words"),
+        (lambda text: f"{random.random()}", "the same question has the same answer"),
+    ],
+)
+def test_a_processor_that_breaks_a_law_is_caught(processor, law):
+    assert law in broken(ProcessorKit, processor, law)
+
+
+# ------------------------------------------------------------------------------------------------------------ loaders
+
+
+def keeps_the_last(text: str, name: str) -> Document:
+    try:
+        return Document(data=json.loads(text), name=name)
+    except (ValueError, RecursionError) as error:
+        from axil.documents import refused
+
+        raise refused("AX140", name, 1, f"{error}.") from error
+
+
+def raises_its_own(text: str, name: str) -> Document:
+    return Document(data=json.loads(text), name=name)
+
+
+def gives_data(text: str, name: str) -> Any:
+    return json.loads(text)
+
+
+def forgets_the_name(text: str, name: str) -> Document:
+    return Document(data=parse_json(text, name).data)
+
+
+def wrong_lines(text: str, name: str) -> Document:
+    return Document(data=parse_json(text, name).data, lines={(): 0}, name=name)
+
+
+_shared: dict[str, Document] = {}
+
+
+def shares(text: str, name: str) -> Document:
+    return _shared.setdefault(text, parse_json(text, name))
+
+
+def writes(text: str, name: str) -> Document:
+    with open("axil-kit-copy", "w") as file:
+        file.write(text[:1])
+    return parse_json(text, name)
+
+
+def test_a_sound_loader_passes():
+    assert broken(LoaderKit, parse_json, has_lines=True) == {}
+
+
+@pytest.mark.parametrize(
+    ("loader", "law"),
+    [
+        (keeps_the_last, "a key that comes twice is refused"),
+        (raises_its_own, "a hostile text is read or refused with its place"),
+        (gives_data, "a document is plain data within bounds"),
+        (forgets_the_name, "a document is plain data within bounds"),
+        (wrong_lines, "every key has its line"),
+        (shares, "the same text is the same document"),
+    ],
+)
+def test_a_loader_that_breaks_a_law_is_caught(loader, law):
+    assert law in broken(LoaderKit, loader, law, has_lines=True)
+
+
+def test_a_loader_that_writes_is_caught(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert "it has no effects" in broken(LoaderKit, writes)
+
+
+def test_a_refusal_that_is_no_spec_error_is_told():
+    def stubborn(text: str, name: str) -> Document:
+        if len(text) > 100:
+            raise SpecError([])
+        return parse_json(text, name)
+
+    assert "without naming the file" in broken(LoaderKit, stubborn)["a hostile text is read or refused with its place"]
+
+
+# -------------------------------------------------------------------------------------------------------------- hooks
+
+
+class SoundHooks:
+    def __init__(self) -> None:
+        self.fired: list[str] = []
+
+    @hookimpl
+    def firing_finished(self, activation: Any) -> None:
+        self.fired.append(str(activation))
+
+
+class BlockingHook:
+    @hookimpl
+    def firing_started(self, activation: Any) -> None:
+        time.sleep(0)
+
+
+class FailingHook:
+    @hookimpl
+    def run_finished(self, result: Any) -> None:
+        raise RuntimeError("the collector is down")
+
+
+class UnknownHook:
+    @hookimpl
+    def firing_began(self, activation: Any) -> None: ...
+
+
+class UnknownArgument:
+    @hookimpl
+    def firing_started(self, node: Any) -> None: ...
+
+
+class NoHook:
+    def firing_started(self, activation: Any) -> None: ...
+
+
+def around(wrap: Callable[[Any, Any], Any]) -> type:
+    class Around:
+        mode, wants_ctx = "async", True
+
+        def __init__(self, body: Any) -> None:
+            self.body = body
+
+        async def __call__(self, task: Any, ctx: Any, /) -> Any:
+            return await wrap(self.body(task, ctx), ctx)
+
+    class Wraps:
+        @hookimpl
+        def wrap_body(self, spec: Any, body: Any) -> Any:
+            return Around(body) if body.mode == "async" else None
+
+    return Wraps
+
+
+async def swallows(call: Any, ctx: Any) -> Any:
+    try:
+        return await call
+    except asyncio.CancelledError:
+        return Out({"n": 100})
+
+
+async def answers_itself(call: Any, ctx: Any) -> Any:
+    await call
+    return Out({"n": 100})
+
+
+async def adds_objects(call: Any, ctx: Any) -> Any:
+    out = await call
+    return Out({**out.output, "by": object()}, out.delta)
+
+
+def test_a_sound_hook_plugin_passes():
+    assert broken(HookKit, SoundHooks) == {}
+
+
+@pytest.mark.parametrize(
+    ("plugin", "law"),
+    [
+        (BlockingHook, "it does not block the event loop"),
+        (FailingHook, "it raises nothing"),
+        (UnknownHook, "it implements hooks that there are"),
+        (UnknownArgument, "it implements hooks that there are"),
+        (NoHook, "it implements hooks that there are"),
+        (around(answers_itself), "a run comes to the same with it"),
+        (around(swallows), "a run with it can be cancelled"),
+        (around(adds_objects), "a run with it can be resumed"),
+    ],
+)
+def test_a_hook_plugin_that_breaks_a_law_is_caught(plugin, law):
+    assert law in broken(HookKit, plugin, law)
+
+
+# ----------------------------------------------------------------------------------------------------------- journals
+
+
+class Bent(MemoryJournal):
+    """A journal that may be bent in one place."""
+
+    def name(self, run_id: str) -> str:
+        return run_id
+
+    def written(self, entry: Entry) -> Entry | None:
+        return entry
+
+    def read(self, entries: list[Entry]) -> list[Entry]:
+        return entries
+
+    def open(self, run_id: str) -> Any:
+        return BentBook(self, super().open(self.name(run_id)))
+
+    def entries(self, run_id: str) -> Any:
+        return self.read(list(super().entries(self.name(run_id))))
+
+
+class BentBook:
+    def __init__(self, journal: Bent, book: Any) -> None:
+        self.journal, self.book = journal, book
+
+    @property
+    def entries(self) -> Any:
+        return self.journal.read(list(self.book.entries))
+
+    def append(self, entry: Entry) -> None:
+        written = self.journal.written(entry)
+        if written is not None:
+            self.book.append(written)
+
+    def kept(self) -> Any:
+        return self.book.kept()
+
+    def close(self) -> None:
+        self.book.close()
+
+
+class Mixes(Bent):
+    def name(self, run_id: str) -> str:
+        return run_id.strip().lower()
+
+
+class LosesOne(Bent):
+    def written(self, entry: Entry) -> Entry | None:
+        return None if entry.kind in ("step", "ended") else entry
+
+
+class Reverses(Bent):
+    def read(self, entries: list[Entry]) -> list[Entry]:
+        return entries[::-1]
+
+
+class TextsOnly(Bent):
+    def read(self, entries: list[Entry]) -> list[Entry]:
+        return [Entry(e.kind, tuple(map(str, e.frame)), e.node, e.ordinal, e.data) for e in entries]
+
+
+class HeldByAll(MemoryJournal):
+    def open(self, run_id: str) -> Any:
+        journal = self
+
+        class Book(BentBook):
+            def append(self, entry: Entry) -> None:
+                book = MemoryJournal.open(journal, run_id)
+                book.append(entry)
+                book.close()
+
+        return Book(Bent(), super().open(run_id))
+
+
+class LosesWhatIsNotSafe(MemoryJournal):
+    def open(self, run_id: str) -> Any:
+        class Book(BentBook):
+            last: Any = None
+
+            def append(self, entry: Entry) -> None:
+                self.last = entry
+
+            def kept(self) -> Any:
+                if self.last is not None:
+                    self.book.append(self.last)
+                self.last = None
+
+        return Book(Bent(), super().open(run_id))
+
+
+class ForgetsNothing(MemoryJournal):
+    def forget(self, run_id: str) -> None: ...
+
+
+class OneThread(MemoryJournal):
+    def thread(self, name: str) -> Any:
+        return [info.run_id for info in self.runs()]
+
+
+class LastOnly(MemoryJournal):
+    def runs(self) -> Any:
+        return super().runs()[:1]
+
+
+def test_a_sound_journal_passes():
+    assert broken(JournalKit, MemoryJournal) == {}
+
+
+@pytest.mark.parametrize(
+    ("journal", "law"),
+    [
+        (Mixes, "runs do not mix"),
+        (LosesOne, "what is appended is kept in order"),
+        (LosesOne, "it keeps what the kernels own journal keeps"),
+        (Reverses, "what is appended is kept in order"),
+        (TextsOnly, "what is appended is kept in order"),
+        (TextsOnly, "a run goes on from what is kept"),
+        (HeldByAll, "a run is held by one"),
+        (LosesWhatIsNotSafe, "runs may be at work at the same time"),
+        (ForgetsNothing, "runs are listed and forgotten"),
+        (LastOnly, "runs are listed and forgotten"),
+        (OneThread, "threads keep their order"),
+    ],
+)
+def test_a_journal_that_breaks_a_law_is_caught(journal, law):
+    assert law in broken(JournalKit, journal, law)
+
+
+def test_a_journal_that_forgets_is_caught_where_it_claims_to_last():
+    class Forgets(JournalKit):
+        component = MemoryJournal
+        durable = True
+
+        def reopen(self, journal: Any) -> Any:
+            return MemoryJournal()
+
+    class Lasts(Forgets):
+        def reopen(self, journal: Any) -> Any:
+            return journal
+
+    law = "what is kept outlives the journal"
+    assert [each.law for each in check(Forgets, law).failures] == [law]
+    assert check(Lasts, law).is_fine
