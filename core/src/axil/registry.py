@@ -152,6 +152,7 @@ class Registry:
         made = Registry(self.policy, self._given)
         made._found = {kind: {name: list(known) for name, known in names.items()} for kind, names in self._scan().items()}
         made._dists, made._objects, made.unreadable = self._dists, dict(self._objects), self.unreadable
+        made._packages, made._manifests = self._packages, self._manifests
         return made
 
     # -- from a name to an object
