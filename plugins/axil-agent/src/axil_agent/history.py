@@ -27,6 +27,8 @@ def estimated_tokens(text: str) -> int:
 class HistoryMemory:
     """Chat messages of earlier turns, sent between the system's message and the new one. Nothing is dropped because it was said twice."""
 
+    kit_excuse = "it remembers the conversation itself; it gives no blocks"
+
     passive = False
     active = False
 

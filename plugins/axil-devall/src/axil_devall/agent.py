@@ -37,6 +37,9 @@ TURNS = 50
 class AgentNode:
     """``devall.agent``: a model with a role, tools, memories, thinking and skills."""
 
+    examples = ({"provider": "openai", "name": "a-model", "role": "Be brief."},)
+    kit_excuse = "its model is a service's; the tests of axil-devall give it another"
+
     Config = AgentConfig
 
     def __init__(self, config: AgentConfig) -> None:

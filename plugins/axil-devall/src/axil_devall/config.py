@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from axil.config import Secret
+from axil.config import Secret, refers
 
 UNUSED = "Without effect, in DevAll too."
 Stage = Literal["pre_gen_thinking", "gen", "post_gen_thinking", "finished"]
@@ -140,7 +140,9 @@ class Retry(Strict):
 class AgentConfig(Strict):
     """What a DevAll agent is told."""
 
-    provider: str = Field(min_length=1, description="The model's adapter: openai, gemini, or any that is installed.")
+    provider: str = Field(
+        min_length=1, description="The model's adapter: openai, gemini, or any that is installed.", json_schema_extra=refers("models")
+    )
     name: str = Field(min_length=1, description="The model.")
     role: str | None = Field(None, description="The system's message; braces in it are text.")
     base_url: str | None = Field(None, description="Where the model is; empty: where the adapter thinks it is.")

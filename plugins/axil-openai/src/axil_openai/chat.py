@@ -34,6 +34,8 @@ class OpenAIModel(Remote):
     OpenAIModel('small', host='localhost')
     """
 
+    examples = ({"name": "a-model", "api_key": {"env": "OPENAI_API_KEY"}},)
+
     Config = ModelConfig
     service: Connection
 

@@ -32,6 +32,8 @@ class OpenAIEmbedder(Remote):
     'openai/text-embedding-3-small/256'
     """
 
+    examples = ({"name": "a-model", "api_key": {"env": "OPENAI_API_KEY"}},)
+
     Config = EmbedderConfig
     service: Connection
 

@@ -37,6 +37,8 @@ class OpenAIResponsesModel(Remote):
     True
     """
 
+    examples = ({"name": "a-model", "api_key": {"env": "OPENAI_API_KEY"}},)
+
     Config = ModelConfig
     service: Connection
 
