@@ -46,8 +46,9 @@ def test_without_a_command_help_is_shown(axil):
 def test_help_lists_commands_without_importing_them(axil, registry):
     done = axil("--help")
     assert done.code == 0
-    for line in ("run     run a workflow file", "schema  print"):
-        assert line in done.out
+    words = " ".join(done.out.split())
+    for line in ("run run a workflow file", "schema print"):
+        assert line in words
     assert "hello" in done.out
 
 
