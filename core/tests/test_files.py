@@ -274,6 +274,59 @@ def test_dynamic_edges_wrap_their_target_between_its_inbox_and_its_own_wrappers(
     assert wrapper == Use(type="map", config={"split": {"type": "message", "config": {}}, "max_parallel": 10, "edges": ["A"]})
 
 
+def test_a_graph_puts_usual_wrappers_around_its_nodes_by_type_unless_they_have_one_of_that_type():
+    usual = {"*": ["timeout", {"type": "retry", "config": {"tries": 2}}], "literal": ["cache"], "other": ["budget"]}
+    data = graph("AB", {"from": "B", "to": "C", "keep_message": True}, node_wrappers=usual)
+    data["nodes"][0]["wrappers"] = [{"type": "retry", "config": {"tries": 9}}]
+    assert [[(use.type, *use.config.values()) for use in node.wrappers] for node in read(data).nodes] == [
+        [("timeout",), ("cache",), ("retry", 9)],
+        [("timeout",), ("retry", 2), ("cache",)],
+        [("inbox", 0), ("timeout",), ("retry", 2), ("cache",)],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("usual", "problem"),
+    [
+        (["retry"], "node_wrappers: expected a mapping"),
+        ({"literal": "retry"}, "node_wrappers.literal: expected a list"),
+        ({"literal": [{"typ": "retry"}]}, 'unknown key "typ"'),
+        ({"literal": ["os:system"]}, "AX148"),
+    ],
+)
+def test_wrong_usual_wrappers_are_named_problems(usual, problem):
+    assert any(problem in each for each in told(graph("AC", node_wrappers=usual)))
+
+
+def test_prices_and_estimates_are_read_and_written_again():
+    small, large = {"input": 0.15, "output": 0.6, "cached": 0.075}, {"input": 2, "output": 8}
+    limits = {
+        "cost": 2.5,
+        "pricing": {"models": {"small": small}, "unknown": large},
+        "estimate": {"characters_per_token": 3, "output_tokens": 200},
+    }
+    spec = read(graph("AB", "BC", limits=limits))
+    assert spec.limits.pricing.models["small"].cached == 0.075
+    assert spec.limits.pricing.unknown.output == 8
+    assert (spec.limits.estimate.characters_per_token, spec.limits.estimate.output_tokens) == (3, 200)
+    assert dump(spec)["graph"]["limits"] == limits
+    assert read(dump(spec)["graph"]).limits == spec.limits
+
+
+@pytest.mark.parametrize(
+    ("pricing", "problem"),
+    [
+        ({"models": {"small": {"input": 1}}}, 'the key "output" is missing'),
+        ({"models": {"small": {"input": 1, "output": -2}}}, "expected a number, at least 0, found -2"),
+        ({"unknown": "guess"}, 'expected refuse, ignore or a price, found "guess"'),
+        ({"unknown": {"input": 1}}, 'the key "output" is missing'),
+        ({"prices": {}}, 'unknown key "prices"'),
+    ],
+)
+def test_a_wrong_price_is_a_named_problem(pricing, problem):
+    assert any(problem in each for each in told(graph("AC", limits={"cost": 1, "pricing": pricing})))
+
+
 def test_dynamic_edges_to_one_node_agree():
     other = {"from": "B", "to": "C", "dynamic": {"type": "map", "config": {"max_parallel": 2}}}
     data = graph("AB", {"from": "A", "to": "C", "dynamic": {"type": "map"}}, other)

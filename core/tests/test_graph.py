@@ -8,7 +8,7 @@ from typing import Any, TypedDict
 
 import pytest
 
-from axil import CustomNode, Loop, Options, RootGraph, node
+from axil import CustomNode, Graph, Loop, Options, RootGraph, Use, node
 from axil.errors import BodyError, InvalidValue, MissingKeys, NodeFailed, NotBuilt, RouteError, SpecError, UndeclaredField
 from axil.result import Result
 
@@ -759,3 +759,50 @@ def test_a_graph_says_what_it_is():
 def test_a_setting_that_a_node_class_does_not_take_is_told():
     with pytest.raises(SpecError, match='Did you mean "max_iterations"'):
         RootGraph("g").create_node(Loop, name="turn", max_iteration=3)
+
+
+def test_a_graph_puts_usual_wrappers_around_its_nodes():
+    class Named:
+        def __init__(self, name):
+            self.name = name
+
+        def use(self):
+            return Use(type=self.name)
+
+    def usual(**graph):
+        made = RootGraph("t", **graph)
+        made.create_node(lambda: {}, name="f", wrappers=["own", {"type": "retry", "tries": 3}])
+        made.create_node(Graph, name="g")
+        made.create_node("agent", name="h", wrappers=[Use(type="x", config={"y": 1})])
+        return [[(use.type, *use.config.values()) for use in node.wrappers] for node in made.to_spec().nodes]
+
+    assert usual() == [[("own",), ("retry", 3)], [], [("x", 1)]]
+    assert usual(node_wrappers=["retry", Named("cache")]) == [
+        [("cache",), ("own",), ("retry", 3)], [("retry",), ("cache",)], [("retry",), ("cache",), ("x", 1)],
+    ]  # fmt: skip
+    assert usual(node_wrappers={Graph: ["a"], "agent": ["b"], "*": ["c"]}) == [
+        [("c",), ("own",), ("retry", 3)], [("a",), ("c",)], [("b",), ("c",), ("x", 1)],
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("wrong", [{"config": {}}, {"type": 3}, {"type": "retry", "config": {}, "tries": 3}])
+def test_a_wrapper_that_names_no_component_is_refused(wrong):
+    with pytest.raises(SpecError, match="AX168"):
+        RootGraph("t").create_node(lambda: {}, name="f", wrappers=[wrong])
+
+
+def test_a_wrapper_made_in_python_is_the_one_that_wraps_and_is_no_text_for_a_file():
+    from axil.writer import dump
+
+    class Around:
+        def wrap(self, body, node):
+            wrapped.append(node.name)
+            return body
+
+    wrapped = []
+    graph = RootGraph("t")
+    graph.create_node("literal", name="f", content="x", wrappers=[Around()])
+    graph.edge_from_entry("f", {})
+    graph.edge_to_exit("f", {})
+    with pytest.raises(SpecError, match="AX149"):
+        dump(graph.to_spec())

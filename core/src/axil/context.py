@@ -7,11 +7,13 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, cast
 
-from axil.plan import Plan
+from axil.ledger import Hold, Ledger
+from axil.plan import Body, Plan
+from axil.prices import Estimate
 from axil.state import State
-from axil.tokens import Activation, Changes, Effects, Task
+from axil.tokens import Activation, Changes, Effects, Out, Task
 from axil.values import isolate
 from axil.views import StateView
 
@@ -63,6 +65,25 @@ class Returned:
     fired: bool
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubRun:
+    """A plan that a body runs in a frame of its own."""
+
+    plan: Plan
+    inputs: Any
+    """What the plan's ``@entry`` edges carry."""
+    name: tuple[str | int, ...]
+    """Tells the frames of one activation apart."""
+    state: State | None
+    """What it begins with; None: the activation's state."""
+    contained: bool
+    """Whether a failure inside is raised to the body that waits, instead of ending the run."""
+
+
+Call = int | str
+"""Which of a body's questions, clock reads or sleeps it is: ``2``; ``fetch.1`` inside the step ``fetch``; ``try:2/1`` in a part."""
+
+
 class Clock(Protocol):
     """Time as a run sees it; tests give one that jumps."""
 
@@ -83,8 +104,16 @@ class Channel(Protocol):
         ...
 
 
-Call = int | str
-"""Which of a body's questions, clock reads or sleeps it is: ``2``; ``fetch.1`` is the first inside the step ``fetch``."""
+class Executor(Protocol):
+    """Runs one body at a time, wherever it likes. ``axil.executors``."""
+
+    async def execute(self, body: Body, task: Task, ctx: Context) -> Any:
+        """What ``body(task, ctx)`` gives, awaited if it has to be."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of what was acquired; nothing is executed afterwards."""
+        ...
 
 
 class Host(Protocol):
@@ -106,21 +135,34 @@ class Host(Protocol):
     async def ask(self, activation: Activation, call: Call, question: Question) -> Any: ...
     async def step(self, activation: Activation, step: StepCall) -> Any: ...
     def key(self, activation: Activation, step: str = "") -> str: ...
-    async def enter(self, task: Task, plan: Plan, inputs: Any, name: tuple[str | int, ...], state: State | None) -> Returned: ...
-    def spend(self, tokens: Mapping[str, int], cost: float) -> None: ...
+    async def enter(self, task: Task, sub: SubRun) -> Returned: ...
+    async def execute(self, body: Body, task: Task, ctx: Context) -> Any: ...
+    @property
+    def ledger(self) -> Ledger: ...
+    def spend(self, activation: Activation, tokens: Mapping[str, int], cost: float) -> None: ...
     def allows(self, what: str) -> bool: ...
 
 
 class Context:
     """One activation's view of its run. Not to be kept after the body has returned."""
 
-    __slots__ = ("_calls", "_host", "_kept", "_local", "_task", "_uses", "activation")
+    __slots__ = (
+        "_abandoned", "_calls", "_contained", "_host", "_kept", "_local", "_part", "_task", "_uses", "_whole",
+        "activation", "has_asked", "has_emitted", "shown",
+    )  # fmt: skip
 
     def __init__(self, host: Host, task: Task, activation: Activation) -> None:
         self._host, self._task = host, task
+        self._whole: Context | None = None
+        self._part: tuple[str, ...] = ()
+        self._contained = self._abandoned = False
+        self.has_emitted = self.has_asked = False
+        """Whether the body, or a part of it, asked a person; and whether it showed anything."""
+        self.shown = 0
+        """Chunks that were shown and not taken back, as a chunk ``reset`` counts them."""
         self.activation = activation
         """The name of this firing; with the run's id a stable idempotency key."""
-        self._calls = 0
+        self._calls = [0]
         self._uses: dict[str, int] = {}
         self._local: dict[str, Any] | None = None
         self._kept: dict[str, Any] | None = None
@@ -185,13 +227,48 @@ class Context:
         """Whether the caller of the run allowed ``what``: ``code`` is code from files."""
         return self._host.allows(what)
 
+    def part(self, name: str = "", /) -> Context:
+        """The context for a part of this body that may fail and be done again, or not be needed; for wrappers.
+
+        What the part keeps in ``local`` and ``kept``, reads, sleeps, asks and does as steps is its own: with another name, another part
+        is another beginning. A failure in a graph that it runs is raised to it (``NodeFailed``), and does not end the run.
+        """
+        part = Context(self._host, self._task, self.activation)
+        part._whole, part._contained = self, True
+        part._part = (*self._part, name) if name else self._part
+        part._local = None if self._local is None else isolate(self._local)
+        part._kept = None if self._kept is None else isolate(self._kept)
+        if not name:
+            part._uses, part._calls = self._uses, self._calls
+        return part
+
+    def abandon(self) -> None:
+        """Nobody waits for this part any more: what it still shows is not shown."""
+        self._abandoned = True
+
+    @property
+    def is_abandoned(self) -> bool:
+        """Whether nobody waits any more for what the body gives. A thread cannot be stopped; a function in one may look here and return."""
+        ctx: Context | None = self
+        while ctx is not None and not ctx._abandoned:
+            ctx = ctx._whole
+        return ctx is not None
+
+    async def execute(self, body: Body, /, task: Task | None = None) -> Out:
+        """Run ``body`` as the run itself would: awaited, or in one of the run's threads. A scope cannot be executed; see ``run``."""
+        return await self._host.execute(body, self._task if task is None else task, self)
+
     def _call(self) -> Call:
         inside = self._inside()
-        if inside is None:
-            self._calls += 1
-            return self._calls
-        inside.calls += 1
-        return f"{inside.name}.{inside.calls}"
+        if inside is not None:
+            inside.calls += 1
+            return f"{inside.name}.{inside.calls}"
+        self._calls[0] += 1
+        return self._called(str(self._calls[0])) if self._part else self._calls[0]
+
+    def _called(self, name: str) -> str:
+        """What something is called that this part names ``name``."""
+        return "/".join((*self._part, name))
 
     def _inside(self) -> _Step | None:
         """The step of this firing that the caller is in."""
@@ -200,6 +277,24 @@ class Context:
 
     def emit(self, chunk: Any, /) -> None:
         """Show ``chunk`` to whoever watches the run. Never waits, never moves a token, never changes a result."""
+        self._show(chunk, of_body=True)
+
+    def note(self, chunk: Any, /) -> None:
+        """Show ``chunk`` as a wrapper does: it is told of the body, and is not the body's."""
+        self._show(chunk, of_body=False)
+
+    def _show(self, chunk: Any, *, of_body: bool) -> None:
+        if self.is_abandoned:
+            return
+        kind: Any = cast("Mapping[str, Any]", chunk).get("kind") if isinstance(chunk, Mapping) else None
+        showing: Context | None = self
+        while showing is not None:
+            if kind == "reset":
+                showing.shown = max(0, showing.shown - int(cast("Mapping[str, Any]", chunk).get("chunks") or 0))
+            elif kind != "retry":
+                showing.shown += 1
+                showing.has_emitted = showing.has_emitted or of_body
+            showing = showing._whole
         self._host.emit(self.activation, chunk)
 
     def now(self) -> float:
@@ -219,7 +314,10 @@ class Context:
         the question in its result, and this body runs again from its top when the answer is there.
         """
         asked = Question(text=question) if isinstance(question, str) else question
-        return await self._host.ask(self.activation, name or self._call(), asked)
+        asking: Context | None = self
+        while asking is not None:
+            asking.has_asked, asking = True, asking._whole
+        return await self._host.ask(self.activation, self._called(name) if name else self._call(), asked)
 
     async def step(self, name: str, call: Callable[[], Awaitable[Any]], /, *, request: Any = None, effects: Effects = "idempotent") -> Any:
         """``await call()``, recorded under ``name``: a resumed body gets the recorded result. The result is plain data.
@@ -234,7 +332,7 @@ class Context:
         Raises: Uncertain: it may have been done, and was given up.
         """
         inside = self._inside()
-        part = name if inside is None else f"{inside.name}/{name}"
+        part = self._called(name) if inside is None else f"{inside.name}/{name}"
         step = _Step(self, self._once(f"step {part}", part))
 
         async def within() -> Any:
@@ -265,7 +363,9 @@ class Context:
         """
         part = (name,) if isinstance(name, (str, int)) else tuple(name)
         again = self._once(f"run {part}", "")
-        return await self._host.enter(self._task, plan, inputs, (*part, again) if again else part, state)
+        whole = (*(f"#{name}" for name in self._part), *part, *((again,) if again else ()))
+        sub = SubRun(plan=plan, inputs=inputs, name=whole, state=state, contained=self._contained)
+        return await self._host.enter(self._task, sub)
 
     def _once(self, use: str, name: str) -> str:
         """``name`` for the first use, then ``name#1`` and so on: what is done again is not taken for what was done."""
@@ -274,7 +374,38 @@ class Context:
 
     def spend(self, *, cost: float = 0.0, **tokens: int) -> None:
         """Report usage: ``ctx.spend(input_tokens=812, output_tokens=40, cost=0.0012)``. Limits are checked against it."""
-        self._host.spend(tokens, cost)
+        self._host.spend(self.activation, tokens, cost)
+
+    async def reserve(
+        self,
+        *,
+        model: str | Sequence[str] = "",
+        input_tokens: int | None = None,
+        output_tokens: int | None = None,
+        characters: int | None = None,
+    ) -> Hold:
+        """Reserve what a model call may use, in the run's limits and in every budget around this node, before it is made.
+
+            with await ctx.reserve(model="small", characters=len(text), output_tokens=500) as hold:
+                reply = …
+                hold.settle(input_tokens=reply.input_tokens, output_tokens=reply.output_tokens)
+
+        Args:
+            model: its name, for prices; several: it may be any of them.
+            input_tokens: None: estimated from ``characters``.
+            output_tokens: the most that it may answer; None: what ``limits.estimate`` assumes.
+        Raises: OverBudget (AX417): a node's budget is used up; UnknownPrice (AX418). Where a limit of the run is reached, the run ends.
+        """
+        names = (model,) if isinstance(model, str) else tuple(model)
+        estimate = Estimate(
+            models=tuple(name for name in names if name), input_tokens=input_tokens, output_tokens=output_tokens, characters=characters
+        )
+        return await self._host.ledger.reserve(self.activation, estimate)
+
+    @property
+    def ledger(self) -> Ledger:
+        """What the run uses and has reserved; for wrappers."""
+        return self._host.ledger
 
 
 class _Step:

@@ -12,25 +12,13 @@ import inspect
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from axil.context import Context
 from axil.live import Live
 from axil.plan import Body, Node
 from axil.spec import Limits
 from axil.tokens import Task
-
-
-class Executor(Protocol):
-    """Runs one body at a time, wherever it likes. ``axil.executors``."""
-
-    async def execute(self, body: Body, task: Task, ctx: Context) -> Any:
-        """What ``body(task, ctx)`` gives, awaited if it has to be."""
-        ...
-
-    async def close(self) -> None:
-        """Let go of what was acquired; nothing is executed afterwards."""
-        ...
 
 
 class LocalExecutor:

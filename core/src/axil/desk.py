@@ -12,13 +12,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-from axil.context import Call, Channel, Clock, Question, Returned, StepCall
+from axil.context import Call, Channel, Clock, Context, Executor, Question, Returned, StepCall, SubRun
 from axil.errors import Uncertain
 from axil.hooks import Observers
 from axil.journal import Book, Entry, Replay, decode, encode
-from axil.plan import Plan
+from axil.ledger import Ledger
+from axil.plan import Body
 from axil.result import CycleTally, Meter, Options
-from axil.state import State
 from axil.tokens import Activation, Task
 from axil.values import MISSING
 
@@ -61,8 +61,9 @@ class Owner(Protocol):
     def meter(self) -> Meter: ...
     @property
     def cycles(self) -> Mapping[str, CycleTally]: ...
-    async def enter(self, task: Task, plan: Plan, inputs: Any, name: tuple[str | int, ...], state: State | None) -> Returned: ...
-    def spend(self, tokens: Mapping[str, int], cost: float) -> None: ...
+    async def enter(self, task: Task, sub: SubRun) -> Returned: ...
+    @property
+    def executor(self) -> Executor: ...
 
 
 @dataclass(slots=True)
@@ -128,13 +129,12 @@ class Desk:
 
         What supersedes others says all of it; the rest say what is new.
         """
-        usage = self.owner.meter.usage
-        used: dict[str, Any] = {"firings": usage.firings}
-        cycles = {path: [tally.entries, tally.rounds, dict(tally.ends)] for path, tally in self.owner.cycles.items()}
-        everything = {"tokens": dict(usage.tokens), "cost": usage.cost, "cycles": cycles}
-        whole = entry.kind == "round" or cycles
+        everything = self.owner.meter.told()
+        used: dict[str, Any] = {"firings": everything.pop("firings")}
+        everything["cycles"] = {path: [tally.entries, tally.rounds, dict(tally.ends)] for path, tally in self.owner.cycles.items()}
+        whole = entry.kind in ("done", "round")
         for name, value in everything.items():
-            if whole or self.told.get(name) != value:
+            if (whole and value) or self.told.get(name) != value:
                 used[name] = self.told[name] = value
         return replace(entry, data={**entry.data, "at": round(self.elapsed, 6), "used": used})
 
@@ -234,11 +234,18 @@ class Desk:
     def key(self, activation: Activation, step: str = "") -> str:
         return _digest([self.run_id, *activation, step])[:32]
 
-    async def enter(self, task: Task, plan: Plan, inputs: Any, name: tuple[str | int, ...], state: State | None) -> Returned:
-        return await self.owner.enter(task, plan, inputs, name, state)
+    async def enter(self, task: Task, sub: SubRun) -> Returned:
+        return await self.owner.enter(task, sub)
 
-    def spend(self, tokens: Mapping[str, int], cost: float) -> None:
-        self.at_home(self.owner.spend, tokens, cost)
+    async def execute(self, body: Body, task: Task, ctx: Context) -> Any:
+        return await self.owner.executor.execute(body, task, ctx)
+
+    def spend(self, activation: Activation, tokens: Mapping[str, int], cost: float) -> None:
+        self.at_home(self.ledger.charge, activation, tokens, cost)
+
+    @property
+    def ledger(self) -> Ledger:
+        return self.owner.meter.ledger
 
 
 def _digest(data: Any) -> str:

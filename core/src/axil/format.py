@@ -105,6 +105,14 @@ CYCLE_LIMIT: Final[Shape] = _object(
         "at_limit": {"enum": ["limited", "exit"], "description": "What that means."},
     }
 )
+_MONEY: Final[Shape] = {"type": "number", "minimum": 0}
+PRICE: Final[Shape] = _object({"input": _MONEY, "output": _MONEY, "cached": _MONEY}, "input", "output")
+PRICING: Final[Shape] = _object(
+    {
+        "models": {"type": "object", "additionalProperties": PRICE, "description": "Money for a million tokens, by model."},
+        "unknown": {"type": ["string", "object"], "description": "refuse, ignore, or a price."},
+    }
+)
 LIMITS: Final[Shape] = _object(
     {
         "firings": _COUNT,
@@ -113,6 +121,8 @@ LIMITS: Final[Shape] = _object(
         "lanes": {"type": "object", "additionalProperties": _COUNT},
         "tokens": _COUNT,
         "cost": _AMOUNT,
+        "pricing": _of(PRICING, "What models cost."),
+        "estimate": _object({"characters_per_token": _AMOUNT, "output_tokens": {"type": "integer", "minimum": 0}}),
     }
 )
 FIELD: Final[Shape] = _object(
@@ -137,6 +147,11 @@ GRAPH: Final[Shape] = _object(
         "loop": _of(_TEXT, "The controller, if the graph is a loop."),
         "cycle_limits": {"type": "object", "additionalProperties": CYCLE_LIMIT, "description": 'By the node of entry; "*": all others.'},
         "limits": LIMITS,
+        "node_wrappers": {
+            "type": "object",
+            "additionalProperties": {"type": "array", "items": USE},
+            "description": 'Around nodes, outside their own wrappers, by node type; "*": all.',
+        },
         "is_majority_voting": _of(_YES_OR_NO, "All nodes answer the input; the most frequent answer wins; edges are ignored."),
         "memory": {"type": "array", "items": STORE},
         "initial_instruction": _TEXT,
@@ -341,4 +356,6 @@ def _with_config(key: str, shape: Any) -> Any:
         return {**shape, "if": {"type": "object"}, "then": {"$ref": f"#/$defs/{kind}"}}
     if key == "wrappers":
         return {**shape, "items": {**shape["items"], "if": {"type": "object"}, "then": {"$ref": "#/$defs/wrappers"}}}
+    if key == "node_wrappers":
+        return {**shape, "additionalProperties": _with_config("wrappers", shape["additionalProperties"])}
     return shape

@@ -17,7 +17,7 @@ from axil.errors import NotBuilt, Problem, SpecError, did_you_mean, listed
 from axil.nodes import FunctionNode
 from axil.order import Order
 from axil.planner import Setting
-from axil.spec import CycleLimit, EdgeSpec, GraphSpec, Limits, NodeSpec, RouterSpec, Use
+from axil.spec import CycleLimit, EdgeSpec, GraphSpec, Limits, NodeSpec, RouterSpec, Use, with_usual
 from axil.state import Schema
 from axil.tokens import ENTRY, EXIT, Effects, Join
 from axil.workflow import Workflow
@@ -58,14 +58,22 @@ class Graph:
         limits: Limits | None = None,
         cycle_limits: Mapping[str, CycleLimit] | None = None,
         keep: bool = False,
+        node_wrappers: Mapping[Any, Sequence[Any]] | Sequence[Any] | None = None,
     ) -> None:
-        """See ``GraphSpec`` for what the options mean. ``state``: a pydantic model, a TypedDict or a ``Schema``: typed state."""
+        """See ``GraphSpec`` for what the options mean.
+
+        Args:
+            state: a pydantic model, a TypedDict or a ``Schema``: typed state.
+            node_wrappers: around each of its nodes, outside the node's own: a list; or lists by node type (a name, a class, ``"*"`` all).
+        """
         self.name = _checked_name(name) if name else ""
         self.pull_keys, self.push_keys = pull_keys, push_keys
         self.keep = keep
         self._schema = _schema(state)
         self._attributes = dict(attributes or {})
         self._cycles, self._flow = cycles, flow
+        by_type: Mapping[Any, Sequence[Any]] = node_wrappers if isinstance(node_wrappers, Mapping) else {"*": node_wrappers or ()}
+        self._usual = [(kind, [Use.of(wrapper) for wrapper in wrappers]) for kind, wrappers in by_type.items()]
         self._limits, self._cycle_limits = limits or Limits(), dict(cycle_limits or {})
         self._components: dict[str, Any] = {}
         self._specs: dict[str, NodeSpec] = {}
@@ -98,7 +106,7 @@ class Graph:
         lane: str | None = None,
         effects: Effects | None = None,
         inline: bool = False,
-        wrappers: Sequence[Use] = (),
+        wrappers: Sequence[Any] = (),
         **settings: Any,
     ) -> Any:
         """Add a node and give it.
@@ -108,6 +116,7 @@ class Graph:
                 the name of an installed node type.
             pull_keys, push_keys: attributes that it sees, and output fields that it writes back; see ``NodeSpec``.
             merge: how states that meet at it are merged: a callable, or one per edge group.
+            wrappers: around its body, outermost first: objects, names, or ``{type: …, …}``.
         Raises: SpecError: the name is taken, reserved or malformed; the kind cannot be inside a graph.
         """
         self._changing()
@@ -144,7 +153,7 @@ class Graph:
             merge=None if merge is None else dict(cast("Mapping[str, Any]", merge)) if isinstance(merge, Mapping) else {"": merge},
             lane=lane,
             effects=effects,
-            wrappers=tuple(wrappers),
+            wrappers=with_usual([Use.of(wrapper) for wrapper in wrappers], self._usual_of(component, use)),
             pull=getattr(component, "pull_default", None) if pull_keys is _UNSET else pull_keys,
             push=getattr(component, "push_default", None) if push_keys is _UNSET else push_keys,
             attributes=attributes,
@@ -172,6 +181,12 @@ class Graph:
         if callable(kind) and not hasattr(kind, "run") and not isinstance(kind, Graph):
             return FunctionNode(kind), None
         return kind, None
+
+    def _usual_of(self, component: Any, use: Use | None) -> list[Use]:
+        """The wrappers that the graph puts around a node."""
+        names = {"*", use.type if use is not None else type(component).__name__}
+        mine = (uses for kind, uses in self._usual if (isinstance(component, kind) if isinstance(kind, type) else kind in names))
+        return [use for uses in mine for use in uses]
 
     def create_edge(
         self,

@@ -8,7 +8,7 @@ from typing import Any
 
 from axil.composite import Visit
 from axil.context import Question
-from axil.errors import AxilError
+from axil.errors import AxilError, NodeFailed
 from axil.journal import Entry
 from axil.machine import Ended, Machine
 from axil.tokens import Activation, Task
@@ -18,7 +18,7 @@ class Live:
     """A machine that a run drives, and its place among the others: the frame and the task that opened it."""
 
     __slots__ = (
-        "depth", "dropped", "in_turn", "machine", "over", "parent",
+        "contained", "depth", "dropped", "in_turn", "machine", "over", "parent",
         "paused", "questions", "queued", "task", "turn", "visit", "waiter",
     )  # fmt: skip
 
@@ -28,6 +28,8 @@ class Live:
         """The scope this is a part of; None for the run itself and for sub-runs of bodies."""
         self.waiter: asyncio.Future[Ended] | None = None
         """The body that waits for a sub-run."""
+        self.contained = False
+        """A failure inside is raised to that body, and does not end the run."""
         self.paused = 0
         """Tasks that ended with an open question."""
         self.questions: list[Question] = []
@@ -56,6 +58,15 @@ class Live:
                 return True
             live = live.parent
         return False
+
+    def contain(self, failed: NodeFailed) -> Live | None:
+        """The nearest frame, this one or one around it, that keeps its failures to itself; the first is raised where it is waited for."""
+        live: Live | None = self
+        while live is not None and not live.contained:
+            live = live.parent
+        if live is not None and live.waiter is not None and not live.waiter.done():
+            live.waiter.set_exception(failed)
+        return live
 
     def order(self) -> tuple[Any, ...]:
         """The place of this frame in plan order: the nodes, ordinals and rounds that lead to it."""

@@ -87,6 +87,15 @@ class Setting:
             raise SpecError(Problem("AX148", where, f'"{path}" cannot be imported: {error}.', "Is its folder on PYTHONPATH?")) from error
 
 
+@dataclass(frozen=True, slots=True)
+class OutEdge:
+    """One out-edge, as a node that binds to its edges sees it."""
+
+    sender: str
+    receiver: str
+    keys: Mapping[str, str] | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeInfo:
     """What a wrapper may know of the node it wraps."""
@@ -98,6 +107,13 @@ class NodeInfo:
     schema: Schema
     payload: str
     setting: Setting = field(default_factory=Setting)
+    edges: Sequence[OutEdge] = ()
+    """Those that start at it."""
+
+    @property
+    def where(self) -> str:
+        """Its place in a file, or its name: for messages."""
+        return _where(self.spec.place, f'node "{self.name}"')
 
     def single(self) -> Plan:
         """A plan with just this node, as it is below the wrapper, between ``@entry`` and ``@exit``."""
@@ -199,7 +215,7 @@ class _Draft:
             return
         bind = getattr(component, "bind", None)
         if bind is not None and not isinstance(component, type):
-            edges = [_OutEdge(e.source, e.target, e.keys) for e in self.spec.edges if e.source == node.id]
+            edges = self._out_edges(node.id)
             bind(edges, self.setting) if len(parameters(bind)) > 1 else bind(edges)
         scope = getattr(component, "scope", None)
         for key in ("lane", "effects"):
@@ -218,6 +234,9 @@ class _Draft:
         else:
             self.bodies[node.id] = self._body(node, component)
 
+    def _out_edges(self, node: str) -> list[OutEdge]:
+        return [OutEdge(edge.source, edge.target, edge.keys) for edge in self.spec.edges if edge.source == node]
+
     def _ruled(self, node: NodeSpec, nested: Nested) -> Nested:
         """A graph by name, with the pull and push rules that its node states."""
         if node.use is None or (node.pull is None and node.push is None):
@@ -226,9 +245,11 @@ class _Draft:
 
     def _component(self, kind: str, use: Use, where: str, place: Place | None = None) -> Any:
         """A component, made. ``place``: where its config is written."""
-        found = self.planner.setting.resolve(kind, use.type, where, requires=self.spec.requires)
-        made = make(found, use.config, place or where, lenient=is_version_0(self.spec.extras.get("version")))
-        if hasattr(made, "provision") or hasattr(made, "close"):
+        made = use.made
+        if made is None:
+            found = self.planner.setting.resolve(kind, use.type, where, requires=self.spec.requires)
+            made = make(found, use.config, place or where, lenient=is_version_0(self.spec.extras.get("version")))
+        if (hasattr(made, "provision") or hasattr(made, "close")) and not any(made is known for known in self.planner.components):
             self.planner.components.append(made)
         return made
 
@@ -267,6 +288,7 @@ class _Draft:
                     schema=self.schema,
                     payload=self.spec.payload,
                     setting=self.setting,
+                    edges=self._out_edges(node.id),
                 )
                 vertex = replace(vertex, body=wrapper.wrap(vertex.body, info))
         if self.planner.setting.hooks is not None:
@@ -362,15 +384,6 @@ class _Draft:
             loose=tuple(e.id for e in edges if e.source < 0 and e.target < 0),
             components=tuple(self.planner.components) if whole else (),
         )
-
-
-@dataclass(frozen=True, slots=True)
-class _OutEdge:
-    """One out-edge, as a node that binds to its edges sees it."""
-
-    sender: str
-    receiver: str
-    keys: Mapping[str, str] | None = None
 
 
 def _where(place: Any, otherwise: str) -> str:

@@ -11,9 +11,10 @@ from typing import Any, Final, cast
 from axil.documents import Document, Keys, shown
 from axil.errors import Problem, SpecError, did_you_mean, listed
 from axil.fields import Field
-from axil.format import FIELD, GRAPH, Shapes
+from axil.format import FIELD, GRAPH, PRICE, Shapes
+from axil.prices import Estimator, Pricing
 from axil.registry import Registry
-from axil.spec import CycleLimit, EdgeSpec, GraphSpec, Limits, NodeSpec, Use
+from axil.spec import CycleLimit, EdgeSpec, GraphSpec, Limits, NodeSpec, Use, with_usual
 from axil.state import Schema
 from axil.tokens import ENTRY, EXIT
 from axil.values import isolate
@@ -34,6 +35,8 @@ class _Received:
     first: str = ""
     """The edge that said so first."""
     edges: list[str] = field(default_factory=list[str])
+    usual: list[Use] = field(default_factory=list[Use])
+    """The wrappers that its graph puts around it."""
 
 
 class Reader:
@@ -62,6 +65,10 @@ class Reader:
                 "AX142", (*keys, "nodes"), "a graph without nodes does nothing.", "Write at least one: {id: a, type: passthrough}."
             )
         received: dict[str, _Received] = {name: _Received() for name in names}
+        usual = self._usual(data.get("node_wrappers"), (*keys, "node_wrappers"))
+        for item in data["nodes"]:
+            if isinstance(item, dict) and (name := cast("dict[str, Any]", item).get("id")) in received:
+                received[str(name)].usual = [use for kind in ("*", cast("Any", item).get("type")) for use in usual.get(str(kind), ())]
         edges = list(self._edges(_list(data, "edges"), (*keys, "edges"), names, received))
         nodes = [n for i, item in enumerate(data["nodes"]) if (n := self._node(item, (*keys, "nodes", i), received))]
         start = self._mentioned(data, "start", keys, names)
@@ -153,7 +160,14 @@ class Reader:
             added.append(Use(type="inbox", config={"window": window}))
         if received.dynamic is not None and not there & {"map", "tree"}:
             added.append(Use(type=received.kind, config={**received.dynamic, "edges": list(dict.fromkeys(received.edges))}))
-        return (*added, *own)
+        return (*added, *with_usual(own, received.usual))
+
+    def _usual(self, value: Any, keys: Keys) -> dict[str, list[Use]]:
+        """The wrappers that a graph puts around its nodes, by their type."""
+        if not isinstance(value, dict) or not self._fine(keys):
+            return {}
+        lists = cast("dict[str, list[Any]]", value)
+        return {kind: [self._use(item, (*keys, kind, i), "type") for i, item in enumerate(items)] for kind, items in lists.items()}
 
     def _either(self, data: dict[str, Any], name: str, old: str, keys: Keys) -> Mapping[str, str] | None:
         if data.get(name) is not None and data.get(old) is not None:
@@ -363,7 +377,18 @@ class Reader:
     def _limits(self, value: Any, keys: Keys) -> Limits:
         if not isinstance(value, dict) or not self._fine(keys):
             return Limits()
-        return Limits(**{key: item for key, item in cast("dict[str, Any]", value).items() if item is not None and key in _LIMITS})
+        said: dict[str, Any] = {key: item for key, item in cast("dict[str, Any]", value).items() if item is not None and key in _LIMITS}
+        if "estimate" in said:
+            said["estimate"] = Estimator(**{key: item for key, item in said["estimate"].items() if item is not None})
+        if "pricing" in said:
+            unknown = said["pricing"].get("unknown") or "refuse"
+            here = (*keys, "pricing", "unknown")
+            if unknown not in ("refuse", "ignore") and not (isinstance(unknown, dict) and self._shapes.fits(unknown, PRICE, here)):
+                if isinstance(unknown, str):
+                    self._problem("AX103", here, f"expected refuse, ignore or a price, found {shown(unknown)}.")
+                return Limits()
+            said["pricing"] = Pricing.read(said["pricing"])
+        return Limits(**said)
 
     def _stores(self, stores: Sequence[Any], keys: Keys) -> None:
         seen: set[str] = set()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -13,6 +13,7 @@ from axil.context import Channel, Clock, Question
 from axil.errors import AxilError, KernelBug, LimitReached, NodeFailed, RunError, RunPaused
 from axil.inputs import Message
 from axil.journal import Journal
+from axil.ledger import Budget, Ledger, Usage
 from axil.machine import Ended
 from axil.plan import Graph
 from axil.spec import Limits
@@ -50,7 +51,7 @@ class Options:
     allow: frozenset[str] = frozenset()
     """What files may do: ``code``."""
     executor: Any = None
-    """Where bodies run (``axil.crew.Executor``); None: here. It is closed with the run."""
+    """Where bodies run (``axil.context.Executor``); None: here. It is closed with the run."""
     threads: int = 64
     """Bodies that may block at the same time, in threads of the run's own."""
 
@@ -59,28 +60,28 @@ class Options:
         return self.run_id or secrets.token_hex(8)
 
 
-@dataclass(slots=True)
-class Usage:
-    """What a run has used."""
-
-    firings: int = 0
-    seconds: float = 0.0
-    tokens: dict[str, int] = field(default_factory=dict[str, int])
-    """Model tokens by kind, as bodies reported them."""
-    cost: float = 0.0
-
-
 class Meter:
     """Counts what a run uses and says when a limit is reached."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, stop: Callable[[LimitReached], None]) -> None:
+        """``stop``: ends the run when a limit is passed while bodies are at work."""
         self.limits = limits
         self.usage = Usage()
+        budget = Budget(tokens=limits.tokens, cost=limits.cost, pricing=limits.pricing)
+        self.ledger = Ledger(self.usage, budget, limits.estimate, stop)
+        """Who spends what, and what is reserved."""
 
     def restore(self, used: Mapping[str, Any]) -> None:
         """Count on from what a journal says was used."""
         self.usage.firings, self.usage.cost = used.get("firings", 0), used.get("cost", 0.0)
         self.usage.tokens = dict(used.get("tokens", ()))
+        self.ledger.restore(used.get("nodes", {}))
+
+    def told(self) -> dict[str, Any]:
+        """What ``restore`` reads."""
+        used: dict[str, Any] = {"firings": self.usage.firings, "tokens": dict(self.usage.tokens), "cost": self.usage.cost}
+        nodes = self.ledger.told()
+        return {**used, "nodes": nodes} if nodes else used
 
     def fire(self) -> LimitReached | None:
         """Count one firing that is about to begin; the limit, if it may not."""
@@ -88,18 +89,6 @@ class Meter:
         if most is not None and self.usage.firings >= most:
             return LimitReached(f"the run fired {most} times, which is its limit.", id="AX412")
         self.usage.firings += 1
-        return None
-
-    def spend(self, tokens: Mapping[str, int], cost: float) -> LimitReached | None:
-        """Count reported usage; the limit, if it is passed."""
-        usage, limits = self.usage, self.limits
-        for kind, count in tokens.items():
-            usage.tokens[kind] = usage.tokens.get(kind, 0) + count
-        usage.cost += cost
-        if limits.tokens is not None and sum(usage.tokens.values()) > limits.tokens:
-            return LimitReached(f"the run used more than {limits.tokens} model tokens, which is its limit.", id="AX413")
-        if limits.cost is not None and usage.cost > limits.cost:
-            return LimitReached(f"the run cost more than {limits.cost}, which is its limit.", id="AX414")
         return None
 
 
@@ -221,3 +210,6 @@ class Event:
     data: Any = None
     lost: int = 0
     """Chunks that were dropped just before this event because the reader was slow."""
+
+
+__all__ = ["CycleTally", "Ending", "Event", "Meter", "Options", "Result", "Status", "Usage", "ending_of", "made"]

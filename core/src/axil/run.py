@@ -20,8 +20,8 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from axil.composite import CycleVisit, GraphVisit, Left, Subgraph, Visit, entry_tokens, kind_of, output_of
-from axil.context import Clock, Context, Returned
-from axil.crew import Crew, Executor, LocalExecutor, Work
+from axil.context import Clock, Context, Executor, Returned, SubRun
+from axil.crew import Crew, LocalExecutor, Work
 from axil.desk import Desk, Pause, RealClock, paused_by
 from axil.errors import AxilError, BodyError, KernelBug, LimitReached, NodeFailed, RunCancelled
 from axil.fold import Cycle
@@ -52,7 +52,7 @@ class Run:
         self.plan, self.options = plan, options or Options()
         self.id = self.options.identified()
         self.limits: Limits = self.options.limits or plan.graph.limits
-        self.meter = Meter(self.limits)
+        self.meter = Meter(self.limits, self._halt)
         self.cycles: dict[str, CycleTally] = {}
         self._observers = Observers.freeze(self.options.hooks, self.options.observers)
         self._book = self.options.journal.open(self.id) if self.options.journal is not None else None
@@ -73,7 +73,7 @@ class Run:
         self._subs: dict[Task, list[Live]] = {}  # sub-runs of bodies at work
         self._dropped = False  # whether any sub-run was
         self._crew = Crew(self.limits, self._nudge)
-        self._executor: Executor = self.options.executor or LocalExecutor(self.options.threads, f"axil-{self.id}")
+        self.executor: Executor = self.options.executor or LocalExecutor(self.options.threads, f"axil-{self.id}")
         self._wake: asyncio.Event | None = None
         self._failures: list[tuple[tuple[Any, ...], NodeFailed]] = []
         self._stop: AxilError | None = None
@@ -117,7 +117,7 @@ class Run:
             if watch is not None:
                 watch.cancel()
             await self._stop_all()
-            await self._executor.close()
+            await self.executor.close()
             if self._result is None:
                 self._result, _ = self._conclude()
             if self._book is not None:
@@ -243,7 +243,7 @@ class Run:
             if self._observers.firing_started is not None:
                 self._observers.firing_started(activation, "node")
             ctx = Context(self._desk, work.task, activation)
-            do = self._executor.execute if self._book is None else self._safely
+            do = self.executor.execute if self._book is None else self._safely
             self._crew.work(work, do(work.node.body, work.task, ctx))
 
     async def _safely(self, body: Body, task: Task, ctx: Context) -> Any:
@@ -253,7 +253,7 @@ class Run:
             happened = await self._desk.begin(ctx.activation)
             if happened is not None:
                 return Out(happened["output"])
-        return await self._executor.execute(body, task, ctx)
+        return await self.executor.execute(body, task, ctx)
 
     def _take_in(self) -> None:
         """Take in what bodies at work came to."""
@@ -408,14 +408,14 @@ class Run:
     def _tally(self, frame: Frame, name: str, reason: str, rounds: int) -> None:
         self.cycles.setdefault(Activation(frame, name).path, CycleTally()).count(reason, rounds)
 
-    async def enter(self, task: Task, plan: Plan, inputs: Any, name: tuple[str | int, ...], state: State | None) -> Returned:
+    async def enter(self, task: Task, sub: SubRun) -> Returned:
         parent = self._crew.frame_of(task)
         node = parent.machine.plan.nodes[task.node]
-        root = (task.state if state is None else state).rooted()
-        machine = Machine(plan, (*inner_frame(task.frame, node.name, task.ordinal), *name), root, keeps=True)
-        machine.start(entry_tokens(plan, inputs, root))
+        root = (task.state if sub.state is None else sub.state).rooted()
+        machine = Machine(sub.plan, (*inner_frame(task.frame, node.name, task.ordinal), *sub.name), root, keeps=True)
+        machine.start(entry_tokens(sub.plan, sub.inputs, root))
         live = Live(machine, parent, task)
-        live.waiter = asyncio.get_running_loop().create_future()
+        live.waiter, live.contained = asyncio.get_running_loop().create_future(), sub.contained
         self._notice(live)
         self._subs.setdefault(task, []).append(live)
         self._crew.step_inside(task)
@@ -426,7 +426,7 @@ class Run:
             raise
         finally:
             await self._crew.step_out(task)
-        return Returned(output_of(plan.graph, ended), Changes(ended.changes), ended.fired)
+        return Returned(output_of(sub.plan.graph, ended), Changes(ended.changes), ended.fired)
 
     def _drop(self, lives: list[Live]) -> None:
         """End sub-runs that nobody waits for: nothing in them starts, and what is at work is cancelled."""
@@ -435,10 +435,6 @@ class Run:
                 live.dropped = self._dropped = True
         if self._dropped:
             self._crew.cancel_dropped()
-
-    def spend(self, tokens: Mapping[str, int], cost: float) -> None:
-        """Count reported usage; see ``Context.spend``."""
-        self._halt(self.meter.spend(tokens, cost))
 
     # ------------------------------------------------------------------ ends
 
@@ -462,10 +458,13 @@ class Run:
     def _fail(self, live: Live, node: int, ordinal: tuple[int, ...], name: str, error: BaseException) -> None:
         activation = Activation(live.machine.frame, name, ordinal)
         failed = error if isinstance(error, NodeFailed) else NodeFailed(activation.path, error)
-        self._failures.append(((*live.order(), (node, ordinal, -1)), failed))
         if self._observers.firing_failed is not None:
             kind = kind_of(live.machine.plan.nodes[node]) if node >= 0 else "node"
             self._observers.firing_failed(activation, kind, error)
+        if (container := live.contain(failed)) is not None:
+            self._drop([container])
+            return
+        self._failures.append(((*live.order(), (node, ordinal, -1)), failed))
         self._halt(failed)
 
     def _halt(self, why: AxilError | None) -> None:

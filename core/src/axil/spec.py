@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from axil.errors import Problem, SpecError
 from axil.fields import APPEND, Field
+from axil.prices import Estimator, Pricing
 from axil.state import Schema
 from axil.tokens import Effects, Join
 
@@ -46,6 +47,28 @@ class Use:
 
     type: str
     config: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    made: Any = field(default=None, compare=False, repr=False)
+    """The component itself, if it was made in Python; ``type`` and ``config`` then only describe it."""
+
+    @staticmethod
+    def of(given: Any) -> Use:
+        """A component as users name one in Python: its name, ``{type: …, …}``, a ``Use``, or the component itself.
+
+        >>> Use.of("inbox"), Use.of({"type": "retry", "tries": 3}).config
+        (Use(type='inbox', config={}), {'tries': 3})
+        """
+        if isinstance(given, Use):
+            return given
+        if isinstance(given, str):
+            return Use(type=given)
+        if isinstance(given, Mapping):
+            said = dict(cast("Mapping[str, Any]", given))
+            name, config = said.pop("type", None), said.pop("config", None)
+            if not isinstance(name, str) or (config is not None and said):
+                raise SpecError(Problem("AX168", "", f"{given!r:.80} names no component.", "Write {type: name, config: {…}}."))
+            return Use(type=name, config=said if config is None else config)
+        described = given.use() if callable(getattr(given, "use", None)) else Use(type=type(given).__name__, config={"": given})
+        return replace(described, made=given)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +126,16 @@ class NodeSpec:
     extras: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Plain data that the kernel carries and does not read: ``log_output``, ``input``, ``output``."""
     place: Place | None = None
+
+
+def with_usual(own: Sequence[Use], usual: Sequence[Use]) -> tuple[Use, ...]:
+    """A node's own wrappers, inside the usual ones of its graph; of one type, its own is the one.
+
+    >>> [use.type for use in with_usual([Use(type="retry")], [Use(type="timeout"), Use(type="retry")])]
+    ['timeout', 'retry']
+    """
+    said = {use.type for use in own}
+    return (*(use for use in usual if use.type not in said), *own)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,9 +199,13 @@ class Limits:
     lanes: Mapping[str, int] = field(default_factory=dict[str, int])
     """Bodies at work at the same time per lane; a lane that is not listed admits 1."""
     tokens: int | None = None
-    """Model tokens, as reported by ``ctx.spend``."""
+    """Model tokens, spent and reserved."""
     cost: float | None = None
-    """Money, in the unit of the reports."""
+    """Money, in the unit of prices and reports."""
+    pricing: Pricing | None = None
+    """What models cost; None: what their adapters report, if they do."""
+    estimate: Estimator = field(default_factory=Estimator)
+    """How many tokens are reserved for a call."""
 
     def __post_init__(self) -> None:
         for name in ("firings", "seconds", "concurrency", "tokens", "cost"):
@@ -280,7 +317,9 @@ def _plain(value: Any, depth: int, inner: Mapping[int, str]) -> Any:
     if isinstance(value, Place):
         return None
     if is_dataclass(value) and not isinstance(value, type):
-        plain: dict[str, Any] = {f.name: _plain(getattr(value, f.name), depth + 1, inner) for f in fields(value) if f.name != "place"}
+        plain: dict[str, Any] = {
+            f.name: _plain(getattr(value, f.name), depth + 1, inner) for f in fields(value) if f.name not in ("place", "made")
+        }
         return plain
     if isinstance(value, Mapping):
         items: list[Any] = [[str(k), _plain(v, depth + 1, inner)] for k, v in value.items()]  # pyright: ignore[reportUnknownVariableType,reportUnknownArgumentType]

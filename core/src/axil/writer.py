@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any, Final, cast
 
 from axil.documents import PLACEHOLDER
 from axil.errors import Problem, SpecError
+from axil.prices import Estimator
 from axil.spec import SURROUNDINGS, EdgeSpec, FromEnvironment, GraphSpec, Limits, NodeSpec, Use
 
 _ROOT: Final = frozenset({"version"})
@@ -157,5 +159,7 @@ def _unless(value: str, usual: str) -> str | None:
 
 
 def _limits(limits: Limits) -> dict[str, Any]:
-    fields = ((name, getattr(limits, name)) for name in Limits.__dataclass_fields__)
-    return {name: value for name, value in fields if value is not None and value != {}}
+    said = {name: getattr(limits, name) for name in Limits.__dataclass_fields__}
+    said["pricing"] = limits.pricing and limits.pricing.plain()
+    said["estimate"] = None if limits.estimate == Estimator() else asdict(limits.estimate)
+    return {name: value for name, value in said.items() if value is not None and value != {}}

@@ -273,6 +273,8 @@ class Agent:
 
     async def tell(self, said: list[Message], answer: Answer, query: ContextQuery, manner: Manner, ctx: Any) -> None:
         """Tell the memories of a turn: chat memories what was ``said``, others the query and the reply."""
+        if not self._memories:  # nobody is to be told, and nothing is kept
+            return
         ctx.kept["turn"] = count = int(ctx.kept.get("turn") or 0) + 1
         query = replace(query, inputs=plain(query.inputs))
         turn = Turn(query=query, reply=answer.text, role_name=self.role_name or self.name, number=count)

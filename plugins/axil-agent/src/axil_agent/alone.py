@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 from axil.errors import RunPaused
+from axil.ledger import Hold, Ledger, Usage
+from axil.prices import Estimate
+from axil.tokens import Activation
+
+_ALONE = Activation((), "agent")
 
 
 class Alone:
@@ -20,8 +25,7 @@ class Alone:
         self.local: dict[str, Any] = {} if local is None else local
         self.state: dict[str, Any] = {} if state is None else state
         self.thread = ""
-        self.tokens: dict[str, int] = {}
-        self.cost = 0.0
+        self._ledger = Ledger(Usage())
         self._emit = emit
         self._began = time.monotonic()
 
@@ -51,11 +55,14 @@ class Alone:
         """Wait."""
         await asyncio.sleep(seconds)
 
-    def spend(self, *, cost: float = 0.0, **tokens: int) -> None:
-        """Count usage."""
-        self.cost += cost
-        for kind, count in tokens.items():
-            self.tokens[kind] = self.tokens.get(kind, 0) + count
+    async def reserve(self, *, model: Sequence[str], characters: int, output_tokens: int | None) -> Hold:
+        """A hold that counts usage; outside a run nothing is limited."""
+        return await self._ledger.reserve(_ALONE, Estimate(models=tuple(model), characters=characters, output_tokens=output_tokens))
+
+    @property
+    def usage(self) -> Usage:
+        """What was used so far."""
+        return self._ledger.usage
 
     async def ask(self, question: Any, /, *, name: str = "") -> Any:
         """Nobody can be asked here. Raises: RunPaused."""

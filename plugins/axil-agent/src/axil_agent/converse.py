@@ -11,12 +11,13 @@ import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from pydantic import BaseModel, ValidationError
 
 from axil.desk import Pause
 from axil.errors import LimitReached, RunError, did_you_mean, listed
+from axil.ledger import Hold
 from axil_agent.approval import Verdict, verdict
 from axil_agent.errors import ModelContract, ReplyError, TurnLimit
 from axil_agent.interfaces import Formatter, Message, Model, Reply, Request, Structure, ToolCall
@@ -32,7 +33,7 @@ class Stage(Protocol):
     def emit(self, chunk: Any, /) -> None: ...
     async def ask(self, question: Any, /, *, name: str = "") -> Any: ...
     async def step(self, name: str, call: Any, /, *, request: Any = None, effects: Any = "idempotent") -> Any: ...
-    def spend(self, *, cost: float = 0.0, **tokens: int) -> None: ...
+    async def reserve(self, *, model: Sequence[str], characters: int, output_tokens: int | None) -> Hold: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,24 +65,57 @@ class Answer:
 
 
 async def think(model: Model, request: Request, ctx: Stage, name: str) -> Reply:
-    """One model call: recorded as the step ``name``, its usage counted.
+    """One model call: recorded as the step ``name``; what it may use is reserved before, what it used counted after.
 
-    Raises: ModelContract (AX654): it gave no reply; PartError (AX804): a file cannot be sent; and what the model raises.
+    Raises: ModelContract (AX654): it gave no reply; PartError (AX804): a file cannot be sent; OverBudget, UnknownPrice: see
+    ``Context.reserve``; and what the model raises.
     """
 
     async def call() -> dict[str, Any]:
         asked = await loaded(request, getattr(ctx, "workspace", None))
-        with on_clock(getattr(ctx, "clock", None)):
-            reply: Any = await model.reply(asked, ctx.emit)
-        if not isinstance(reply, Reply):
-            raise ModelContract("AX654", f"the model gave a {type(reply).__name__}, not a Reply.")
+        with await ctx.reserve(model=names_of(model), characters=size_of(request), output_tokens=longest(request)) as hold:
+            with on_clock(getattr(ctx, "clock", None)):
+                reply: Any = await model.reply(asked, ctx.emit)
+            if not isinstance(reply, Reply):
+                raise ModelContract("AX654", f"the model gave a {type(reply).__name__}, not a Reply.")
+            used = reply.usage
+            hold.settle(
+                model=reply.model,
+                cost=used.cost,
+                cached_tokens=used.cached_tokens,
+                input_tokens=used.input_tokens,
+                output_tokens=used.output_tokens,
+            )
         return reply.plain()
 
-    reply = Reply.read(await ctx.step(name, call, request=request.plain()))
-    used = reply.usage
-    if used.input_tokens or used.output_tokens or used.cost:
-        ctx.spend(cost=used.cost, input_tokens=used.input_tokens, output_tokens=used.output_tokens)
-    return reply
+    return Reply.read(await ctx.step(name, call, request=request.plain()))  # counted inside: what is read again was paid once
+
+
+def names_of(model: Any) -> tuple[str, ...]:
+    """The names under which prices know a model: its ``names`` (it may be any of them), or its ``name``."""
+    names = getattr(model, "names", None)
+    if isinstance(names, (list, tuple)):
+        return tuple(str(name) for name in cast("Sequence[Any]", names))
+    name = getattr(model, "name", None)
+    return (name,) if isinstance(name, str) and name else ()
+
+
+def size_of(request: Request) -> int:
+    """Characters that a model has to read: messages, tools, the form of the reply."""
+    told = sum(len(m["content"]) if isinstance(m.get("content"), str) else len(_json(m.get("content"))) for m in request.messages)
+    calls = sum(len(_json(m["tool_calls"])) for m in request.messages if m.get("tool_calls"))
+    tools = sum(len(tool.name) + len(tool.description) + len(_json(tool.parameters)) for tool in request.tools)
+    return told + calls + tools + (len(_json(request.output.schema)) if request.output is not None else 0)
+
+
+def longest(request: Request) -> int | None:
+    """The most tokens that the reply may have, if the settings say so."""
+    found = (request.settings.get(name) for name in ("max_tokens", "max_completion_tokens", "max_output_tokens"))
+    return next((value for value in found if type(value) is int), None)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 async def converse(messages: Sequence[Message], manner: Manner, ctx: Stage) -> Answer:

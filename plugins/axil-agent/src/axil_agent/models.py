@@ -94,7 +94,10 @@ def model_of(given: Any, where: str = "model", setting: Any = None) -> Model:
         name = str(use.pop("type", ""))
         config = use.pop("config", None) or use
         known = getattr(setting, "registry", None) or registry.default()
-        return model_of(make(known.resolve("models", name, where), config, where), where)
+        made = make(known.resolve("models", name, where), config, where)
+        if callable(getattr(made, "bind", None)):  # a model of models
+            made.bind(setting)
+        return model_of(made, where)
     if is_async(getattr(given, "reply", None)):
         return given
     if callable(getattr(given, "invoke", None)):

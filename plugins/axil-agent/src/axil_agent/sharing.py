@@ -56,6 +56,8 @@ def shared_values(ctx: Any) -> dict[str, Any]:
 def shared_delta(ctx: Any, task: Task) -> dict[str, Any]:
     """What the body writes to shared attributes, as their reducers take it; it is no longer in ``local``."""
     delta: dict[str, Any] = {}
+    if ctx.touched is None:  # nothing was kept: asking for ``local`` would begin to
+        return delta
     for name, written in ctx.local.pop(_SHARED, {}).items():
         grows = task.state.schema.of(name).reducer.name in _GROWING
         delta[name] = written["new" if grows else "whole"]

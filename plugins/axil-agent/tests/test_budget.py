@@ -1,0 +1,145 @@
+"""What an agent's model calls may use is reserved before they are made, and counted once."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from axil import Limits, RootGraph
+from axil.journal import MemoryJournal
+from axil.prices import Estimator, Price, Pricing
+from axil_agent import Agent, Reply, Request, SingleAgent, ToolSpec, Usage
+from axil_agent.converse import longest, names_of, size_of
+from axil_agent.interfaces import Structure, ToolCall
+
+
+class Model:
+    """Answers, and reports what is said it used."""
+
+    name = "small"
+
+    def __init__(self, *replies, seconds=0.0):
+        self.replies, self.asked, self.at_work, self.most, self.seconds = list(replies), 0, 0, 0, seconds
+
+    async def reply(self, request, emit):
+        self.asked += 1
+        self.at_work += 1
+        self.most = max(self.most, self.at_work)
+        await asyncio.sleep(self.seconds)
+        self.at_work -= 1
+        return self.replies[min(self.asked, len(self.replies)) - 1]
+
+
+def said(tokens=10, **more):
+    return Reply(text="fine", usage=Usage(input_tokens=tokens, output_tokens=tokens), **more)
+
+
+def fan(model, width, **settings):
+    graph = RootGraph("fan")
+    for n in range(width):
+        graph.create_node(Agent, name=f"a{n}", model=model, formatters="twins", prompt_template="x" * 400, model_settings=settings)
+        graph.edge_from_entry(f"a{n}", {})
+        graph.edge_to_exit(f"a{n}", ["message"])
+    return graph.build()
+
+
+def run(graph, **options):
+    return asyncio.run(graph.start({}, **options).result())
+
+
+def test_two_agents_that_pass_the_limit_only_together_do_not_both_ask():
+    model = Model(said(300))
+    result = run(fan(model, 2, max_tokens=500), limits=Limits(tokens=1000))
+    assert (result.status, result.error.id, model.asked) == ("limited", "AX413", 1)
+    assert sum(result.usage.tokens.values()) == 600
+
+
+def test_agents_wait_for_what_others_leave_over():
+    model = Model(said(10))
+    result = run(fan(model, 5, max_tokens=500), limits=Limits(tokens=1000))
+    assert (result.status, model.asked, model.most) == ("done", 5, 1)
+    assert sum(result.usage.tokens.values()) == 100
+
+
+def test_without_a_limit_nobody_waits():
+    model = Model(said(10))
+    assert run(fan(model, 5)).status == "done"
+    assert model.most == 5
+
+
+def test_money_is_counted_by_the_prices_of_the_run_and_the_model_that_answered():
+    pricing = Pricing(models={"small": Price(input=1_000, output=10_000), "small-2026": Price(input=0, output=1_000_000)})
+    assert run(fan(Model(said(10)), 1), limits=Limits(pricing=pricing)).usage.cost == pytest.approx(0.11)
+    assert run(fan(Model(said(10, model="small-2026")), 1), limits=Limits(pricing=pricing)).usage.cost == 10
+    assert run(fan(Model(said(10)), 1), limits=Limits(cost=0.01, pricing=pricing, estimate=Estimator(output_tokens=1))).status == "limited"
+
+
+def test_a_reply_that_was_recorded_is_counted_once():
+    """The run pauses between two calls of one firing; what the first used was journaled with it."""
+    question = Reply(tool_calls=(ToolCall(id="1", name="ask"),), usage=Usage(input_tokens=7, output_tokens=3))
+    model = Model(question, said(10))
+
+    async def ask(ctx) -> str:
+        """Ask a person."""
+        return await ctx.ask("which?")
+
+    graph = RootGraph("paused")
+    graph.create_node(Agent, name="a", model=model, formatters="twins", tools=[ask])
+    graph.edge_from_entry("a", {})
+    graph.edge_to_exit("a", ["message"])
+    graph.build()
+    journal = MemoryJournal()
+    first = run(graph, journal=journal, run_id="r")
+    assert (first.status, sum(first.usage.tokens.values())) == ("paused", 10)
+    again = run(graph, journal=journal, run_id="r", answers={first.questions[0].id: "this"})
+    assert (again.status, model.asked) == ("done", 2)
+    assert sum(again.usage.tokens.values()) == 30
+
+
+def test_a_call_that_fails_leaves_no_reservation():
+    class Broken(Model):
+        async def reply(self, request, emit):
+            raise ConnectionError
+
+    graph = fan(Broken(), 1)
+
+    async def main():
+        started = graph.start({}, limits=Limits(tokens=5000))
+        result = await started.result()
+        return result, started.meter.ledger
+
+    result, ledger = asyncio.run(main())
+    assert (result.status, ledger.held, ledger.usage.tokens) == ("failed", 0, {})
+
+
+def test_what_a_request_is_taken_to_need():
+    tool = ToolSpec(name="add", description="Adds.", parameters={"type": "object"})
+    request = Request(
+        messages=[{"role": "user", "content": "12345"}, {"role": "user", "content": [{"type": "text", "text": "6"}]}],
+        tools=[tool],
+        settings={"max_tokens": 9},
+        output=Structure(name="x", schema={"a": 1}),
+    )
+    assert size_of(request) == 5 + len('[{"type": "text", "text": "6"}]') + len("addAdds.") + len('{"type": "object"}') + len('{"a": 1}')
+    assert longest(request) == 9
+    assert longest(Request(messages=[])) is None
+
+
+def test_under_which_names_prices_know_a_model():
+    class Several:
+        names = ("a", "b")
+
+    assert (names_of(Model()), names_of(Several()), names_of(object())) == (("small",), ("a", "b"), ())
+
+
+def test_an_agent_outside_a_graph_is_not_limited():
+    agent = SingleAgent(Model(said(10)), formatters="twins")
+    assert agent.invoke({})["message"] == "fine"
+
+
+def test_an_agent_without_memory_keeps_nothing_for_itself():
+    journal = MemoryJournal()
+    run(fan(Model(said(10)), 1), journal=journal, run_id="r")
+    deltas = [entry.data["delta"] for entry in journal.entries("r") if entry.kind == "done"]
+    assert deltas == [{}]

@@ -1,0 +1,25 @@
+"""Wrappers: what stands around a node's body and sees to it that it is done again, in time, once, cheaply, or otherwise."""
+
+from __future__ import annotations
+
+from axil_wrappers.budget import Budget
+from axil_wrappers.cache import Cache
+from axil_wrappers.errors import LimiterConflict, TimeoutReached, WrapperError
+from axil_wrappers.fallback import Fallback
+from axil_wrappers.limit import Limit
+from axil_wrappers.models import FallbackModel
+from axil_wrappers.retry import Retry
+from axil_wrappers.timeout import Timeout
+
+__all__ = [
+    "Budget",
+    "Cache",
+    "Fallback",
+    "FallbackModel",
+    "Limit",
+    "LimiterConflict",
+    "Retry",
+    "Timeout",
+    "TimeoutReached",
+    "WrapperError",
+]

@@ -1,0 +1,86 @@
+"""``budget``: how many tokens and how much money a node may use in a run, itself and everything inside it."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from axil.context import Context
+from axil.errors import SpecError
+from axil.ledger import Budget as Bound
+from axil.ledger import OverBudget
+from axil.plan import Body
+from axil.planner import NodeInfo
+from axil.prices import Pricing
+from axil.tokens import Out, Task
+from axil_wrappers.failures import chain
+from axil_wrappers.inside import Around, Settings, Wrapper
+
+
+class BudgetConfig(Settings):
+    """What a node may use in a run."""
+
+    tokens: int | None = Field(None, ge=1, description="Model tokens, input and output.")
+    cost: float | None = Field(None, gt=0, description="Money, in the unit of the prices.")
+    on_limit: Literal["stop_run", "fail_node"] = Field(
+        "stop_run", description="stop_run: the run ends with the status limited; fail_node: the node fails."
+    )
+    pricing: dict[str, Any] | None = Field(None, description="{models: {name: {input, output, cached}}, unknown}; without it, the run's.")
+
+    @field_validator("pricing")
+    @classmethod
+    def _sound(cls, given: dict[str, Any] | None) -> dict[str, Any] | None:
+        if given is not None:
+            _pricing(given)
+        return given
+
+    @model_validator(mode="after")
+    def _something(self) -> BudgetConfig:
+        if self.tokens is None and self.cost is None:
+            raise ValueError("expected tokens, cost, or both")
+        return self
+
+
+def _pricing(given: dict[str, Any]) -> Pricing:
+    if set(given) - {"models", "unknown"}:
+        raise ValueError("pricing has the keys models and unknown")
+    if isinstance(given.get("unknown"), str) and given["unknown"] not in ("refuse", "ignore"):
+        raise ValueError("unknown is refuse, ignore or a price")
+    try:
+        return Pricing.read(given)
+    except (SpecError, TypeError, AttributeError) as error:
+        raise ValueError(f"a price is {{input, output, cached}}, money for a million tokens: {error}") from error
+
+
+class Budget(Wrapper[BudgetConfig]):
+    """The wrapper ``budget``: bounds what a node uses."""
+
+    type = "budget"
+    Config = BudgetConfig
+
+    def wrap(self, body: Body, node: NodeInfo) -> Body:
+        config = self.config
+        pricing = None if config.pricing is None else _pricing(config.pricing)
+        return _Bounded(body, node, Bound(tokens=config.tokens, cost=config.cost, at_limit=config.on_limit, pricing=pricing))
+
+
+class _Bounded(Around):
+    """A body with an account of its own."""
+
+    def __init__(self, body: Body, node: NodeInfo, bound: Bound) -> None:
+        super().__init__(body, node)
+        self._bound = bound
+
+    async def run(self, task: Task, ctx: Context) -> Out:
+        account = ctx.ledger.open(ctx.activation.path, self._bound)
+        (await ctx.reserve()).release()  # nothing begins where more than all is used
+        try:
+            out = await self.inside(task, ctx.part())
+        except Exception as error:
+            for each in chain(error):  # what failed inside for want of this budget is this node's failure
+                if isinstance(each, OverBudget) and each.where == account.where:
+                    raise each from None
+            raise
+        account.check(self._bound)
+        return out

@@ -1,0 +1,249 @@
+"""``cache``: what a node gave once, it gives again at once.
+
+Theory of operation
+-------------------
+The key is a digest of all that the outcome may depend on: what came in, what the node sees of the state, its own state if
+that is to count, and the node itself: type, config, rules, the keys of its out-edges, the wrappers around it. Kept is the
+whole outcome, what edges carry and what is written, in the journal's plain form; what that form cannot hold exactly is not
+kept. While one firing works on a key, equal ones wait for it: the first that ends well serves all, and if it fails, the next
+one takes its place.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import itertools
+import json
+import logging
+import os
+from collections.abc import Mapping
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any, ClassVar, Final, Literal, cast
+from weakref import WeakKeyDictionary
+
+from pydantic import Field
+
+from axil.composite import Subgraph
+from axil.context import Context, kept_field, local_field
+from axil.errors import AxilError, Problem, SpecError
+from axil.inputs import folded
+from axil.journal import decode, decode_delta, encode, encode_delta
+from axil.plan import Body
+from axil.planner import NodeInfo
+from axil.spec import EdgeSpec, GraphSpec, NodeSpec
+from axil.tokens import ENTRY, EXIT, Changes, Out, Task
+from axil_wrappers.inside import Around, Settings, Wrapper
+from axil_wrappers.store import FolderStore, MemoryStore, Store
+
+log = logging.getLogger("axil_wrappers.cache")
+
+MOST: Final = 1000
+"""Outcomes that this process keeps in memory, of all nodes together."""
+
+
+class CacheConfig(Settings):
+    """What counts for the key, and where outcomes are kept."""
+
+    directory: str | None = Field(None, description="A folder to keep outcomes in; without it, they are kept in this process.")
+    ttl_seconds: float | None = Field(None, gt=0, description="How long an outcome may be used; by the clock on the wall.")
+    inputs: tuple[str, ...] | None = Field(None, description="Fields that count; without it all that comes in.")
+    attributes: tuple[str, ...] | None = Field(None, description="Fields of the state that count; without it all that the node sees.")
+    local: Literal["refuse", "key", "ignore"] = Field(
+        "refuse", description="A node that keeps something for itself is not cached; or what it keeps counts for the key; or it does not."
+    )
+    people: bool = Field(False, description="Cache what people answer, too.")
+    version: str = Field("", description="Counts for the key: change it when what the node does has changed.")
+
+
+class Cache(Wrapper[CacheConfig]):
+    """The wrapper ``cache``: keeps what a node gave."""
+
+    type = "cache"
+    Config = CacheConfig
+    memory: ClassVar[MemoryStore] = MemoryStore(MOST)
+    """What this process keeps; ``Cache.memory.clear()`` forgets it."""
+
+    def wrap(self, body: Body, node: NodeInfo) -> Body:
+        """Raises: SpecError: AX832 the node asks people; AX833 nothing tells its code's versions apart; AX117 the folder is outside."""
+        config = self.config
+        if not config.people and _asks_people(body, node):
+            told = "the node asks people, and would answer for them."
+            raise SpecError(Problem("AX832", node.where, told, "Take the cache away, or say people: true."))
+        if config.directory is None:
+            return _Kept(body, node, config, self.memory)
+        if not config.version and node.spec.use is None:
+            told = "a body made in Python looks the same in every version of its code, so what is kept in a folder may be out of date."
+            raise SpecError(Problem("AX833", node.where, told, "Give the cache a version, and change it with the code."))
+        return _Kept(body, node, config, FolderStore(_folder(config.directory, node)))
+
+
+def _folder(given: str, node: NodeInfo) -> Path:
+    """A folder; one that a file names lies beside the file, or below."""
+    around = node.setting.folder
+    if not around:
+        return Path(given)
+    root, folder = os.path.realpath(around), os.path.realpath(os.path.join(around, given))
+    if os.path.commonpath([root, folder]) != root:
+        raise SpecError(Problem("AX117", node.where, f"the cache's folder \"{given}\" is outside the file's.", "Name one below it."))
+    return Path(folder)
+
+
+def _asks_people(body: Body, node: NodeInfo) -> bool:
+    if node.vertex.lane == "human":
+        return True
+    scopes = [body]
+    while scopes:
+        scope = scopes.pop()
+        if isinstance(scope, Subgraph):
+            vertices = scope.plan.graph.vertices
+            if any(vertex.lane == "human" for vertex in vertices):
+                return True
+            scopes += [vertex.body for vertex in vertices]
+    return False
+
+
+_bodies: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
+_numbers = itertools.count()
+
+
+def _identity(spec: NodeSpec, config: CacheConfig) -> str:
+    """Tells a body made in Python from every other of this process; empty: a component that its name and config tell."""
+    if spec.body is None or config.directory is not None:
+        return ""
+    try:
+        return str(_bodies.setdefault(spec.body, next(_numbers)))
+    except TypeError:  # it cannot be remembered, so it is like no other
+        return str(next(_numbers))
+
+
+class _Flights:
+    """Firings at work on a key, by event loop."""
+
+    def __init__(self) -> None:
+        self.under_way: dict[tuple[int, str], asyncio.Future[str | None]] = {}
+
+
+_flights = _Flights()
+_mine: ContextVar[frozenset[str]] = ContextVar("axil_wrappers_flights", default=frozenset())
+"""What the firing at hand works on itself."""
+
+
+class _Kept(Around):
+    """A body whose outcomes are kept."""
+
+    def __init__(self, body: Body, node: NodeInfo, config: CacheConfig, store: Store) -> None:
+        super().__init__(body, node)
+        self._config, self._store = config, store
+        self._schema, self._rules, self._own = node.schema, node.rules, (local_field(node.name), kept_field(node.name))
+        self._told = False
+        edges = [EdgeSpec(source=ENTRY, target=node.name), *(EdgeSpec(source=node.name, target=EXIT, keys=e.keys) for e in node.edges)]
+        whole = GraphSpec(id="", nodes=(node.spec,), edges=tuple(edges), payload=cast("Any", node.payload))
+        self._self = [whole.digest(), config.version, _identity(node.spec, config)]
+
+    async def run(self, task: Task, ctx: Context) -> Out:
+        try:
+            digest = self._digest(task)
+        except AxilError as error:
+            return await self._uncached(task, ctx, f"what comes in cannot be told apart: {error}")
+        if digest is None:
+            return await self._uncached(task, ctx, "the node keeps something for itself")
+        place = (id(asyncio.get_running_loop()), digest)
+        while True:
+            text = self._store.get(digest, self._config.ttl_seconds)
+            if text is not None:
+                ctx.note({"kind": "cache", "hit": True})
+                return self._decoded(text)
+            flight = _flights.under_way.get(place)
+            if flight is None:
+                break
+            if digest in _mine.get():  # one cache inside another: it would wait for itself
+                return await self.inside(task, ctx)
+            await asyncio.wait({flight})
+            text = flight.result()
+            if text is not None:
+                ctx.note({"kind": "cache", "hit": True, "shared": True})
+                return self._decoded(text)
+        flight = _flights.under_way[place] = asyncio.get_running_loop().create_future()
+        text = None
+        mine = _mine.set(_mine.get() | {digest})
+        try:
+            ctx.note({"kind": "cache", "hit": False})
+            part = ctx.part()
+            out = await self.inside(task, part)
+            text = self._encoded(out, part, ctx)
+            if text is not None:
+                self._store.put(digest, text)
+            return out
+        finally:
+            _mine.reset(mine)
+            del _flights.under_way[place]
+            flight.set_result(text)
+
+    async def _uncached(self, task: Task, ctx: Context, why: str) -> Out:
+        self._say(ctx, why)
+        return await self.inside(task, ctx.part())
+
+    def _say(self, ctx: Context, why: str) -> None:
+        ctx.note({"kind": "cache", "hit": False, "refused": why})
+        if not self._told:
+            self._told = True
+            log.warning('node "%s" is not cached: %s', self.node, why)
+
+    # -- the key
+
+    def _digest(self, task: Task) -> str | None:
+        """The key; None: the node keeps something for itself. Raises: JournalError, StateError: a value cannot be told in plain data."""
+        config = self._config
+        kept = {name: task.state[name] for name in self._own if task.state.get(name)}
+        if kept and config.local == "refuse":
+            return None
+        payloads = [token.payload for token in task.tokens]
+        came: Any = [encode(payload) for payload in payloads]
+        if config.inputs is not None:
+            fields = folded(payloads)
+            came = {name: encode(fields[name]) for name in config.inputs if name in fields}
+        mine = encode(kept) if kept and config.local == "key" else None
+        text = json.dumps([self._self, came, self._seen(task), mine], sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def _seen(self, task: Task) -> Mapping[str, Any]:
+        state, rules = task.state, self._rules
+        names = [name for name in state if not name.startswith("@")]
+        if self._config.attributes is not None:
+            names = [name for name in self._config.attributes if name in state]
+        elif rules.pull is not None and rules.payload != "state":
+            names = [name for name in rules.pull if name in state]
+        return encode_delta({name: state[name] for name in names}, self._schema)
+
+    # -- the outcome
+
+    def _encoded(self, out: Out, part: Context, ctx: Context) -> str | None:
+        """An outcome as text; None: it is not to be kept."""
+        if part.has_asked and not self._config.people:
+            self._say(ctx, "a person was asked")
+            return None
+        delta: Mapping[str, Any] = out.delta
+        if any(delta.get(name) for name in self._own) and self._config.local != "key":
+            if self._config.local == "refuse":
+                self._say(ctx, "the node keeps something for itself")
+                return None
+            delta = {name: value for name, value in delta.items() if name not in self._own}
+        try:
+            data = {
+                "output": encode(out.output),
+                "delta": encode_delta(delta, self._schema),
+                "composed": type(out.delta) is Changes,
+                "to": None if out.to is None else sorted(out.to),
+            }
+        except (AxilError, AttributeError, TypeError, ValueError) as error:  # a typed field's value need not fit before it is committed
+            self._say(ctx, f"the outcome cannot be kept: {error}")
+            return None
+        return json.dumps(data)
+
+    def _decoded(self, text: str) -> Out:
+        data = json.loads(text)
+        delta = decode_delta(data["delta"], self._schema)
+        to = None if data["to"] is None else frozenset(cast("list[str]", data["to"]))
+        return Out(decode(data["output"]), Changes(delta) if data["composed"] else delta, to)

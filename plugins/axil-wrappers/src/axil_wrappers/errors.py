@@ -1,0 +1,40 @@
+"""What can go wrong around a node.
+
+    AxilError
+    └── WrapperError         a sentence with an id                                  (ValueError)
+        ├── TimeoutReached       a node took longer than it may                     (TimeoutError)
+        └── LimiterConflict      one limiter was declared in two ways
+
+What does not fit a node is the kernel's ``SpecError``, a budget that is used up its ``OverBudget`` or ``LimitReached``.
+"""
+
+from __future__ import annotations
+
+from axil.errors import AxilError, Problem
+
+
+class WrapperError(AxilError, ValueError):
+    """One sentence with an id; ``hint`` says what to do next."""
+
+    def __init__(self, id: str, message: str, hint: str = "", where: str = "") -> None:
+        self.id = id
+        self.message, self.hint = message, hint
+        self.problem = Problem(id, where, message, hint)
+        super().__init__(str(self.problem))
+
+    def __str__(self) -> str:
+        return str(self.problem)
+
+
+class TimeoutReached(WrapperError, TimeoutError):
+    """A node took longer than it may; ``seconds`` is how long that is. Asking again may help."""
+
+    transient = True
+
+    def __init__(self, seconds: float, message: str, hint: str = "", where: str = "") -> None:
+        self.seconds = seconds
+        super().__init__("AX831", message, hint, where)
+
+
+class LimiterConflict(WrapperError):
+    """Two nodes name one limiter and want different things of it."""

@@ -1,0 +1,170 @@
+"""Which failures are meant: by the names of their classes, by status, by text, or by whether they look as if they could pass."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterator
+from typing import Annotated, Any, cast
+
+from pydantic import BeforeValidator, Field
+
+from axil import errors
+from axil.errors import AxilError, KernelBug, LimitReached, NodeFailed, RunCancelled, RunPaused, did_you_mean
+from axil_wrappers.inside import Settings
+
+NEVER = (LimitReached, RunPaused, RunCancelled, KernelBug)
+"""Not a node's failures but the run's own business; nothing catches them. Cancellation and pauses are no ``Exception`` at all."""
+
+LASTING = (
+    errors.SpecError,
+    errors.ConfigError,
+    errors.PluginError,
+    errors.StateError,
+    errors.BodyError,
+    errors.RouteError,
+    errors.JournalError,
+    TypeError,
+    NameError,
+    AttributeError,
+    ImportError,
+    LookupError,
+    SyntaxError,
+    NotImplementedError,
+    RecursionError,
+    MemoryError,
+)
+"""Mistakes in a graph, a setting or a program: they are there again next time."""
+
+PASSING = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
+"""HTTP statuses that may be another one next time."""
+
+_DEEPEST = 20
+
+
+def chain(error: BaseException) -> Iterator[BaseException]:
+    """The error that a node failed with, and what it was raised from."""
+    seen = 0
+    current: BaseException | None = error
+    while current is not None and seen < _DEEPEST:
+        if not isinstance(current, NodeFailed):
+            yield current
+        current, seen = current.__cause__, seen + 1
+
+
+def is_own(error: BaseException) -> bool:
+    """Whether it is the run's own business."""
+    return any(isinstance(each, NEVER) for each in chain(error))
+
+
+def status_of(error: BaseException) -> int | None:
+    """The HTTP status that an error, or what it was raised from, tells of."""
+    for each in chain(error):
+        for holder in (each, getattr(each, "response", None)):
+            for name in ("status", "status_code"):
+                value = getattr(holder, name, None)
+                if type(value) is int:
+                    return value
+    return None
+
+
+def retry_after_of(error: BaseException) -> float | None:
+    """The seconds that an error asks to wait: its ``retry_after_seconds`` or ``retry_after``."""
+    for each in chain(error):
+        for name in ("retry_after_seconds", "retry_after"):
+            value: Any = getattr(each, name, None)
+            if isinstance(value, (int, float)) and type(value) is not bool and value >= 0:
+                return float(value)
+    return None
+
+
+def may_pass(error: BaseException) -> bool:
+    """Whether asking again may help: as the error says itself (``transient``), as its status says, else unless it is a mistake."""
+    for each in chain(error):
+        transient = getattr(each, "transient", None)
+        if type(transient) is bool:
+            return transient
+    status = status_of(error)
+    if status is not None:
+        return status in PASSING
+    return not any(isinstance(each, LASTING) for each in chain(error))
+
+
+def told(error: BaseException) -> str:
+    """An error as one line for people who watch."""
+    first = next(chain(error), error)
+    text = str(first) or type(first).__name__
+    return text if isinstance(first, AxilError) else f"{type(first).__name__}: {text}" if str(first) else text
+
+
+# ---------------------------------------------------------------------------------------------------------------- names
+
+
+def _known() -> set[str]:
+    names = {name for name, kind in vars(builtins).items() if isinstance(kind, type) and issubclass(kind, Exception)}
+    return names | {name for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, Exception)}
+
+
+def _named(given: Any) -> Any:
+    """Names of error classes, from a name, a class, or several. Raises: ValueError: a name that nothing has."""
+    items: list[Any] = list(cast("Any", given)) if isinstance(given, (list, tuple, set, frozenset)) else [given]
+    return tuple(_name(item) for item in items)
+
+
+def _name(item: Any) -> str:
+    if isinstance(item, type) and issubclass(item, BaseException):
+        if not issubclass(item, Exception) or issubclass(item, NEVER):
+            raise ValueError(f"{item.__name__} is the run's own business, and is never caught")
+        return item.__name__ if item.__module__ in ("builtins", "axil.errors") else f"{item.__module__}.{item.__qualname__}"
+    if not isinstance(item, str) or not item:
+        raise ValueError(f"expected the name of an error class, found {item!r}")
+    if item in {kind.__name__ for kind in NEVER} | {"CancelledError", "Pause", "BaseException"}:
+        raise ValueError(f"{item} is the run's own business, and is never caught")
+    if "." not in item and item not in _known():
+        hint = did_you_mean(item, _known()) or f'For a class of another module write "module.{item}", or "*.{item}" for any.'
+        raise ValueError(f'"{item}" is no built-in error and none of axil\'s. {hint}')
+    return item
+
+
+def is_kind(error: BaseException, name: str) -> bool:
+    """Whether an error, or what it was raised from, is of the class ``name`` or of one derived from it.
+
+    ``Name``: built-in, or axil's; ``module.Name``: of that module or one inside it; ``*.Name``: of any.
+
+    >>> is_kind(ConnectionResetError(), "OSError"), is_kind(ValueError(), "*.ValueError"), is_kind(ValueError(), "json.ValueError")
+    (True, True, False)
+    """
+    module, _, last = name.rpartition(".")
+    return any(_fits(kind, module, last) for each in chain(error) for kind in type(each).__mro__)
+
+
+def _fits(kind: type, module: str, name: str) -> bool:
+    if kind.__name__ != name and kind.__qualname__ != name:
+        return False
+    if module == "*":
+        return True
+    if not module:
+        return kind.__module__ in ("builtins", "axil.errors")
+    return kind.__module__ == module or kind.__module__.startswith(f"{module}.")
+
+
+Names = Annotated[tuple[str, ...], BeforeValidator(_named)]
+
+
+class Failures(Settings):
+    """Which failures are meant. Where none of ``on``, ``on_status``, ``on_text`` is given: those that may pass."""
+
+    on: Names = Field((), description="Error classes: built-in, axil's, module.Class, or *.Class; derived ones too.")
+    on_status: tuple[int, ...] = Field((), description="HTTP statuses that an error tells of.")
+    on_text: tuple[str, ...] = Field((), description="Texts that an error's message contains, in any case.")
+    not_on: Names = Field((), description="Error classes that are not meant, whatever else is said.")
+
+    def meant(self, error: BaseException, usual: bool | None = None) -> bool:
+        """Whether this failure is meant. ``usual``: the answer where nothing is said; None: whether it may pass."""
+        if not isinstance(error, Exception) or is_own(error) or any(is_kind(error, name) for name in self.not_on):
+            return False
+        if not (self.on or self.on_status or self.on_text):
+            return may_pass(error) if usual is None else usual
+        if any(is_kind(error, name) for name in self.on) or status_of(error) in self.on_status:
+            return True
+        texts = [str(each).lower() for each in chain(error)] if self.on_text else []
+        return any(part.lower() in text for part in self.on_text for text in texts)

@@ -1,0 +1,86 @@
+"""``fallback``: what a node gives, or who stands in for it, when it fails."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import Field, model_validator
+
+from axil.context import Context
+from axil.plan import Body
+from axil.planner import NodeInfo
+from axil.spec import Use
+from axil.tokens import Out, Task
+from axil_wrappers.component import Stead
+from axil_wrappers.failures import Failures, told
+from axil_wrappers.inside import Around, Wrapper
+from axil_wrappers.value import Value
+
+
+class FallbackConfig(Failures):
+    """What a node gives in place of failing; where nothing is said, in place of any failure."""
+
+    value: Any = Field(None, description="Fields, messages or a text.")
+    use: Any = Field(None, description="Another node: its type, or {type, config}.")
+
+    @model_validator(mode="after")
+    def _one(self) -> FallbackConfig:
+        if ("value" in self.model_fields_set) == ("use" in self.model_fields_set):
+            raise ValueError("expected either a value or another node to use")
+        return self
+
+
+class Fallback(Wrapper[FallbackConfig]):
+    """The wrapper ``fallback``: a value, or another node, where a node fails."""
+
+    type = "fallback"
+    Config = FallbackConfig
+
+    def __init__(self, config: FallbackConfig | Mapping[str, Any] | None = None, /, **settings: Any) -> None:
+        super().__init__(config, **settings)
+        self._components: list[Any] = []
+
+    def use(self) -> Use:
+        config = self.config.model_dump(mode="python", exclude_defaults=True)
+        return Use(type=self.type, config={**config, **{k: getattr(self.config, k) for k in ("value", "use") if k in config}})
+
+    def wrap(self, body: Body, node: NodeInfo) -> Body:
+        if "value" in self.config.model_fields_set:
+            return _Backed(body, node, self.config, Value(self.config.value, node))
+        stead = Stead(Use.of(self.config.use), node)
+        self._components += stead.components
+        return _Backed(body, node, self.config, stead)
+
+    async def provision(self) -> None:
+        """Open what stands in."""
+        for component in self._components:
+            if hasattr(component, "provision"):
+                await component.provision()
+
+    async def close(self) -> None:
+        """Close what stands in."""
+        for component in reversed(self._components):
+            if hasattr(component, "close"):
+                await component.close()
+
+
+class _Backed(Around):
+    """A body with something behind it."""
+
+    def __init__(self, body: Body, node: NodeInfo, config: FallbackConfig, behind: Value | Stead) -> None:
+        super().__init__(body, node)
+        self._config, self._behind = config, behind
+
+    async def run(self, task: Task, ctx: Context) -> Out:
+        part = ctx.part("first")
+        try:
+            return await self.inside(task, part)
+        except Exception as error:  # what is not meant is raised again
+            if not self._config.meant(error, usual=True):
+                raise
+            self.take_back(part, ctx)
+            ctx.note({"kind": "fallback", "error": told(error)})
+        if isinstance(self._behind, Value):
+            return self._behind(task)
+        return await self._behind(task, ctx.part("instead"))

@@ -1,0 +1,87 @@
+"""What a wrapper wraps, called in the way it wants to be called; and what wrappers have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Generic, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+from axil.composite import gathered_inputs
+from axil.config import decode
+from axil.context import Context
+from axil.plan import Body, Mode
+from axil.planner import NodeInfo
+from axil.spec import Use
+from axil.tokens import Out, Task
+
+
+class Settings(BaseModel):
+    """The config of a wrapper: strict, and fixed once it is made."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+C = TypeVar("C", bound=Settings)
+
+
+class Wrapper(Generic[C]):
+    """A wrapper of this distribution, made from a ``Config`` or, in Python, from its fields: ``Retry(tries=3)``."""
+
+    type: ClassVar[str]
+    Config: ClassVar[type[Any]]
+
+    def __init__(self, config: C | Mapping[str, Any] | None = None, /, **settings: Any) -> None:
+        """Raises: ConfigError: a setting is unknown or does not fit."""
+        self.config: C = config if isinstance(config, Settings) else decode(self.Config, {**(config or {}), **settings}, self.type)  # type: ignore[assignment]  # Config is C
+
+    def use(self) -> Use:
+        """What a file says of it."""
+        return Use(type=self.type, config=self.config.model_dump(mode="json", exclude_defaults=True))
+
+    def wrap(self, body: Body, node: NodeInfo) -> Body:
+        """The body around ``body``."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.use().config.items())})"
+
+
+class Inside:
+    """A body of any mode as something to await: a scope runs in a frame of its own, a function in a thread of the run's."""
+
+    def __init__(self, body: Body, node: NodeInfo) -> None:
+        self.mode: Mode = body.mode
+        self._body = body
+        self._plan = node.single() if body.mode == "scope" else None
+
+    async def __call__(self, task: Task, ctx: Context, /) -> Out:
+        if self._plan is None:
+            return await ctx.execute(self._body, task)
+        returned = await ctx.run(self._plan, gathered_inputs(task, self._plan.graph), name="#inside", state=task.state)
+        return Out(returned.output, returned.changes, frozenset() if returned.output is None else None)
+
+
+class Around:
+    """A wrapped body: awaited, whatever is inside."""
+
+    mode: Mode = "async"
+    wants_ctx = True
+
+    def __init__(self, body: Body, node: NodeInfo) -> None:
+        self.node = node.name
+        self.inside = Inside(body, node)
+
+    def __call__(self, task: Task, ctx: Context, /) -> Any:
+        return self.run(task, ctx)
+
+    async def run(self, task: Task, ctx: Context) -> Out:
+        """One firing."""
+        raise NotImplementedError
+
+    def take_back(self, part: Context, ctx: Context) -> None:
+        """Say that what a part has shown does not count, if it has shown anything."""
+        if self.inside.mode == "scope":
+            ctx.note({"kind": "reset", "chunks": part.shown, "inside": True})
+        elif part.has_emitted and part.shown:
+            ctx.note({"kind": "reset", "chunks": part.shown})

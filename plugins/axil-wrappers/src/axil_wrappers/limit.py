@@ -1,0 +1,58 @@
+"""``limit``: how many firings of a node, or of several, may be at work, and how many may begin in a while."""
+
+from __future__ import annotations
+
+from pydantic import Field, model_validator
+
+from axil.context import Context
+from axil.plan import Body
+from axil.planner import NodeInfo
+from axil.tokens import Out, Task
+from axil_wrappers.inside import Around, Settings, Wrapper
+from axil_wrappers.limiter import Limiter, Pace, limiter
+
+
+class LimitConfig(Settings):
+    """How many may pass."""
+
+    name: str = Field("", description="Nodes and runs of this process that say the same name share one limiter; empty: this node's own.")
+    concurrency: int | None = Field(None, ge=1, description="Firings at work at the same time.")
+    calls: int | None = Field(None, ge=1, description="Firings that begin in period_seconds.")
+    period_seconds: float = Field(1.0, gt=0, description="How long that while is.")
+    burst: int | None = Field(None, ge=1, description="Firings that may begin at once after a while of quiet; without it: calls.")
+
+    @model_validator(mode="after")
+    def _something(self) -> LimitConfig:
+        if self.concurrency is None and self.calls is None:
+            raise ValueError("expected concurrency, calls, or both")
+        return self
+
+    def pace(self) -> Pace:
+        """What the limiter is told."""
+        return Pace(concurrency=self.concurrency, calls=self.calls, period_seconds=self.period_seconds, burst=self.burst)
+
+
+class Limit(Wrapper[LimitConfig]):
+    """The wrapper ``limit``: lets so many pass, in the order in which they came."""
+
+    type = "limit"
+    Config = LimitConfig
+
+    def wrap(self, body: Body, node: NodeInfo) -> Body:
+        """Raises: LimiterConflict (AX834)."""
+        return _Limited(body, node, limiter(self.config.name, self.config.pace()))
+
+
+class _Limited(Around):
+    """A body behind a limiter."""
+
+    def __init__(self, body: Body, node: NodeInfo, limiter: Limiter) -> None:
+        super().__init__(body, node)
+        self.limiter = limiter
+
+    async def run(self, task: Task, ctx: Context) -> Out:
+        await self.limiter.enter(ctx.clock)
+        try:
+            return await self.inside(task, ctx)
+        finally:
+            self.limiter.leave()

@@ -1,0 +1,110 @@
+"""``fallback`` among models: several, asked in order until one answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+from pydantic import Field
+
+from axil.config import decode, make
+from axil.errors import Problem, SpecError
+from axil_wrappers.failures import LASTING, Failures, chain, told
+
+
+class FallbackModelConfig(Failures):
+    """Models, and the failures after which the next one is asked; where nothing is said, all but mistakes in the graph or the program."""
+
+    models: tuple[Any, ...] = Field(min_length=1, description="Models in order: names of installed adapters, or {type, …} each.")
+
+
+class _Shown:
+    """``emit`` for one model: counts what was shown and not taken back."""
+
+    def __init__(self, emit: Callable[[Any], None]) -> None:
+        self._emit = emit
+        self.count = 0
+
+    def __call__(self, chunk: Any) -> None:
+        kind = cast("Mapping[str, Any]", chunk).get("kind") if isinstance(chunk, Mapping) else None
+        if kind == "reset":
+            self.count -= int(cast("Mapping[str, Any]", chunk).get("chunks") or 0)
+        elif kind != "retry":
+            self.count += 1
+        self._emit(chunk)
+
+
+class FallbackModel:
+    """The model ``fallback``: asks the first of several models, and the next one where it fails."""
+
+    Config = FallbackModelConfig
+
+    def __init__(self, config: FallbackModelConfig | Sequence[Any], /, **settings: Any) -> None:
+        """``config``: or the models themselves, with ``settings``: ``FallbackModel([small, large], on_status=[503])``."""
+        if not isinstance(config, FallbackModelConfig):
+            config = decode(FallbackModelConfig, {"models": tuple(config), **settings}, "fallback")
+        self.config = config
+        self._setting: Any = None
+        self._models: list[Any] = []
+        self._made: list[Any] = []
+
+    def bind(self, setting: Any) -> None:
+        """Make the models now rather than with the first question. Raises: PluginError, ConfigError; SpecError (AX835): it is no model."""
+        self._setting = setting
+        self.models()
+
+    def models(self) -> Sequence[Any]:
+        """The models, those given by name made once."""
+        if not self._models:
+            for number, given in enumerate(self.config.models):
+                self._models.append(self._model(given, f"models[{number}]"))
+        return self._models
+
+    def _model(self, given: Any, where: str) -> Any:
+        if isinstance(given, (str, Mapping)):
+            from axil import registry
+
+            use: dict[str, Any] = {"type": given} if isinstance(given, str) else dict(cast("Mapping[str, Any]", given))
+            name = str(use.pop("type", ""))
+            config = use.pop("config", None) or use
+            known = getattr(self._setting, "registry", None) or registry.default()
+            given = make(known.resolve("models", name, where), config, where)
+            self._made.append(given)
+            if callable(getattr(given, "bind", None)):
+                given.bind(self._setting)
+        if not callable(getattr(given, "reply", None)):
+            told = f"a {type(given).__name__} is not a model."
+            raise SpecError(Problem("AX835", where, told, "A model has `async reply(request, emit) -> Reply`."))
+        return given
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names under which prices know the models: whoever reserves does so for the dearest."""
+        names = (getattr(model, "names", None) or (getattr(model, "name", None),) for model in self.models())
+        return tuple(str(name) for some in names for name in some if name)
+
+    async def reply(self, request: Any, emit: Callable[[Any], None], /) -> Any:
+        """The answer of the first model that gives one. Raises: what the last one raised; what is not meant, at once."""
+        models = self.models()
+        for number, model in enumerate(models):
+            shown = _Shown(emit)
+            try:
+                return await model.reply(request, shown)
+            except Exception as error:
+                usual = not any(isinstance(each, LASTING) for each in chain(error))
+                if number + 1 == len(models) or not self.config.meant(error, usual):
+                    raise
+                if shown.count:
+                    emit({"kind": "reset", "chunks": shown.count})
+                emit({"kind": "fallback", "error": told(error), "model": number + 1})
+        raise AssertionError("there is at least one model")
+
+    async def close(self) -> None:
+        """Close the models that were made from names."""
+        for model in reversed(self._made):
+            if hasattr(model, "close"):
+                await model.close()
+        self._models, self._made = [], []
+
+    def __repr__(self) -> str:
+        return f"FallbackModel({len(self.config.models)} models)"

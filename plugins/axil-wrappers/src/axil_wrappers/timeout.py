@@ -1,0 +1,89 @@
+"""``timeout``: a node may take so long, and no longer."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Final
+
+from pydantic import Field
+
+from axil.context import Context
+from axil.plan import Body, Mode
+from axil.planner import NodeInfo
+from axil.tokens import Out, Task
+from axil_wrappers.errors import TimeoutReached
+from axil_wrappers.inside import Around, Settings, Wrapper
+from axil_wrappers.value import Value
+
+_WHAT: Final[dict[Mode, str]] = {
+    "async": "its body was cancelled",
+    "scope": "the graph inside was cancelled",
+    "thread": "its thread cannot be stopped, and what it gives is thrown away",
+    "inline": "its body was cancelled",
+}
+
+
+class TimeoutConfig(Settings):
+    """How long a node may take."""
+
+    seconds: float = Field(gt=0, description="By the run's clock.")
+    value: Any = Field(None, description="What the node gives instead of failing: fields, messages or a text.")
+    grace_seconds: float = Field(5.0, ge=0, description="How long a cancelled body may take to clean up before it is left alone.")
+
+
+class Timeout(Wrapper[TimeoutConfig]):
+    """The wrapper ``timeout``: ends a node that takes too long."""
+
+    type = "timeout"
+    Config = TimeoutConfig
+
+    def wrap(self, body: Body, node: NodeInfo) -> Body:
+        return _Timed(body, node, self.config)
+
+
+class _Timed(Around):
+    """A body that may take so long."""
+
+    def __init__(self, body: Body, node: NodeInfo, config: TimeoutConfig) -> None:
+        super().__init__(body, node)
+        self._config, self._where = config, node.where
+        self._value = Value(config.value, node) if "value" in config.model_fields_set else None
+
+    async def run(self, task: Task, ctx: Context) -> Out:
+        part = ctx.part()
+        job = asyncio.ensure_future(self.inside(task, part))
+        try:
+            if await _within(job, ctx, self._config.seconds):
+                return job.result()
+            part.abandon()
+            job.cancel()
+            is_gone = await _within(job, ctx, self._config.grace_seconds)
+        except asyncio.CancelledError:
+            job.cancel()
+            await asyncio.gather(job, return_exceptions=True)
+            raise
+        job.add_done_callback(_heard)
+        what = _WHAT[self.inside.mode] if is_gone else "its body was cancelled, and has not ended yet"
+        if self._value is not None:
+            self.take_back(part, ctx)
+        ctx.note({"kind": "timeout", "seconds": self._config.seconds, "what": what})
+        if self._value is None:
+            told = f"it took longer than {self._config.seconds:g} seconds; {what}."
+            raise TimeoutReached(self._config.seconds, told, "Give it more time, or a value to go on with.", self._where)
+        return self._value(task)
+
+
+async def _within(job: asyncio.Future[Out], ctx: Context, seconds: float) -> bool:
+    """Whether a body ends within so many seconds of the run's clock."""
+    timer = asyncio.ensure_future(ctx.clock.sleep(seconds))
+    try:
+        await asyncio.wait({job, timer}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        timer.cancel()
+    return job.done()
+
+
+def _heard(job: asyncio.Future[Out]) -> None:
+    """What a body that nobody waits for came to is nobody's business; it is not to be warned of."""
+    if not job.cancelled():
+        job.exception()

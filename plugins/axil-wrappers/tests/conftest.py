@@ -1,0 +1,98 @@
+"""What the tests share: graphs of a few functions with wrappers around them, run under a clock that jumps."""
+
+from __future__ import annotations
+
+import asyncio
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from axil import RootGraph
+from axil.documents import parse_json
+from axil.registry import Registry, use
+from axil.result import Result
+from axil_testing import VirtualClock
+
+PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text("utf-8"))["project"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """An entry point, as the registry reads it."""
+
+    name: str
+    group: str
+    value: str
+    dist: Any
+
+
+@pytest.fixture(autouse=True)
+def registry() -> Any:
+    """The components of this distribution, as its pyproject.toml names them, and JSON files."""
+    dist = SimpleNamespace(name=PROJECT["name"], version=PROJECT["version"], requires=[])
+    tables = PROJECT["entry-points"].items()
+    entries = [Entry(name=n, group=group, value=v, dist=dist) for group, table in tables for n, v in table.items()]
+    made = Registry(entry_points=entries)
+    made.register("loaders", "json", parse_json)
+    with use(made):
+        yield made
+
+
+@dataclass
+class Watch:
+    """What was shown and what fired."""
+
+    chunks: list[Any] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+
+    def chunk(self, activation: Any, chunk: Any) -> None:
+        self.chunks.append(chunk)
+
+    def firing_failed(self, activation: Any, error: BaseException) -> None:
+        self.failed.append(activation.path)
+
+    def kinds(self) -> list[Any]:
+        return [chunk["kind"] for chunk in self.chunks]
+
+
+@dataclass
+class Stage:
+    """One node, called ``work``, and what came of running it."""
+
+    clock: VirtualClock = field(default_factory=VirtualClock)
+    watch: Watch = field(default_factory=Watch)
+
+    def graph(self, body: Any, *wrappers: Any, **more: Any) -> RootGraph:
+        graph = RootGraph("t", attributes={"seen": 0, "log": ""})
+        graph.create_node(body, name="work", wrappers=wrappers, **more)
+        graph.edge_from_entry("work", {"n": ""})
+        graph.edge_to_exit("work", ["n"])
+        return graph.build()
+
+    def run(self, body: Any, *wrappers: Any, given: Any = None, **options: Any) -> Result:
+        return asyncio.run(self.arun(self.graph(body, *wrappers), given, **options))
+
+    async def arun(self, graph: RootGraph, given: Any = None, **options: Any) -> Result:
+        run = graph.start({"n": 1} if given is None else given, observers=[self.watch], clock=self.clock, **options)
+        return await run.result()
+
+
+@pytest.fixture(scope="session")
+def new_stage() -> type[Stage]:
+    """A stage for each example of a law."""
+    return Stage
+
+
+@pytest.fixture
+def stage() -> Stage:
+    return Stage()
+
+
+# Laws are not about seconds: a slow machine is no counterexample. A failure prints how to repeat it.
+settings.register_profile("axil", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("axil")
