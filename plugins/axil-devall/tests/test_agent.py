@@ -193,7 +193,7 @@ class Server:
     async def tools(self) -> list[Any]:
         from axil_agent import Tool
 
-        return [Tool(name="mcp_add", description="", parameters={"type": "object"}, call=lambda a, b: a + b)]
+        return [Tool(name="mcp__add", description="", parameters={"type": "object"}, call=lambda a, b: a + b)]
 
 
 def test_a_remote_server_gives_its_tools_under_their_own_names(tmp_path, monkeypatch):

@@ -114,7 +114,7 @@ def test_results_are_text_or_parts_and_bounded(various):
     assert picture == "a pixel:\n[image: image/gif, 14 bytes]"
     assert big == "x" * 1000 + "… (cut: 51200 characters)"
     picture, _ = using({**various, "images": True}, body)
-    assert picture[1] == {"type": "image", "mime_type": "image/gif", "data": "R0lGODlhAQABAAAAACw="}
+    assert picture[1] == {"type": "image", "media_type": "image/gif", "data": "R0lGODlhAQABAAAAACw="}
 
 
 def test_progress_and_log_are_shown_as_chunks_of_the_firing(various):

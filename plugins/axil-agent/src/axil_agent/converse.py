@@ -247,9 +247,10 @@ async def _result(call: ToolCall, tools: Mapping[str, Tool], ctx: Stage, step: s
     return result["content"]
 
 
-def _as_edited(arguments: Mapping[str, Any], content: str) -> str:
+def _as_edited(arguments: Mapping[str, Any], content: str | list[dict[str, Any]]) -> str | list[dict[str, Any]]:
     """The result of a call with other arguments than the model's: it is told which."""
-    return f"[a person changed the arguments to {json.dumps(plain(arguments), ensure_ascii=False, default=str)}]\n{content}"
+    told = f"[a person changed the arguments to {json.dumps(plain(arguments), ensure_ascii=False, default=str)}]"
+    return f"{told}\n{content}" if isinstance(content, str) else [{"type": "text", "text": told}, *content]
 
 
 def _failed(text: str) -> dict[str, Any]:

@@ -46,7 +46,7 @@ class Toolbox:
                     self._sources.append(_Source(made, prefix=each.prefix, name=name))
         else:
             server = make(registry.resolve("tools", _SERVER, where), _server(each, where), where)
-            self._sources.append(_Source(server, prefix=each.prefix, own=f"{_SERVER}_"))
+            self._sources.append(_Source(server, prefix=each.prefix, own=f"{_SERVER}__"))
 
     async def tools(self, ctx: Any = None) -> list[Tool]:
         """The tools."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Mapping
 from typing import Any, Final, cast
@@ -16,10 +17,10 @@ _LARGEST_IMAGE: Final = 4_000_000
 def content_of(result: Any, offer: Offer) -> str | list[dict[str, Any]]:
     """A result as text; as parts where there are images and they are wanted. ``result``: the SDK's.
 
-    Parts are ``{"type": "text", "text"}`` and ``{"type": "image" | "audio", "mime_type", "data"}``, the data in base64.
+    Parts are ``{"type": "text", "text"}`` and ``{"type": "image" | "audio", "media_type", "data"}``, the data in base64.
     """
     parts = parts_of(result)
-    shown = [part if part["type"] == "text" or (offer.images and len(part["data"]) <= _LARGEST_IMAGE) else _named(part) for part in parts]
+    shown = [part if part["type"] == "text" or (offer.images and _is_sound(part["data"])) else _named(part) for part in parts]
     left = offer.max_result_chars
     bounded: list[dict[str, Any]] = []
     for part in shown:
@@ -69,14 +70,14 @@ def _part(block: Any) -> dict[str, Any]:
     if kind == "text":
         return {"type": "text", "text": block.text}
     if kind in ("image", "audio"):
-        return {"type": kind, "mime_type": block.mime_type, "data": block.data}
+        return {"type": kind, "media_type": block.mime_type, "data": block.data}
     if kind == "resource":
         found = block.resource
         if getattr(found, "text", None) is not None:
             return {"type": "text", "text": f"[{found.uri}]\n{found.text}"}
         mime = found.mime_type or "application/octet-stream"
         if mime.startswith("image/"):
-            return {"type": "image", "mime_type": mime, "data": found.blob}
+            return {"type": "image", "media_type": mime, "data": found.blob}
         return {"type": "text", "text": f"[{found.uri}: {mime}, {_bytes(found.blob)} bytes]"}
     if kind == "resource_link":
         told = " ".join(filter(None, (block.name, block.description)))
@@ -84,8 +85,18 @@ def _part(block: Any) -> dict[str, Any]:
     return {"type": "text", "text": f"[{kind}]"}
 
 
+def _is_sound(data: str) -> bool:
+    """Whether it is base64, and not too much of it: what a model's adapter could not send must not end the run."""
+    if len(data) > _LARGEST_IMAGE:
+        return False
+    try:
+        return bool(base64.b64decode(data, validate=True))
+    except ValueError:
+        return False
+
+
 def _named(part: Mapping[str, Any]) -> dict[str, Any]:
-    return {"type": "text", "text": f"[{part['type']}: {part['mime_type']}, {_bytes(part['data'])} bytes]"}
+    return {"type": "text", "text": f"[{part['type']}: {part['media_type']}, {_bytes(part['data'])} bytes]"}
 
 
 def _bytes(data: str) -> int:
