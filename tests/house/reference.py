@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import axil.context
-import axil.crew
 import axil.documents
 import axil.edges
 import axil.hooks
@@ -48,7 +47,7 @@ PROTOCOLS: tuple[tuple[Any, tuple[str, ...]], ...] = (
     (axil.documents, ("Loader",)),
     (axil.context, ("Channel", "Clock")),
     (axil.journal, ("Journal", "Book")),
-    (axil.crew, ("Executor",)),
+    (axil.context, ("Executor",)),
     (axil.planner, ("Engine",)),
     (axil_agent.interfaces, ("Model", "Formatter", "ContextProvider", "Memory", "ChatMemory")),
 )
