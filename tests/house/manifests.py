@@ -22,7 +22,9 @@ def main() -> int:
     ]:
         project = tomllib.loads(file.read_text("utf-8"))["project"]
         package = file.parent / "src" / project["name"].replace("-", "_")
-        if package.is_dir():
+        if package.is_dir() and project["name"] not in registry.plugins():
+            sys.stderr.write(f"{project['name']} is not installed here; its manifest stays as it is\n")
+        elif package.is_dir():
             text = as_text(manifest_of(project["name"], registry, project["description"]))
             target = package / FILE
             if not target.is_file() or target.read_text("utf-8") != text:
