@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,12 +16,18 @@ def pyright(root: Path, *arguments: str, timeout_seconds: float) -> subprocess.C
     """Runs the type checker of this environment; skips the test where it cannot start (it needs Node, and fetches itself once)."""
     program = Path(sys.executable).with_name("pyright")
     environment = {**os.environ, "PYRIGHT_PYTHON_IGNORE_WARNINGS": "1"}
-    try:
-        return subprocess.run([program, *arguments], cwd=root, env=environment, capture_output=True, text=True, timeout=timeout_seconds)
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    try:  # a session of its own, so that the Node below it ends with it
+        child = subprocess.Popen([program, *arguments], cwd=root, env=environment, start_new_session=True, **pipes)
     except FileNotFoundError:
         pytest.skip("pyright is not installed")
-    except subprocess.TimeoutExpired:
-        pytest.skip(f"pyright did not answer within {timeout_seconds} s")
+    with child:
+        try:
+            told, complained = child.communicate(timeout=timeout_seconds)
+        except subprocess.TimeoutExpired:
+            (os.killpg if hasattr(os, "killpg") else os.kill)(child.pid, 9)
+            pytest.skip(f"pyright did not answer within {timeout_seconds} s")
+    return subprocess.CompletedProcess(child.args, child.returncode, told, complained)
 
 
 def test_the_kernel_is_strictly_typed(root):
