@@ -171,6 +171,26 @@ def test_an_external_step_is_asked_about_like_an_external_node():
     assert run(flow, run_id="r", journal=tape, resuming=True, answers={question.id: "retry"}).output == {"sent": 2}
 
 
+def test_a_body_that_stopped_at_its_own_question_is_not_uncertain():
+    """What it had begun, it ended by asking: it runs again from its top, as every body that asks does."""
+    sent: list[str] = []
+
+    async def body(task: Any, ctx: Any) -> Out:
+        async def send() -> str:
+            sent.append(await ctx.ask("to whom?"))
+            return sent[-1]
+
+        return Out({"to": await ctx.step("send", send, effects="external")})
+
+    journal = MemoryJournal()
+    flow = workflow([node("mail", body, mode="async", effects="external")], ["in mail", "mail out"])
+    for _ in range(3):
+        paused = run(flow, run_id="r", journal=journal, resuming=True)
+        assert [question.text for question in paused.questions] == ["to whom?"]
+    done = run(flow, run_id="r", journal=journal, resuming=True, answers={paused.questions[0].id: "Ada"})
+    assert (done.output, sent) == ({"to": "Ada"}, ["Ada"])
+
+
 # ------------------------------------------------------------------------------------------------ steps
 
 

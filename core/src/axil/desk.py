@@ -182,9 +182,8 @@ class Desk:
         channel: Channel | None = self.options.channel
         answer = MISSING if channel is None else await channel.ask(asked)
         if answer is MISSING:
-            if asked.id not in self.replay.asked:
-                data = {"id": asked.id, **asked.plain()}
-                await self.keep(Entry("asked", activation.frame, activation.node, activation.ordinal, data))
+            data = {"id": asked.id, **asked.plain()}
+            await self.keep(Entry("asked", activation.frame, activation.node, activation.ordinal, data))
             self.open.setdefault(activation, []).append(asked)
             raise Pause(asked)
         if self.book is not None:
@@ -219,7 +218,8 @@ class Desk:
         Returns: None: do it; a mapping with ``output``: it happened, and came to that. Raises: Uncertain: give it up; Pause.
         """
         what = f"{activation.path}: {step}" if step else activation.path
-        if times := self.replay.began.get((activation, step), 0):
+        times = self.replay.began.get((activation, step), 0)
+        if times > self.replay.paused.get((activation, step), 0):
             text = f"{what} was about to run when the run broke off; whether it did is not known. Run it again?"
             asked = Question(text=text, kind="uncertain", options=("retry", "fail"), data={"key": self.key(activation, step)})
             answer = await self.ask(activation, f"{step}!{times}", asked)

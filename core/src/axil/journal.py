@@ -424,6 +424,8 @@ class Replay:
         self.steps: dict[tuple[Activation, str], Mapping[str, Any]] = {}
         self.began: dict[tuple[Activation, str], int] = {}
         """How often bodies (``""``) and steps with effects outside were about to run."""
+        self.paused: dict[tuple[Activation, str], int] = {}
+        """How often they had been, when the body stopped at a question by itself: that is known."""
         self.answers: dict[str, Any] = {}
         self.asked: dict[str, Entry] = {}
         self.order: dict[Frame, list[Activation]] = {}
@@ -460,6 +462,8 @@ class Replay:
             self.began[began] = self.began.get(began, 0) + 1
         elif kind == "asked":
             self.asked[data["id"]] = entry
+            if data.get("kind") != "uncertain":
+                self.paused.update((began, times) for began, times in self.began.items() if began[0] == who)
         elif kind == "answer":
             self.answers[data["id"]] = decode(data["value"])
         elif kind == "run":

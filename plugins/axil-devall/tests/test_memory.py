@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import json
 import sys
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
@@ -236,6 +238,13 @@ def test_a_line_that_a_crash_cut_off_costs_only_itself(tmp_path):
 # ---------------------------------------------------------------------- a service
 
 
+def installed(monkeypatch: pytest.MonkeyPatch, package: str, there: bool) -> None:
+    """Whether a package seems to be installed; of others the truth is told."""
+    find = importlib.util.find_spec
+    found = ModuleSpec(package, None) if there else None
+    monkeypatch.setattr("importlib.util.find_spec", lambda name, *more: found if name == package else find(name, *more))
+
+
 @pytest.fixture
 def service(monkeypatch):
     calls: list[tuple[str, Any]] = []
@@ -254,7 +263,7 @@ def service(monkeypatch):
     module = ModuleType("mem0")
     module.AsyncMemoryClient = Client  # type: ignore[attr-defined]  # a stand-in
     monkeypatch.setitem(sys.modules, "mem0", module)
-    monkeypatch.setattr("axil_devall.stores.importlib.util.find_spec", lambda name: name)
+    installed(monkeypatch, "mem0", True)
     return calls
 
 
@@ -272,6 +281,6 @@ def test_the_service_is_asked_and_told(talk, service):
 
 
 def test_without_its_package_the_service_is_an_error_that_names_it(flow, monkeypatch):
-    monkeypatch.setattr("axil_devall.stores.importlib.util.find_spec", lambda name: None)
+    installed(monkeypatch, "mem0", False)
     with pytest.raises(SpecError, match=r"AX857 .*mem0ai is not installed\. pip install"):
         flow([agent("A", READ)], memory=MEM0).plan  # noqa: B018
