@@ -323,8 +323,9 @@ class Context:
         """``await call()``, recorded under ``name``: a resumed body gets the recorded result. The result is plain data.
 
         Args:
-            request: plain data that says what is asked for. A recorded result is used only where it is the same; where it is not,
-                the call is made, and nothing recorded by this activation after it is used any more.
+            request: plain data that says what is asked for, or a function that gives it, called only if it is recorded. A recorded
+                result is used only where it is the same; where it is not, the call is made, and nothing recorded by this activation
+                after it is used any more.
             effects: ``external``: it must not be done twice unasked. It is journaled that it begins; if the run breaks off before
                 the result is recorded, a person is asked whether to do it again.
         What is asked, read from the clock or slept inside is counted for the step alone: a step that was recorded asks nothing, and

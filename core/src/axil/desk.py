@@ -198,7 +198,8 @@ class Desk:
     async def step(self, activation: Activation, step: StepCall) -> Any:
         if self.book is None:
             return await step.call()
-        asked = None if step.request is None else _digest(step.request)[:16]
+        request = step.request() if callable(step.request) else step.request
+        asked = None if request is None else _digest(request)[:16]
         known = None if activation in self.diverged else self.replay.steps.get((activation, step.name))
         if known is not None:
             if known.get("request") == asked:

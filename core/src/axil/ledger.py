@@ -102,7 +102,7 @@ class Account:
 
     def refusal(self, tokens: int, cost: float, *, held: bool) -> tuple[Budget, str] | None:
         """The budget that would be passed, and how; None: it fits."""
-        if not any(budget.is_limited for budget in self.budgets):
+        if not self.is_limited:
             return None
         whole = self.sums(tokens, cost, held=held)
         return next(((budget, what) for budget in self.budgets if (what := budget.passed(*whole))), None)
@@ -117,6 +117,11 @@ class Account:
         what = budget.passed(*self.sums(0, 0.0, held=False))
         if what and budget.at_limit == "fail_node":
             raise _passed(self, budget, what)
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether anything is limited here."""
+        return any(budget.is_limited for budget in self.budgets)
 
     @property
     def has_costs(self) -> bool:
@@ -220,6 +225,10 @@ class Ledger:
         import asyncio
 
         accounts = self.accounts(who)
+        if not any(account.is_limited for account in accounts):  # nothing to wait for, and nothing to refuse
+            free = Hold(self, who, estimate.models, 0, 0.0)
+            free.accounts = accounts
+            return free
         given, wanted = estimate.tokens(self.estimator)
         hold = Hold(self, who, estimate.models, given + wanted, self._dearest(accounts, estimate.models, given, wanted))
         hold.accounts = accounts
@@ -239,6 +248,8 @@ class Ledger:
 
     def _look(self) -> None:
         """Grant and refuse, in order, what can be granted or has to be refused."""
+        if not self._waiting:
+            return
         scarce: set[Account] = set()
         still: deque[tuple[Hold, asyncio.Future[None]]] = deque()
         for hold, granted in self._waiting:

@@ -88,7 +88,7 @@ async def think(model: Model, request: Request, ctx: Stage, name: str) -> Reply:
             )
         return reply.plain()
 
-    return Reply.read(await ctx.step(name, call, request=request.plain()))  # counted inside: what is read again was paid once
+    return Reply.read(await ctx.step(name, call, request=request.plain))  # counted inside: what is read again was paid once
 
 
 def names_of(model: Any) -> tuple[str, ...]:
@@ -241,8 +241,12 @@ async def _result(call: ToolCall, tools: Mapping[str, Tool], ctx: Stage, step: s
     if tool is not None and not tool.recorded:
         result = await run()
     else:
-        asked = {"name": call.name, "arguments": plain(call.arguments)}
-        result = await ctx.step(step, run, request=asked, effects="idempotent" if tool is None else tool.effects)
+        result = await ctx.step(
+            step,
+            run,
+            request=lambda: {"name": call.name, "arguments": plain(call.arguments)},
+            effects="idempotent" if tool is None else tool.effects,
+        )
     ctx.emit({"kind": "tool_result", "id": call.id, "name": call.name, **result})
     return result["content"]
 
