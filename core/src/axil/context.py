@@ -383,7 +383,7 @@ class Context:
         model: str | Sequence[str] = "",
         input_tokens: int | None = None,
         output_tokens: int | None = None,
-        characters: int | None = None,
+        characters: int | Callable[[], int] | None = None,
     ) -> Hold:
         """Reserve what a model call may use, in the run's limits and in every budget around this node, before it is made.
 
@@ -393,7 +393,7 @@ class Context:
 
         Args:
             model: its name, for prices; several: it may be any of them.
-            input_tokens: None: estimated from ``characters``.
+            input_tokens: None: estimated from ``characters``, or from what a function that counts them gives.
             output_tokens: the most that it may answer; None: what ``limits.estimate`` assumes.
         Raises: OverBudget (AX417): a node's budget is used up; UnknownPrice (AX418). Where a limit of the run is reached, the run ends.
         """

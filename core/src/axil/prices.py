@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
@@ -127,10 +127,12 @@ class Estimate:
     """None: as the run's estimator makes of ``characters``."""
     output_tokens: int | None = None
     """The most that the reply may have; None: what the run's estimator assumes, if there are ``characters``."""
-    characters: int | None = None
+    characters: int | Callable[[], int] | None = None
+    """Of the input; a function that counts them is called only where something is limited."""
 
     def tokens(self, estimator: Estimator) -> tuple[int, int]:
         """Input and output tokens."""
         assumed = 0 if self.characters is None else estimator.output_tokens
-        given = self.input_tokens if self.input_tokens is not None else estimator.tokens(self.characters or 0)
+        characters = self.characters() if callable(self.characters) else self.characters or 0
+        given = self.input_tokens if self.input_tokens is not None else estimator.tokens(characters)
         return given, assumed if self.output_tokens is None else self.output_tokens

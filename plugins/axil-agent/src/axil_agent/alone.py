@@ -55,7 +55,7 @@ class Alone:
         """Wait."""
         await asyncio.sleep(seconds)
 
-    async def reserve(self, *, model: Sequence[str], characters: int, output_tokens: int | None) -> Hold:
+    async def reserve(self, *, model: Sequence[str], characters: int | Callable[[], int], output_tokens: int | None) -> Hold:
         """A hold that counts usage; outside a run nothing is limited."""
         return await self._ledger.reserve(_ALONE, Estimate(models=tuple(model), characters=characters, output_tokens=output_tokens))
 

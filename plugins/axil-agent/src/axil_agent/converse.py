@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol, cast
 
 from pydantic import BaseModel, ValidationError
@@ -33,7 +34,7 @@ class Stage(Protocol):
     def emit(self, chunk: Any, /) -> None: ...
     async def ask(self, question: Any, /, *, name: str = "") -> Any: ...
     async def step(self, name: str, call: Any, /, *, request: Any = None, effects: Any = "idempotent") -> Any: ...
-    async def reserve(self, *, model: Sequence[str], characters: int, output_tokens: int | None) -> Hold: ...
+    async def reserve(self, *, model: Sequence[str], characters: Callable[[], int], output_tokens: int | None) -> Hold: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +74,7 @@ async def think(model: Model, request: Request, ctx: Stage, name: str) -> Reply:
 
     async def call() -> dict[str, Any]:
         asked = await loaded(request, getattr(ctx, "workspace", None))
-        with await ctx.reserve(model=names_of(model), characters=size_of(request), output_tokens=longest(request)) as hold:
+        with await ctx.reserve(model=names_of(model), characters=partial(size_of, request), output_tokens=longest(request)) as hold:
             with on_clock(getattr(ctx, "clock", None)):
                 reply: Any = await model.reply(asked, ctx.emit)
             if not isinstance(reply, Reply):
