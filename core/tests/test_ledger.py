@@ -94,6 +94,37 @@ def test_whoever_comes_later_does_not_overtake_where_it_is_scarce():
     asyncio.run(main())
 
 
+def test_whoever_is_cancelled_as_it_is_granted_leaves_no_hold():
+    async def main():
+        ledger = Ledger(Usage(), failing(100))
+        hold = await ledger.reserve(A, tokens(70))
+        other = asyncio.ensure_future(ledger.reserve(B, tokens(70)))
+        await asyncio.sleep(0)
+        hold.release()
+        assert ledger.held == 1
+        other.cancel()
+        await asyncio.gather(other, return_exceptions=True)
+        assert (other.cancelled(), ledger.held, ledger.waiting) == (True, 0, 0)
+
+    asyncio.run(main())
+
+
+def test_whoever_is_cancelled_as_it_waits_lets_the_next_one_go():
+    async def main():
+        ledger = Ledger(Usage(), failing(100))
+        await ledger.reserve(A, tokens(70))
+        large = asyncio.ensure_future(ledger.reserve(B, tokens(90)))
+        little = asyncio.ensure_future(ledger.reserve(Activation((), "c"), tokens(20)))
+        await asyncio.sleep(0)
+        assert ledger.waiting == 2
+        large.cancel()
+        await asyncio.gather(large, return_exceptions=True)
+        await asyncio.wait_for(little, 30)
+        assert (ledger.held, ledger.waiting) == (2, 0)
+
+    asyncio.run(main())
+
+
 def test_whoever_holds_something_is_refused_and_not_made_to_wait():
     async def main():
         ledger = Ledger(Usage(), failing(100))
