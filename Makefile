@@ -39,6 +39,15 @@ help:
 	@echo "make manifests   write what is made of the code: manifests, and the reference of plugins"
 	@echo "make clean   remove .venv and whatever was built"
 
+# What the demo needs: the usual set, nothing else.
+USUAL     := $(shell sed -n 's/^    "\(axil[a-z-]*\)>=.*/\1/p' plugins/axil-standard/pyproject.toml)
+$(VENV)/usual: pyproject.toml plugins/axil-standard/pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -c 'import sys; sys.exit("axil needs Python 3.11 or newer; say make PYTHON=...") if sys.version_info < (3, 11) else None'
+	$(BIN)/python -m pip install --quiet "hatchling>=1.27" "editables>=0.5"
+	$(BIN)/python -m pip install --quiet --no-build-isolation $(foreach name,$(USUAL),--editable ./$(if $(filter axil,$(name)),core,plugins/$(name)))
+	touch $@
+
 # Every member editable, then the tools. Done again only when a pyproject.toml changes or a member appears.
 # The build backend is installed once, so that no member needs a build environment of its own.
 # Tools and test libraries are the root's `test` and `dev` extras, less the members, which are already here.
@@ -50,7 +59,7 @@ $(STAMP): pyproject.toml $(PROJECTS)
 	$(BIN)/python -m pip install --quiet --no-build-isolation $(addprefix --editable ,$(MEMBERS)) --requirement $(VENV)/tools.txt
 	touch $@
 
-demo: $(STAMP)
+demo: $(VENV)/usual
 	@$(BIN)/axil run $(DEMO) $(DEMO_ARGS)
 
 test: $(STAMP)

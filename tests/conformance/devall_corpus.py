@@ -260,15 +260,21 @@ def told(error: AxilError) -> str:
     return f"refused: {first}{more}"
 
 
+def shown(file: Path) -> str:
+    """What the page calls a file: those that were changed so that they ask no service are marked."""
+    home, *rest = file.relative_to(CORPUS).parts
+    return f"`{'/'.join(rest)}`{'' if home == 'yaml_instance' else ', changed'}"
+
+
 def row(file: Path) -> str:
     """The table's line for a file."""
-    name = file.relative_to(CORPUS).as_posix()
+    name = shown(file)
     using = registry(outside("get_weather", "get_city_num"))
     try:
         needs = str(needs_of(load(file, registry=using, environment=ENVIRONMENT), using))
     except AxilError:
         needs = "to be mended"
-    return f"| `{name}` | {needs} | {ended(file, using)} |"
+    return f"| {name} | {needs} | {ended(file, using)} |"
 
 
 def table(files: Sequence[Path]) -> str:

@@ -12,7 +12,7 @@ from axil.planner import Setting
 from axil_cli.show import as_mermaid, as_text
 from axil_cli.sketch import sketched
 
-from .devall_corpus import CORPUS, ENVIRONMENT, FILES, PAGE, between, functions, outside, registry, row, table
+from .devall_corpus import CORPUS, ENVIRONMENT, FILES, PAGE, between, functions, outside, registry, row, shown, table
 
 BROKEN = {
     "yaml_instance/GameDev_with_manager.yaml": ["AX131"] * 18,
@@ -40,7 +40,7 @@ def test_a_file_says_the_same_each_time_and_ends_as_the_page_says(file):
 @present
 def test_the_page_has_a_line_for_each_file_and_no_other():
     lines = between(PAGE.read_text("utf-8"), "files").splitlines()
-    assert [line.split("`")[1] for line in lines[2:]] == [name(file) for file in FILES]
+    assert [line.split(" | ")[0].removeprefix("| ") for line in lines[2:]] == [shown(file) for file in FILES]
     assert lines[:2] == table([]).splitlines()
 
 

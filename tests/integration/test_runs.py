@@ -244,3 +244,28 @@ def test_a_killed_process_leaves_a_run_that_goes_on(axil, here):
     assert done.code == 0
     assert "begin" not in [event["node"] for event in events if event["event"] == "firing_started"]
     assert events[-1]["cycles"]["cycle(work,clock)"]["rounds"] > 100
+
+
+TALKING = """
+version: 1
+graph:
+  id: talking
+  nodes:
+    - {id: sign, type: human, config: {description: Sign as?}}
+    - {id: writer, type: agent, config: {model: {type: openai, name: some}, instructions: Write.}}
+  edges: [{from: sign, to: writer}]
+  start: [sign]
+  end: [writer]
+"""
+
+
+def test_a_run_goes_on_with_the_options_of_plugins_that_a_run_takes(axil, here):
+    """What was begun on a script does not go on with a real model."""
+    (here / "talking.yaml").write_text(TALKING)
+    (here / "script.json").write_text('{"default": "Dear Ada"}')
+    paused = axil("run", "talking.yaml", "--run-id", "r", "--model-script", "script.json", "--allow-code")
+    assert (paused.code, "axil runs answer r ANSWER --allow code" in paused.err) == (3, True)
+    done = axil("runs", "answer", "r", "Ada", "--model-script", "script.json", "--allow-code")
+    assert (done.code, done.out.strip()) == (0, "Dear Ada")
+    assert "--model-script" in axil("runs", "resume", "--help").out
+    assert axil("runs", "list", "--model-script", "script.json").code == 2

@@ -66,7 +66,9 @@ def _obeyed(arguments: list[str]) -> int:
         allow_abbrev=False,
     )
     command.configure(own)
-    contributed = launch.add(own, options.command, registry, options.rest)
+    contributed: dict[str, Any] = {}
+    for parser, of in getattr(command, "lends", ((own, options.command),)):  # a sub-command of its own may take another one's options
+        contributed |= launch.add(parser, of, registry, options.rest)
     given = own.parse_args(options.rest)
     extra = launch.given(contributed, given)
     with use(registry):  # the policy holds for components that resolve others on their own, too

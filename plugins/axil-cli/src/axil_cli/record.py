@@ -70,7 +70,7 @@ def reopened(kept: dict[str, Any], session: Session, *, allow_code: bool, curren
     if not kept.get("file"):
         raise misuse("RUN", "the run was not begun from a workflow file.", "Go on with it where it was begun: graph.resume(…).")
     if kept.get("allow_code") and not allow_code:
-        raise misuse("--allow-code", "the run was begun with leave to run code.", "Give it again: axil runs resume RUN --allow-code")
+        raise misuse("--allow-code", "the run was begun with leave to run code.", "Give it again: add --allow code.")
     texts = {} if current else dict(kept["texts"])
     return load(
         kept["file"], registry=session.registry, hooks=hooks or session.hooks, vars=kept["vars"], allow_code=allow_code, texts=texts

@@ -160,7 +160,11 @@ def watched(job: Job, options: argparse.Namespace, session: Session) -> int:
     elif options.format == "text":
         _print(result, session, progress.page if progress is not None else None, asked)
         if result.status != "done" and "journal" in job.ways:
-            session.tell(f"The run is kept: axil runs {'answer' if result.questions else 'resume'} {result.run_id}")
+            allowed = "".join(f" --allow {each}" for each in sorted(job.ways.get("allow", ())))
+            session.tell(
+                f"The run is kept: axil runs {'answer' if result.questions else 'resume'} {result.run_id}"
+                f"{' ANSWER' if result.questions else ''}{allowed}"
+            )
     if options.format != "json":
         job.folder.tell(session)
     if is_debugging() and result.error is not None:

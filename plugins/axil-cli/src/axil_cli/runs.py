@@ -6,6 +6,7 @@ import argparse
 import secrets
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from axil.errors import JournalError
@@ -15,6 +16,7 @@ from axil.run import run_sync
 from axil_cli import record
 from axil_cli.command import Exit, Session, allowing, equipped, misuse, read_text
 from axil_cli.folder import placed
+from axil_cli.launch import Launch, prepared
 from axil_cli.picture import listed, told_difference, told_run, told_step
 from axil_cli.plain import as_json, plain
 from axil_cli.run import Job, answers_in, as_data, as_input, stopping, watched, ways_of_watching
@@ -30,6 +32,7 @@ class Runs:
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         doing = parser.add_subparsers(dest="doing", metavar="WHAT", required=True)
+        self.lends: list[tuple[argparse.ArgumentParser, str]] = []  # who takes options of plugins, and of which command
 
         def one(name: str, help: str, *, format: Sequence[str] = ("text", "json")) -> argparse.ArgumentParser:
             made = doing.add_parser(name, help=help, description=help, allow_abbrev=False)
@@ -55,6 +58,7 @@ class Runs:
             if name == "answer":
                 going.add_argument("answers_given", metavar="ANSWER", nargs="*", help="in the order of the questions, or ID=ANSWER")
             ways_of_watching(going)
+            self.lends.append((going, "run"))
             going.add_argument("--current", action="store_true", help="go on with the files as they are now, where the graph is the same")
         forking = one("fork", "branch off: a new run that has done what a run had done up to a step")
         forking.add_argument("run", metavar="RUN")
@@ -193,13 +197,18 @@ class Runs:
     def _gone_on(self, journal: Any, options: argparse.Namespace, session: Session, run_id: str, given: dict[str, Any]) -> int:
         kept, allow = given["kept"], frozenset(options.allow)
         hooks = stopping(options.breaks, session.hooks)
-        workflow = record.reopened(kept, session, allow_code="code" in allow, current=options.current, hooks=hooks)
-        if not options.current and (files := record.changed(kept)):
-            told = f"{', '.join(files)} changed since the run began; it goes on with what it began with."
-            session.tell(f"note: {told} axil runs fork --current goes on with what is there now.")
         ways = {"journal": journal, "run_id": run_id, "resuming": True, "answers": given["answers"], "allow": allow}
-        folder = placed(ways, kept.get("workspace"))
-        return watched(Job(workflow, as_input(None, workflow.plan.graph.spec.payload), ways, [], folder), options, session)
+        launch = Launch(file=kept.get("file", ""), registry=session.registry, tell=session.tell, running=ways)
+        with launch.within:
+            prepared(launch, session.options)
+            here = replace(session, registry=launch.registry)
+            workflow = record.reopened(kept, here, allow_code="code" in allow, current=options.current, hooks=hooks)
+            if not options.current and (files := record.changed(kept)):
+                told = f"{', '.join(files)} changed since the run began; it goes on with what it began with."
+                session.tell(f"note: {told} axil runs fork --current goes on with what is there now.")
+            folder = placed(launch.running, kept.get("workspace"))
+            job = Job(workflow, as_input(None, workflow.plan.graph.spec.payload), launch.running, launch.observers, folder)
+            return watched(job, options, session)
 
     def _fork(self, journal: Any, options: argparse.Namespace, session: Session) -> int:
         run_id, new = found(journal, options.run), options.new or secrets.token_hex(4)
