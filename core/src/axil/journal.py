@@ -301,6 +301,7 @@ class _Shelf:
     superseding: Superseding[int] = field(default_factory=Superseding[int])
     count: int = 0
     holder: _MemoryBook | None = None
+    is_forgotten: bool = False
     begun: float = field(default_factory=time.time)
     touched: float = 0.0
     ended: str = ""
@@ -356,6 +357,7 @@ class MemoryJournal:
         if shelf.holder is not None:
             raise claimed(run_id, "in this process")
         del self._shelves[run_id]
+        shelf.is_forgotten = True
         for runs in self._threads.values():
             if run_id in runs:
                 runs.remove(run_id)
@@ -371,7 +373,7 @@ class _MemoryBook:
     def append(self, entry: Entry) -> None:
         shelf = self._shelf
         if shelf.holder is not self:
-            if shelf.holder is not None or shelf.count != self._seen:
+            if shelf.is_forgotten or shelf.holder is not None or shelf.count != self._seen:
                 raise claimed(self.run_id, "in this process")
             if entry.kind == "run" and entry.data.get("thread"):
                 follow(self._threads.setdefault(entry.data["thread"], []), self.run_id, entry)

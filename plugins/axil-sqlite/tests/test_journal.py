@@ -478,6 +478,115 @@ def test_a_flipped_bit_is_found_and_only_its_run_suffers(journal):
     assert asyncio.run(graph.resume("bad", journal=journal)).output == {"x": 3}
 
 
+def test_what_is_cut_is_counted_in_entries_where_superseded_ones_are_gone(tmp_path):
+    journal = SqliteJournal(tmp_path, detail=0, sync="normal")
+    asyncio.run(loop(6).run({}, journal=journal, run_id="r"))
+    before = journal.numbered("r")
+    assert before[-1][0] > len(before) + 3
+    connection = journal.writer.store.connection
+    connection.execute("update entries set crc = crc + 1 where seq = ?", (before[-1][0],))
+    [damage] = journal.examine()
+    journal.cut("r", damage.good)
+    assert list(journal.numbered("r")) == before[:-1]
+    journal.cut("r", 1000)
+    assert list(journal.numbered("r")) == before[:-1]
+    assert asyncio.run(loop(6).resume("r", journal=journal)).status == "done"
+    journal.close()
+
+
+@pytest.mark.parametrize("sync", ["full", "normal"])
+def test_a_name_that_no_database_holds_is_refused_and_the_others_go_on(tmp_path, sync):
+    journal, half = SqliteJournal(tmp_path, sync=sync), "a\ud800"
+
+    async def go() -> None:
+        good, bad = journal.open("good"), journal.open("bad")
+        good.append(Entry("run"))
+        for name in ("graph", "thread", "forked_from"):
+            with pytest.raises(JournalError, match=r"AX501.*half"):
+                bad.append(Entry("run", data={name: half}))
+        await safe(good)
+        good.append(done((), half, text=half))
+        await safe(good)
+        good.close()
+        bad.close()
+
+    for act in (journal.open, journal.entries, journal.forget, journal.thread):
+        with pytest.raises(JournalError, match=r"AX501.*half"):
+            act(half)
+    asyncio.run(go())
+    assert journal.entries("good")[1] == done((), half, text=half)
+    journal.close()
+
+
+def test_whatever_goes_wrong_with_a_write_is_told_to_who_waits_and_the_next_is_written(journal, monkeypatch):
+    async def go() -> None:
+        bad = journal.open("bad")
+        bad.append(Entry("run"))
+        with monkeypatch.context() as patch:
+            patch.setattr(journal.writer, "_put", lambda *_: 1 / 0)
+            with pytest.raises(JournalError, match=r"AX512.*division"):
+                await safe(bad)
+        good = journal.open("good")
+        good.append(Entry("run"))
+        await safe(good)
+        good.close()
+
+    asyncio.run(go())
+    assert [info.run_id for info in journal.runs()] == ["good"]
+
+
+def test_what_is_written_while_a_book_is_being_opened_is_noticed(tmp_path, monkeypatch):
+    """The record is read in more than one query; who writes between two of them is not missed."""
+    journal, other = SqliteJournal(tmp_path, sync="normal"), SqliteJournal(tmp_path, sync="normal")
+    write(journal, [Entry("run")])
+    read = journal.numbered
+
+    def numbered(run_id: str) -> Any:
+        found = read(run_id)
+        write(other, [Entry("resumed"), done((), "a")])
+        return found
+
+    monkeypatch.setattr(journal, "numbered", numbered)
+    book = journal.open("r")
+    monkeypatch.undo()
+
+    async def go() -> None:
+        book.append(Entry("resumed"))
+        with pytest.raises(JournalError, match="AX506"):
+            await safe(book)
+
+    asyncio.run(go())
+    assert [entry.kind for entry in journal.entries("r")] == ["run", "resumed", "done"]
+    journal.close()
+    other.close()
+
+
+def test_whoever_was_stopped_does_not_write_into_a_run_that_got_its_place(tmp_path, monkeypatch):
+    slow, quick = SqliteJournal(tmp_path, sync="normal"), SqliteJournal(tmp_path, sync="normal")
+
+    async def go() -> None:
+        zombie = slow.open("r")
+        zombie.append(Entry("run"))
+        await safe(zombie)
+        monkeypatch.setattr("axil_sqlite.writer.SILENCE", -1.0)
+        quick.forget("r")
+        monkeypatch.undo()
+        other = quick.open("other")
+        other.append(Entry("run"))
+        await safe(other)
+        zombie.append(done((), "a"))
+        with pytest.raises(JournalError, match=r"AX506.*taken over"):
+            await safe(zombie)
+        other.append(done((), "b"))
+        await safe(other)
+        other.close()
+
+    asyncio.run(go())
+    assert [entry.node for entry in quick.entries("other")] == ["", "b"]
+    slow.close()
+    quick.close()
+
+
 def test_a_large_value_that_is_gone_or_changed_is_found(journal):
     write(journal, [Entry("run"), done((), "a", value="x" * 100_000)])
     [file] = [path for path in (journal.config.folder / "values").rglob("*") if path.is_file()]

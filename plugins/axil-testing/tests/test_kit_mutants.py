@@ -17,7 +17,7 @@ from axil import Reducer, hookimpl
 from axil.config import Secret
 from axil.documents import Document, parse_json
 from axil.edges import Seen
-from axil.errors import SpecError
+from axil.errors import JournalError, SpecError
 from axil.inputs import message, text_of
 from axil.journal import Entry, MemoryJournal
 from axil.tokens import Out
@@ -659,6 +659,29 @@ class LastOnly(MemoryJournal):
         return super().runs()[:1]
 
 
+class GoesOnWithWhatIsForgotten(MemoryJournal):
+    def forget(self, run_id: str) -> None:
+        shelf = self._shelves.get(run_id)
+        super().forget(run_id)
+        assert shelf is not None
+        shelf.is_forgotten = False
+
+
+class KeepsWhatItRefuses(MemoryJournal):
+    def open(self, run_id: str) -> Any:
+        shelves = self._shelves
+
+        class Book(BentBook):
+            def append(self, entry: Entry) -> None:
+                try:
+                    self.book.append(entry)
+                except JournalError:
+                    shelves[run_id].entries[shelves[run_id].count + 1] = entry
+                    raise
+
+        return Book(Bent(), super().open(run_id))
+
+
 def test_a_sound_journal_passes():
     assert broken(JournalKit, MemoryJournal) == {}
 
@@ -677,6 +700,8 @@ def test_a_sound_journal_passes():
         (ForgetsNothing, "runs are listed and forgotten"),
         (LastOnly, "runs are listed and forgotten"),
         (OneThread, "threads keep their order"),
+        (GoesOnWithWhatIsForgotten, "a run that was forgotten is not gone on with"),
+        (KeepsWhatItRefuses, "what is refused leaves what was before"),
     ],
 )
 def test_a_journal_that_breaks_a_law_is_caught(journal, law):
@@ -698,3 +723,22 @@ def test_a_journal_that_forgets_is_caught_where_it_claims_to_last():
     law = "what is kept outlives the journal"
     assert [each.law for each in check(Forgets, law).failures] == [law]
     assert check(Lasts, law).is_fine
+
+
+@pytest.mark.parametrize("lost", [lambda entries: entries[:2] + entries[3:], lambda entries: entries[:4], lambda entries: entries[::-1]])
+def test_a_journal_that_loses_more_than_an_end_is_caught(lost):
+    class Loses(JournalKit):
+        component = MemoryJournal
+        durable = True
+
+        def reopen(self, journal: Any) -> Any:
+            class Other(Bent):
+                def read(self, entries: list[Entry]) -> list[Entry]:
+                    return lost(entries)
+
+            other = Other()
+            other._shelves = journal._shelves
+            return other
+
+    law = "a crash loses an end at most"
+    assert [each.law for each in check(Loses, law).failures] == [law]

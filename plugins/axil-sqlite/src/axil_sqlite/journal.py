@@ -94,6 +94,7 @@ class SqliteJournal:
 
     def query(self, sql: str, *values: Any) -> list[Any]:
         """Rows of a reading query. Raises: JournalError (AX510): the database is damaged."""
+        _storable(*(value for value in values if isinstance(value, str)))
         writer = self.writer
         with writer.lock:
             try:
@@ -131,6 +132,7 @@ class SqliteJournal:
 
     def forget(self, run_id: str) -> None:
         """See ``axil.journal.Journal``."""
+        _storable(run_id)
         writer = self.writer
         writer.let_go()
         with writer.lock, writer.store.writing() as connection:
@@ -171,7 +173,8 @@ class SqliteJournal:
         return found
 
     def cut(self, run_id: str, at: int) -> None:
-        """Drop the entries of a run from number ``at`` on, so that it goes on from there. Raises: JournalError (AX503, AX506)."""
+        """Drop the entries of a run but for the first ``at``, so that it goes on from there. Raises: JournalError (AX503, AX506)."""
+        _storable(run_id)
         writer = self.writer
         writer.let_go()
         with writer.lock, writer.store.writing() as connection:
@@ -180,8 +183,10 @@ class SqliteJournal:
                 raise JournalError(f'the journal knows no run "{run_id}".', id="AX503")
             if found[1] and writer.is_alive(found[1], found[2], run_id):
                 raise claimed(run_id, "it is at work")
-            connection.execute("delete from entries where run = ? and seq >= ?", (found[0], at))
-            connection.execute("update runs set next = ?, status = 'open', epoch = epoch + 1 where id = ?", (at, found[0]))
+            sql = "select seq from entries where run = ? order by seq limit 1 offset ?"  # numbers have gaps: superseded ones may be gone
+            if (first := connection.execute(sql, (found[0], at)).fetchone()) is not None:
+                connection.execute("delete from entries where run = ? and seq >= ?", (found[0], *first))
+                connection.execute("update runs set next = ?, status = 'open', epoch = epoch + 1 where id = ?", (*first, found[0]))
 
     def close(self) -> None:
         """Write what is left and close the database; the next use opens it again. May be called again."""
@@ -201,6 +206,8 @@ class SqliteBook:
         self.run_id = run_id
         self._writer, self._detail = journal.writer, journal.config.detail
         self.id = 0
+        self.seen: tuple[int, int]
+        """The epoch of the run and the number of its next entry, as they were when this was opened; zeros: there was no run."""
         self.epoch: int | None = None
         """Of the claim; None: nothing is claimed yet."""
         self.rows: deque[Row] = deque()
@@ -213,17 +220,18 @@ class SqliteBook:
         self.header: Mapping[str, Any] = {}
         self._known = Superseding[int]()
         self._past: deque[int] = deque()  # superseded, and still there
+        self.seen = self._seen(journal)  # before the entries: who writes in between is found out when this book claims the run
         numbered = journal.numbered(run_id)
         gone: set[int] = set()
         for seq, entry in numbered:
             gone.update(self._known.add(entry, seq))
         self._past.extend(sorted(gone))
         self.entries: Sequence[Entry] = [entry for seq, entry in numbered if seq not in gone]
-        self.seen = self.safe = self._next = self._seen(journal)
+        self.safe = self._next = self.seen[1]
 
-    def _seen(self, journal: SqliteJournal) -> int:
-        found = journal.query("select next from runs where run = ?", self.run_id)
-        return int(found[0][0]) if found else 0
+    def _seen(self, journal: SqliteJournal) -> tuple[int, int]:
+        found = journal.query("select epoch, next from runs where run = ?", self.run_id)
+        return found[0] if found else (0, 0)
 
     def append(self, entry: Entry) -> None:
         """See ``axil.journal.Book``."""
@@ -231,6 +239,7 @@ class SqliteBook:
             raise self.fault
         row = row_of(self._next, entry)
         if entry.kind == "run":
+            _storable(*(str(entry.data.get(name, "")) for name in ("graph", "thread", "forked_from")))
             self.header = entry.data
         self.ended = entry.data["status"] if entry.kind == "ended" else ""
         self._past.extend(self._known.add(entry, row.seq))
@@ -250,3 +259,13 @@ class SqliteBook:
         if not self.closing and (self.epoch is not None or self.rows):
             self.closing = True
             self._writer.finish(self)
+
+
+def _storable(*names: str) -> None:
+    """Raises: JournalError (AX501): a name holds what is no character, and no database text."""
+    for name in names:
+        try:
+            name.encode()
+        except UnicodeEncodeError:
+            hint = "Choose another name; values may hold any text."
+            raise JournalError(f"the name {name!a} cannot be kept: it holds half a character.", id="AX501", hint=hint) from None

@@ -125,7 +125,7 @@ class Writer:
                         elif book.closing and book.epoch is not None:
                             connection.execute("update runs set owner = '' where id = ? and epoch = ?", (book.id, book.epoch))
                 self.commits += 1
-            except (sqlite3.Error, OSError) as error:
+            except Exception as error:  # noqa: BLE001  # whatever it is: those who wait hear of it, and the thread lives on
                 fault = JournalError(
                     f"the journal in {self.store.folder} cannot be written: {error}.",
                     id="AX512",
@@ -178,7 +178,7 @@ class Writer:
         """Take a run for this book. Raises: JournalError (AX506, AX508)."""
         found = connection.execute("select id, epoch, next, owner, beat from runs where run = ?", (book.run_id,)).fetchone()
         if found is None:
-            if book.seen:
+            if book.seen[1]:
                 raise claimed(book.run_id, "it was deleted")
             header = book.header
             if header.get("thread"):
@@ -187,15 +187,14 @@ class Writer:
                     raise overtaken(header["thread"], last[0] if last else "")
             now = time.time()
             names = (book.run_id, header.get("graph", ""), header.get("thread", ""), header.get("forked_from", ""), now, now)
-            made = connection.execute(
-                "insert into runs (run, graph, thread, forked_from, epoch, begun, touched) values (?, ?, ?, ?, 1, ?, ?)", names
-            )
-            book.id, book.epoch = made.lastrowid or 0, 1
+            book.epoch = time.time_ns()  # unlike that of any run before, whose number this one may get
+            sql = "insert into runs (run, graph, thread, forked_from, begun, touched, epoch) values (?, ?, ?, ?, ?, ?, ?)"
+            book.id = connection.execute(sql, (*names, book.epoch)).lastrowid or 0
             return
         id, epoch, next, owner, beat = found
         if owner and self.is_alive(owner, beat, book.run_id):
             raise claimed(book.run_id, _whose(owner))
-        if next != book.seen:
+        if (epoch, next) != book.seen:
             raise claimed(book.run_id, "since its journal was read")
         connection.execute("update runs set epoch = ? where id = ?", (epoch + 1, id))
         book.id, book.epoch = id, epoch + 1

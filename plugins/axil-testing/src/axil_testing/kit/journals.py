@@ -221,6 +221,46 @@ class JournalKit(Kit):
 
         self.wait(law())
 
+    def test_a_run_that_was_forgotten_is_not_gone_on_with(self) -> None:
+        """Who opened it before is refused (AX506): also where a run of its name, of as many entries, has begun since."""
+
+        async def law() -> None:
+            journal = await self.opened()
+            for again in (False, True):
+                (run,) = self.own("r")
+                await self.append(journal, run, Entry("run", data={"n": 1}))
+                late = journal.open(run)
+                journal.forget(run)
+                if again:
+                    await self.append(journal, run, Entry("run", data={"n": 2}))
+                told = "has begun anew" if again else "was forgotten"
+                await _refused(late, "AX506", f"a book goes on with a run that {told} since it was opened")
+                late.close()
+                found = [entry.data for entry in await self.kept(journal, run)]
+                require(found == ([{"n": 2}] if again else []), f"of a run that {told} it keeps {found}")
+            await self._closed(journal)
+
+        self.wait(law())
+
+    def test_what_is_refused_leaves_what_was_before(self) -> None:
+        """An entry that cannot be kept is refused by itself, or never was there: those before it and behind it are kept."""
+
+        async def law() -> None:
+            journal = await self.opened()
+            first, late, thread = self.own("first", "late", "t")
+            await self.append(journal, first, Entry("run", data={"thread": thread, "after": ""}))
+            book = journal.open(late)
+            await _refused(book, "AX508", "two runs begin one thread", Entry("run", data={"thread": thread, "after": ""}))
+            book.close()
+            require(await self.kept(journal, late) == [], "a run that was refused has entries")
+            require(late not in [info.run_id for info in journal.runs()], "a run that was refused is listed")
+            require(list(journal.thread(thread)) == [first], "a run that was refused is in its thread")
+            await self.append(journal, late, Entry("run", data={"thread": thread, "after": first}))
+            require(list(journal.thread(thread)) == [first, late], "a run that was refused cannot begin when it is its turn")
+            await self._closed(journal)
+
+        self.wait(law())
+
     def test_a_run_goes_on_from_what_is_kept(self) -> None:
         """From every cut, to the same result; what was done is not done again."""
 
@@ -283,6 +323,31 @@ class JournalKit(Kit):
                 await self._closed(other)
                 if not closes:
                     await self._closed(journal)
+
+        self.wait(law())
+
+    @claimed("durable")
+    def test_a_crash_loses_an_end_at_most(self) -> None:
+        """What another journal finds while a run is at work is its beginning: all that is safe, in order, and none left out."""
+
+        async def law() -> None:
+            journal, (run,) = await self.opened(), self.own("r")
+            other = self.reopen(journal)
+            if hasattr(other, "provision"):
+                await _awaited(other.provision())
+            book, safe = journal.open(run), 0
+            for n in range(24):
+                book.append(Entry("clock", (), "n", (), {"call": n, "value": 0.0}))
+                if n % 5 == 4:
+                    await _kept(book)
+                    safe = n + 1
+                calls = [entry.data["call"] for entry in await self.kept(other, run)]
+                require(calls == list(range(len(calls))), f"of {n + 1} entries it holds {calls}, which is no beginning")
+                require(len(calls) >= safe, f"of {safe} entries that are safe it holds {len(calls)}")
+            await _kept(book)
+            book.close()
+            await self._closed(other)
+            await self._closed(journal)
 
         self.wait(law())
 

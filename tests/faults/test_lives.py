@@ -1,0 +1,361 @@
+"""The lives of runs in one database: begun, broken off, gone on with, answered, cancelled, forked, forgotten, in any order."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import tempfile
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, rule
+
+from axil import Loop, RootGraph
+from axil.errors import JournalError
+from axil.journal import Entry, Replay
+from axil.past import fork
+from axil_sqlite import SqliteJournal
+
+LONG = os.environ.get("AXIL_HYPOTHESIS") == "thorough"
+
+Told = list[tuple[str, str, str]]
+"""Which body ran: run, activation, key."""
+
+
+@dataclass
+class Deps:
+    """What bodies tell the world, and what happens while the last but one of them is at work."""
+
+    told: Told
+    during: Callable[[], Awaitable[None]] | None = None
+
+
+def letters() -> RootGraph:
+    """A fan with a step, a question and a loop, and a join of them."""
+
+    def tell(ctx: Any) -> None:
+        ctx.deps.told.append((ctx.run_id, str(ctx.activation), ctx.key()))
+
+    async def start(inputs: Any, ctx: Any) -> dict[str, Any]:
+        tell(ctx)
+        return {"n": inputs["n"]}
+
+    async def double(inputs: Any, ctx: Any) -> dict[str, Any]:
+        tell(ctx)
+
+        async def doubled() -> int:
+            return 2 * int(inputs["n"])
+
+        return {"double": await ctx.step("double", doubled)}
+
+    async def asks(inputs: Any, ctx: Any) -> dict[str, Any]:
+        tell(ctx)
+        return {"answer": int(await ctx.ask("how much?"))}
+
+    async def turn(attributes: Any, ctx: Any) -> dict[str, Any]:
+        tell(ctx)
+        if ctx.deps.during is not None:
+            await ctx.deps.during()
+        attributes["turns"] += 1
+        return {"said": attributes["turns"]}
+
+    async def end(inputs: Any, attributes: Any, ctx: Any) -> dict[str, Any]:
+        tell(ctx)
+        return {"sum": inputs["double"] + inputs["answer"], "turns": attributes["turns"]}
+
+    graph = RootGraph("letters", attributes={"turns": 0})
+    first = graph.create_node(start, name="start")
+    last = graph.create_node(end, name="end", pull_keys={"turns": ""})
+    graph.edge_from_entry(first, {"n": ""})
+    for body, key in ((double, "double"), (asks, "answer")):
+        node = graph.create_node(body, name=key)
+        graph.create_edge(first, node, {"n": ""})
+        graph.create_edge(node, last, {key: ""})
+    loop = graph.create_node(Loop, name="loop", max_iterations=3, pull_keys={"turns": ""}, push_keys={"turns": ""})
+    worker = loop.create_node(turn, name="turn", pull_keys={"turns": ""}, push_keys={"turns": ""})
+    loop.edge_from_controller(worker, {})
+    loop.edge_to_controller(worker, {"said": ""})
+    graph.create_edge(first, loop, {})
+    graph.create_edge(loop, last, {"said": ""})
+    graph.edge_to_exit(last, {"sum": "", "turns": ""})
+    graph.build()
+    return graph
+
+
+LETTERS = letters()
+
+
+class Gone(KeyboardInterrupt):
+    """The process is gone."""
+
+
+class Dying(SqliteJournal):
+    """The journal of a process that dies at its ``at``-th write, before it or when it is safe, and lets go of nothing."""
+
+    def __init__(self, folder: Path, at: int, *, after: bool) -> None:
+        super().__init__(folder, sync="normal")
+        self.left, self.after, self.gone = at, after, False
+        host = self.writer.owner.partition(":")[0]
+        self.writer.owner = f"{host}:{os.getpid()}:another time:{id(self):x}"  # to others, a process that is no more
+
+    def open(self, run_id: str) -> Any:
+        book = super().open(run_id)
+        append, kept, close = book.append, book.kept, book.close
+
+        def dies() -> Any:
+            self.gone = True
+            raise Gone
+
+        def dying(entry: Entry) -> None:
+            if self.gone:
+                return
+            self.left -= 1
+            if self.left <= 0 and not self.after:
+                dies()
+            append(entry)
+
+        async def last(waiting: Any) -> None:
+            if waiting is not None:
+                await waiting
+            dies()
+
+        def safe() -> Any:
+            if self.gone:
+                return asyncio.get_running_loop().create_future()  # nothing goes on any more
+            return last(kept()) if self.left <= 0 and self.after else kept()
+
+        def closing() -> None:
+            if not self.gone:
+                close()
+
+        book.append, book.kept, book.close = dying, safe, closing  # type: ignore[method-assign]
+        return book
+
+    def die(self) -> None:
+        """What a process leaves that is no more: an open claim, and nothing that was not written."""
+        self._closing.detach()
+        self.writer.store.close()
+
+
+@dataclass
+class Life:
+    """What is known of a run without looking at the journal."""
+
+    n: int
+    status: str = "open"
+    answer: int | None = None
+    done: set[str] = field(default_factory=set[str])
+    """Recorded as done."""
+    lost: bool = False
+    """It broke off before anything was written."""
+    known: list[Entry] = field(default_factory=list[Entry])
+    """As last seen in the journal."""
+
+    @property
+    def output(self) -> dict[str, int]:
+        return {"sum": 2 * self.n + (self.answer or 0), "turns": 3}
+
+
+deaths = st.none() | st.tuples(st.integers(1, 16), st.booleans())
+
+
+class Lives(RuleBasedStateMachine):
+    """Runs against what is known of them."""
+
+    runs = Bundle("runs")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = Path(tempfile.mkdtemp(prefix="axil-lives-"))
+        self.journal = SqliteJournal(self.folder, sync="normal")
+        self.lives: dict[str, Life] = {}
+        self.told: Told = []
+        self.count = 0
+
+    def teardown(self) -> None:
+        self.journal.close()
+        shutil.rmtree(self.folder)
+
+    # -- what happens
+
+    def go(self, run: str, death: tuple[int, bool] | None, **options: Any) -> None:
+        """Begin ``run`` or go on with it, in a process that may die; then compare with what is known."""
+        life, seen = self.lives[run], len(self.told)
+        journal = self.journal if death is None else Dying(self.folder, death[0], after=death[1])
+        options = {"deps": Deps(self.told), **options}
+        try:
+            begun = LETTERS.start({"n": life.n}, run_id=run, journal=journal, **options)
+            result = asyncio.run(begun.result())
+        except Gone:
+            assert isinstance(journal, Dying)
+            journal.die()
+            life.status = "open"
+        else:
+            if journal is not self.journal:
+                journal.close()
+            life.status = result.status
+            if result.status == "done":
+                assert result.output == life.output
+            else:
+                assert (result.status, [question.id for question in result.questions]) == ("paused", ["answer?1"])
+                assert life.answer is None
+        again = {activation for _, activation, _ in self.told[seen:]} & life.done
+        assert not again, f"{again} had been done and ran again"
+        assert {name for name, _, _ in self.told[seen:]} <= {run}
+        entries = list(self.journal.entries(run))
+        kept = [entry for entry in life.known if entry.kind != "ended"]
+        assert [entry for entry in entries[: len(life.known)] if entry.kind != "ended"] == kept, "what was safe is lost, or is another"
+        if life.status == "open" and entries:
+            life.status = Replay(entries).ended.data["status"] if Replay(entries).ended is not None else "open"  # type: ignore[union-attr]
+        self.saw(run)
+
+    def saw(self, run: str) -> None:
+        life = self.lives[run]
+        life.known = list(self.journal.entries(run))
+        replay = Replay(life.known)
+        life.done, life.lost = {str(who) for who in replay.done}, not life.known
+        life.answer = replay.answers.get("answer?1")
+
+    def named(self, life: Life) -> str:
+        self.count += 1
+        name = f"r{self.count}"
+        self.lives[name] = life
+        return name
+
+    @rule(target=runs, n=st.integers(0, 3), death=deaths)
+    def submit(self, n: int, death: Any) -> str:
+        """A run begins, and may break off anywhere."""
+        run = self.named(Life(n))
+        self.go(run, death)
+        return run
+
+    @rule(run=runs, death=deaths)
+    def resume(self, run: str, death: Any) -> None:
+        """It goes on, and may break off again."""
+        self.go(run, death, resuming=not self.lives[run].lost)
+
+    @rule(run=runs, answer=st.integers(1, 3), death=deaths)
+    def answer(self, run: str, answer: int, death: Any) -> None:
+        """Somebody answers; the first answer that is written is the one that counts."""
+        life = self.lives[run]
+        if life.answer is None:
+            life.answer = answer
+        self.go(run, death, resuming=not life.lost, answers={"answer?1": answer})
+
+    @rule(run=runs)
+    def cancel(self, run: str) -> None:
+        """It is ended from outside; nothing of it is lost, and it can be gone on with."""
+        if self.lives[run].lost:
+            return
+        self.append(run, Entry("ended", data={"status": "cancelled"}))
+        self.lives[run].status = "cancelled"
+        self.saw(run)
+
+    def append(self, run: str, entry: Entry) -> None:
+        async def write() -> None:
+            book = self.journal.open(run)
+            book.append(entry)
+            if (waiting := book.kept()) is not None:
+                await waiting
+            book.close()
+
+        asyncio.run(write())
+
+    @rule(target=runs, run=runs, share=st.floats(0.0, 1.0))
+    def fork(self, run: str, share: float) -> Any:
+        """Another run begins with a part of it."""
+        life = self.lives[run]
+        if life.lost:
+            return multiple()
+        at = 1 + round(share * (len(life.known) - 1))
+        name = self.named(Life(life.n))
+        asyncio.run(fork(self.journal, run, name, at=at))
+        self.saw(name)
+        assert self.lives[name].done == {str(who) for who in Replay(life.known[:at]).done}
+        return name
+
+    @rule(run=consumes(runs))
+    def forget(self, run: str) -> None:
+        """It is dropped; whoever opened it before cannot go on with it, even where a run of its name has begun anew."""
+        life = self.lives.pop(run)
+        if life.lost:
+            with pytest.raises(JournalError, match="AX503"):
+                self.journal.forget(run)
+            return
+        late = self.journal.open(run)
+        self.journal.forget(run)
+        for entry in life.known:
+            self.append(run, entry)
+
+        async def goes_on() -> None:
+            late.append(Entry("resumed"))
+            if (waiting := late.kept()) is not None:
+                await waiting
+
+        with pytest.raises(JournalError, match="AX506"):
+            asyncio.run(goes_on())
+        late.close()
+        self.journal.forget(run)
+
+    @rule(run=runs)
+    def another_holder(self, run: str) -> None:
+        """While it is at work nobody else goes on with it, forgets it, or begins it again."""
+        tried = 0
+
+        async def during() -> None:
+            nonlocal tried
+            other = SqliteJournal(self.folder, sync="normal")
+            for journal in (other, self.journal):
+                with pytest.raises(JournalError, match="AX506"):
+                    await LETTERS.start({"n": self.lives[run].n}, run_id=run, journal=journal, deps=Deps([])).result()
+                with pytest.raises(JournalError, match="AX506"):
+                    journal.forget(run)
+                assert {info.run_id: info.status for info in journal.runs()}[run] == "running"
+                tried += 1
+            other.close()
+
+        before = len(self.told)
+        self.go(run, None, resuming=not self.lives[run].lost, deps=Deps(self.told, during))
+        assert tried == 2 * sum(activation.endswith("turn") for _, activation, _ in self.told[before:])
+
+    @rule()
+    def reopen(self) -> None:
+        """The journal's process ends, and another comes."""
+        self.journal.close()
+        self.journal = SqliteJournal(self.folder, sync="normal")
+
+    # -- what always holds
+
+    @invariant()
+    def the_database_is_sound(self) -> None:
+        assert list(self.journal.examine()) == []
+
+    @invariant()
+    def the_runs_are_those_that_are_known(self) -> None:
+        assert {info.run_id: info.status for info in self.journal.runs()} == {
+            name: life.status for name, life in self.lives.items() if not life.lost
+        }
+
+    @invariant()
+    def a_run_is_changed_only_by_what_is_done_to_it(self) -> None:
+        for name, life in self.lives.items():
+            assert list(self.journal.entries(name)) == life.known
+
+    @invariant()
+    def keys_tell_activations_of_runs_apart(self) -> None:
+        assert len({key for *_, key in self.told}) == len({told[:2] for told in self.told})
+
+
+TestLives = Lives.TestCase
+TestLives.settings = settings(
+    max_examples=200 if LONG else 15,
+    stateful_step_count=40 if LONG else 12,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
