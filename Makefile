@@ -91,8 +91,10 @@ foreign: $(STAMP)
 alone: $(STAMP)
 	$(BIN)/python tests/house/alone.py
 
+# LANGGRAPH: a Python that has langgraph and langgraph-checkpoint-sqlite, to be measured beside durable runs; without it ours alone.
 bench: $(STAMP)
 	$(BIN)/python tests/benchmarks/run.py
+	$(BIN)/python tests/benchmarks/durable.py $(if $(LANGGRAPH),--beside $(LANGGRAPH))
 
 # The pages are plain Markdown: nothing to build, but links, ids and examples can be wrong.
 docs: $(STAMP)

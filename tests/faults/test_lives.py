@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, rule
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, multiple, rule
 
 from axil import Loop, RootGraph
 from axil.errors import JournalError
@@ -227,6 +227,10 @@ class Lives(RuleBasedStateMachine):
         name = f"r{self.count}"
         self.lives[name] = life
         return name
+
+    @initialize(target=runs, n=st.integers(0, 3), death=deaths)
+    def first(self, n: int, death: Any) -> str:
+        return self.submit(n, death)
 
     @rule(target=runs, n=st.integers(0, 3), death=deaths)
     def submit(self, n: int, death: Any) -> str:

@@ -219,7 +219,7 @@ class Book(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of the run. May be called again."""
+        """Let go of the run; nothing is appended after that. May be called again."""
         ...
 
 
@@ -312,7 +312,7 @@ class _Shelf:
         return RunInfo(
             run_id=run_id,
             graph=header.get("graph", ""),
-            status="running" if self.holder is not None else self.ended or "open",
+            status=self.ended or ("open" if self.holder is None else "running"),
             thread=header.get("thread", ""),
             begun=self.begun,
             touched=self.touched,
@@ -389,8 +389,9 @@ class _MemoryBook:
         return None
 
     def close(self) -> None:
+        self._seen = -1
         if self._shelf.holder is self:
-            self._shelf.holder, self._seen = None, -1
+            self._shelf.holder = None
 
 
 def claimed(run_id: str, by: str) -> JournalError:

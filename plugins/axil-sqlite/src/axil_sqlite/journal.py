@@ -237,6 +237,8 @@ class SqliteBook:
         """See ``axil.journal.Book``."""
         if self.fault is not None:
             raise self.fault
+        if self.closing:
+            raise claimed(self.run_id, "its book was closed")
         row = row_of(self._next, entry)
         if entry.kind == "run":
             _storable(*(str(entry.data.get(name, "")) for name in ("graph", "thread", "forked_from")))
@@ -256,8 +258,8 @@ class SqliteBook:
 
     def close(self) -> None:
         """See ``axil.journal.Book``."""
-        if not self.closing and (self.epoch is not None or self.rows):
-            self.closing = True
+        is_closed, self.closing = self.closing, True
+        if not is_closed and (self.epoch is not None or self.rows):
             self._writer.finish(self)
 
 

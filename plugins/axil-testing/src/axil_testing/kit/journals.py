@@ -155,7 +155,7 @@ class JournalKit(Kit):
         self.wait(law())
 
     def test_a_run_is_held_by_one(self) -> None:
-        """The first append claims it; whoever else appends is refused (AX506), and so is who was overtaken."""
+        """The first append claims it; whoever else appends is refused (AX506), and so is who was overtaken, or has let go."""
 
         async def law() -> None:
             journal, (run,) = await self.opened(), self.own("r")
@@ -166,6 +166,7 @@ class JournalKit(Kit):
             await _kept(first)
             first.close()
             first.close()
+            await _refused(first, "AX506", "a book that was closed goes on")
             late = journal.open(run)
             await self.append(journal, run, Entry("clock", data={"call": 1, "value": 1.0}))
             await _refused(late, "AX506", "a book that was overtaken may go on")
