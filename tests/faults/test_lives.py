@@ -358,7 +358,7 @@ class Lives(RuleBasedStateMachine):
 
 TestLives = Lives.TestCase
 TestLives.settings = settings(
-    max_examples=200 if LONG else 15,
+    max_examples=200 if LONG else 25,
     stateful_step_count=40 if LONG else 12,
     deadline=None,
     suppress_health_check=list(HealthCheck),
