@@ -7,7 +7,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -152,14 +152,17 @@ class Life:
     answer: int | None = None
     done: set[str] = field(default_factory=set[str])
     """Recorded as done."""
-    lost: bool = False
-    """It broke off before anything was written."""
+    lost: bool = True
+    """Nothing of it is written: it broke off before that, or was refused."""
+    thread: str = ""
+    before: int = 0
+    """Turns that the thread had taken when it began."""
     known: list[Entry] = field(default_factory=list[Entry])
     """As last seen in the journal."""
 
     @property
     def output(self) -> dict[str, int]:
-        return {"sum": 2 * self.n + (self.answer or 0), "turns": 3}
+        return {"sum": 2 * self.n + (self.answer or 0), "turns": self.before + 3}
 
 
 deaths = st.none() | st.tuples(st.integers(1, 16), st.booleans())
@@ -176,6 +179,7 @@ class Lives(RuleBasedStateMachine):
         self.journal = SqliteJournal(self.folder, sync="normal")
         self.lives: dict[str, Life] = {}
         self.told: Told = []
+        self.threads: dict[str, list[str]] = {"": [], "t": []}
         self.count = 0
 
     def teardown(self) -> None:
@@ -187,6 +191,13 @@ class Lives(RuleBasedStateMachine):
     def go(self, run: str, death: tuple[int, bool] | None, **options: Any) -> None:
         """Begin ``run`` or go on with it, in a process that may die; then compare with what is known."""
         life, seen = self.lives[run], len(self.told)
+        if life.lost and life.thread:
+            options["thread"], ahead = life.thread, [self.lives[each] for each in self.threads[life.thread]]
+            if ahead and ahead[-1].status in ("open", "paused"):
+                with pytest.raises(JournalError, match="AX509"):
+                    LETTERS.start({"n": life.n}, run_id=run, journal=self.journal, **options)
+                return
+            life.before = next((each.before + 3 for each in reversed(ahead) if each.status == "done"), 0)
         journal = self.journal if death is None else Dying(self.folder, death[0], after=death[1])
         options = {"deps": Deps(self.told), **options}
         try:
@@ -221,6 +232,8 @@ class Lives(RuleBasedStateMachine):
         replay = Replay(life.known)
         life.done, life.lost = {str(who) for who in replay.done}, not life.known
         life.answer = replay.answers.get("answer?1")
+        if life.thread and not life.lost and run not in self.threads[life.thread]:
+            self.threads[life.thread].append(run)
 
     def named(self, life: Life) -> str:
         self.count += 1
@@ -230,12 +243,12 @@ class Lives(RuleBasedStateMachine):
 
     @initialize(target=runs, n=st.integers(0, 3), death=deaths)
     def first(self, n: int, death: Any) -> str:
-        return self.submit(n, death)
+        return self.submit(n, death, "")
 
-    @rule(target=runs, n=st.integers(0, 3), death=deaths)
-    def submit(self, n: int, death: Any) -> str:
-        """A run begins, and may break off anywhere."""
-        run = self.named(Life(n))
+    @rule(target=runs, n=st.integers(0, 3), death=deaths, thread=st.sampled_from(("", "t")))
+    def submit(self, n: int, death: Any, thread: str) -> str:
+        """A run begins, behind the last of its thread, and may break off anywhere."""
+        run = self.named(Life(n, thread=thread))
         self.go(run, death)
         return run
 
@@ -278,7 +291,7 @@ class Lives(RuleBasedStateMachine):
         if life.lost:
             return multiple()
         at = 1 + round(share * (len(life.known) - 1))
-        name = self.named(Life(life.n))
+        name = self.named(Life(life.n, before=life.before))
         asyncio.run(fork(self.journal, run, name, at=at))
         self.saw(name)
         assert self.lives[name].done == {str(who) for who in Replay(life.known[:at]).done}
@@ -292,10 +305,12 @@ class Lives(RuleBasedStateMachine):
             with pytest.raises(JournalError, match="AX503"):
                 self.journal.forget(run)
             return
+        if life.thread:
+            self.threads[life.thread].remove(run)
         late = self.journal.open(run)
         self.journal.forget(run)
         for entry in life.known:
-            self.append(run, entry)
+            self.append(run, replace(entry, data={name: value for name, value in entry.data.items() if name != "thread"}))
 
         async def goes_on() -> None:
             late.append(Entry("resumed"))
@@ -345,6 +360,10 @@ class Lives(RuleBasedStateMachine):
         assert {info.run_id: info.status for info in self.journal.runs()} == {
             name: life.status for name, life in self.lives.items() if not life.lost
         }
+
+    @invariant()
+    def threads_keep_their_order(self) -> None:
+        assert {name: list(self.journal.thread(name)) for name in self.threads} == self.threads
 
     @invariant()
     def a_run_is_changed_only_by_what_is_done_to_it(self) -> None:

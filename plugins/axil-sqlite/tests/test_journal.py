@@ -535,6 +535,31 @@ def test_whatever_goes_wrong_with_a_write_is_told_to_who_waits_and_the_next_is_w
     assert [info.run_id for info in journal.runs()] == ["good"]
 
 
+def test_an_interrupted_write_leaves_no_gap(tmp_path, monkeypatch):
+    journal = SqliteJournal(tmp_path, sync="normal")
+
+    def interrupted() -> Any:
+        raise KeyboardInterrupt
+
+    async def go() -> None:
+        book = journal.open("r")
+        book.append(Entry("run"))
+        await safe(book)
+        book.append(done((), "a"))
+        with monkeypatch.context() as patch:
+            patch.setattr(journal.writer.store, "writing", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                journal.writer.commit([book])
+        with pytest.raises(JournalError, match=r"AX512.*KeyboardInterrupt"):
+            book.append(done((), "b"))
+        book.close()
+
+    asyncio.run(go())
+    assert [entry.kind for entry in journal.entries("r")] == ["run"]
+    assert [info.status for info in journal.runs()] == ["open"]
+    journal.close()
+
+
 def test_what_is_written_while_a_book_is_being_opened_is_noticed(tmp_path, monkeypatch):
     """The record is read in more than one query; who writes between two of them is not missed."""
     journal, other = SqliteJournal(tmp_path, sync="normal"), SqliteJournal(tmp_path, sync="normal")

@@ -115,8 +115,9 @@ class Writer:
     def commit(self, books: Sequence[SqliteBook]) -> None:
         """Commit what ``books`` have appended; a book whose part is refused, or all if nothing can be written, has a ``fault``."""
         with self.lock:
-            taken = [(book, [book.rows.popleft() for _ in range(len(book.rows))]) for book in books]
+            taken: list[tuple[SqliteBook, list[Row]]] = []
             try:
+                taken = [(book, [book.rows.popleft() for _ in range(len(book.rows))]) for book in books]
                 taken = [(book, self._put_away(rows)) for book, rows in taken]
                 with self.store.writing() as connection:
                     for book, rows in taken:
@@ -125,14 +126,19 @@ class Writer:
                         elif book.closing and book.epoch is not None:
                             connection.execute("update runs set owner = '' where id = ? and epoch = ?", (book.id, book.epoch))
                 self.commits += 1
-            except Exception as error:  # noqa: BLE001  # whatever it is: those who wait hear of it, and the thread lives on
+            except (
+                BaseException
+            ) as error:  # whatever it is: those who wait hear of it, the thread lives on, and nothing is written behind a gap
+                told = str(error) or type(error).__name__
                 fault = JournalError(
-                    f"the journal in {self.store.folder} cannot be written: {error}.",
+                    f"the journal in {self.store.folder} cannot be written: {told}.",
                     id="AX512",
                     hint="Make room or mend the disk; then resume the run: what was safe before is.",
                 )
-                for book, _ in taken:
+                for book in books:
                     book.fault = book.fault or fault
+                if not isinstance(error, Exception):
+                    raise
             for book, rows in taken:
                 if book.fault is None and rows:
                     book.safe = rows[-1].seq + 1
