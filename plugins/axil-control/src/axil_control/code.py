@@ -121,8 +121,12 @@ def environment(config: Python.Config, workspace: Path, around: Mapping[str, str
 async def execute(code: str, config: Python.Config, workspace: Path, given: str = "") -> Ended:
     """Run ``code`` in ``workspace``, with ``given`` as its input, and wait for its end, or for that of its time."""
     interpreter = config.interpreter or sys.executable
-    script = await asyncio.to_thread(_written, code, workspace)
-    stdin = await asyncio.to_thread(_readable, given, config.encoding)
+    making = asyncio.ensure_future(asyncio.to_thread(_files, code, workspace, (given, config.encoding)))
+    try:
+        script, stdin = await asyncio.shield(making)
+    except asyncio.CancelledError:
+        making.add_done_callback(_let_go)  # the thread cannot be stopped: what it makes goes when it has made it
+        raise
     try:
         # A group of its own, so that what the program starts can be killed with it.
         process = await asyncio.create_subprocess_exec(
@@ -143,6 +147,18 @@ async def execute(code: str, config: Python.Config, workspace: Path, given: str 
     finally:
         stdin.close()
         await asyncio.to_thread(script.unlink, missing_ok=True)
+
+
+def _files(code: str, workspace: Path, given: tuple[str, str]) -> tuple[Path, IO[bytes]]:
+    """The program's file, and the one that it reads as its input."""
+    return _written(code, workspace), _readable(*given)
+
+
+def _let_go(made: asyncio.Future[tuple[Path, IO[bytes]]]) -> None:
+    if not made.cancelled() and made.exception() is None:
+        script, stdin = made.result()
+        stdin.close()
+        script.unlink(missing_ok=True)
 
 
 def _written(code: str, workspace: Path) -> Path:
