@@ -333,7 +333,7 @@ class MemoryJournal:
 
     def open(self, run_id: str) -> Book:
         """See ``Journal``."""
-        return _MemoryBook(run_id, self._shelves.setdefault(run_id, _Shelf()), self._threads)
+        return _MemoryBook(run_id, self._shelves, self._threads)
 
     def entries(self, run_id: str) -> Sequence[Entry]:
         """See ``Journal``."""
@@ -366,11 +366,14 @@ class MemoryJournal:
 class _MemoryBook:
     """See ``Book``: memory is as safe as it gets at once."""
 
-    def __init__(self, run_id: str, shelf: _Shelf, threads: dict[str, list[str]]) -> None:
-        self.run_id, self.entries = run_id, tuple(shelf.entries.values())
-        self._shelf, self._threads, self._seen = shelf, threads, shelf.count
+    def __init__(self, run_id: str, shelves: dict[str, _Shelf], threads: dict[str, list[str]]) -> None:
+        self.run_id, self._shelves, self._threads = run_id, shelves, threads
+        self._shelf = shelves.setdefault(run_id, _Shelf())
+        self.entries, self._seen = tuple(self._shelf.entries.values()), self._shelf.count
 
     def append(self, entry: Entry) -> None:
+        if not self._seen and self._shelf.is_forgotten:  # there was no run when this was opened: what came and went since is nothing to it
+            self._shelf = self._shelves.setdefault(self.run_id, _Shelf())
         shelf = self._shelf
         if shelf.holder is not self:
             if shelf.is_forgotten or shelf.holder is not None or shelf.count != self._seen:

@@ -127,4 +127,4 @@ def refusal(act: Any) -> str:
 
 
 TestBeside = Beside.TestCase
-TestBeside.settings = settings(max_examples=60, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck))
+TestBeside.settings = settings(max_examples=100, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck))
