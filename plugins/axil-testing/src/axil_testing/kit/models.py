@@ -337,6 +337,9 @@ class ModelKit(Kit):
                     await call
 
             self.wait(cancelled())
+            until = time.monotonic() + 10
+            while (server.open_connections() or not server.left_early) and time.monotonic() < until:
+                time.sleep(0.01)  # the server's thread has yet to notice
             require(server.open_connections() == 0 and server.left_early == 1, "the connection was not closed")
 
     @claimed("has_connections")
