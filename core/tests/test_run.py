@@ -428,7 +428,7 @@ def test_the_loop_gets_a_turn_during_much_inline_work():
                 await asyncio.sleep(0)
 
         job = asyncio.ensure_future(other())
-        n = 3000
+        n = 12_000
         flow = workflow([f"n{i}" for i in range(n)], ["in n0", *(f"n{i} n{i + 1}" for i in range(n - 1))])
         await flow.start({})
         job.cancel()

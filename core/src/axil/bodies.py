@@ -19,8 +19,8 @@ from axil.errors import BodyError, Problem, SpecError, did_you_mean, listed
 from axil.inputs import folded, gathered, is_messages
 from axil.plan import Body, Mode
 from axil.state import State
-from axil.tokens import Changes, Out, Task
-from axil.values import isolate
+from axil.tokens import Changes, Out, Task, quick
+from axil.values import ATOMS, isolate, type_of
 from axil.views import StateView, fields_of, plain, values_of
 
 Supply = Callable[[Task, Any], Any]
@@ -45,19 +45,22 @@ class Rules:
 class Plain:
     """A body made of a callable: supplies its parameters, calls it, and reads its result."""
 
-    __slots__ = ("_call", "_only", "_read", "_supplies", "mode", "wants_ctx")
+    __slots__ = ("_call", "_read", "_supplies", "call", "mode", "wants_ctx")
 
     def __init__(self, call: Callable[..., Any], supplies: Mapping[str, Supply], read: Callable[[Any, Task, Any, Any], Out], mode: Mode):
         self._call, self._supplies, self._read = call, tuple(supplies.items()), read
         self.mode: Mode = mode
-        only = list(supplies.items())
-        self._only = only[0][1] if len(only) == 1 and only[0][0] != "attributes" and _by_position(call) else None
         self.wants_ctx = mode == "async" or not {"ctx", "local"}.isdisjoint(supplies)
+        only = self._supplies[0] if len(supplies) == 1 else ("", None)
+        self.call: Supply = self._by_name
+        """The body as a function."""
+        if mode != "async" and only[1] is not None and only[0] != "attributes" and _by_position(call):
+            self.call = _with_one(call, only[1], read)
 
     def __call__(self, task: Task, ctx: Any, /) -> Any:
-        if self._only is not None:  # the common case, in two calls
-            value = self._call(self._only(task, ctx))
-            return self._read(value, task, ctx, None) if self.mode != "async" else self._awaited(value, task, ctx, None)
+        return self.call(task, ctx)
+
+    def _by_name(self, task: Task, ctx: Any) -> Any:
         given = {name: supply(task, ctx) for name, supply in self._supplies}
         value, attributes = self._call(**given), given.get("attributes")
         return self._read(value, task, ctx, attributes) if self.mode != "async" else self._awaited(value, task, ctx, attributes)
@@ -74,6 +77,15 @@ class Plain:
         else:
             result = await result
         return self._read(result, task, ctx, attributes)
+
+
+def _with_one(call: Callable[[Any], Any], supply: Supply, read: Callable[[Any, Task, Any, Any], Out]) -> Supply:
+    """The common case, a callable that asks for one thing, in two calls."""
+
+    def body(task: Task, ctx: Any) -> Any:
+        return read(call(supply(task, ctx)), task, ctx, None)
+
+    return body
 
 
 def adapt(call: Callable[..., Any], rules: Rules, *, inline: bool | None = None) -> Body:
@@ -153,10 +165,13 @@ def supplied(rules: Rules) -> dict[str, Supply]:
 def inputs_of(task: Task, ctx: Any = None) -> dict[str, Any]:
     """The live payloads folded into fields; containers are copied when they are touched."""
     tokens = task.tokens
-    only: Any = tokens[0].payload if len(tokens) == 1 else None
-    if type(only) is dict:
-        return fields_of(cast("dict[str, Any]", only))
-    return fields_of(folded([token.payload for token in tokens]))
+    payload: Any = tokens[0].payload if len(tokens) == 1 else None
+    if type_of(payload) is not dict:
+        return fields_of(folded([token.payload for token in tokens]))
+    for value in payload.values():
+        if type(value) not in ATOMS:
+            return fields_of(payload)
+    return dict(payload)
 
 
 class Attributes(dict[str, Any]):
@@ -204,13 +219,23 @@ def _attributes(rules: Rules, state: State) -> Attributes:
 def reader(rules: Rules) -> Callable[[Any, Task, Any, Any], Out]:
     """What the results of a node's body mean: the last step of every plain body."""
     read = {"state": _read_delta, "messages": _read_any}.get(rules.payload, _read_fields)
+    is_open = read is _read_fields and rules.pull is None and rules.push is None and not rules.own
+
+    def fields(value: Any, task: Task, ctx: Any, attributes: Any) -> Out:
+        if type_of(value) is not dict or ctx is not None or attributes is not None:
+            return result(value, task, ctx, attributes)
+        for item in value.values():
+            if type(item) not in ATOMS:
+                value = plain(value)
+                break
+        return quick(Out, (dict(value), task.state.among(value), None))
 
     def result(value: Any, task: Task, ctx: Any, attributes: Any) -> Out:
         out = value if type(value) is Out else read(rules, value, task, attributes)
         touched: Mapping[str, Mapping[str, Any]] | None = ctx.touched if ctx is not None else None
         return out if touched is None else with_own(out, touched)
 
-    return result
+    return fields if is_open else result
 
 
 def with_own(out: Out, touched: Mapping[str, Mapping[str, Any]]) -> Out:
@@ -263,7 +288,7 @@ def pushed(rules: Rules, output: Mapping[str, Any], state: State, attributes: An
     elif rules.pull is not None:
         delta = {name: written[name] for name in rules.pull if name in written}
     else:
-        delta = {name: value for name, value in written.items() if name in state and not name.startswith("@")}
+        delta = dict(state.among(written))
     if rules.own:
         mine = {name: written[name] for name in rules.own if name in written and name not in delta}
         if mine:

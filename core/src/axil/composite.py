@@ -30,7 +30,8 @@ from axil.errors import CycleError, KernelBug, LimitReached, listed
 from axil.fold import Cycle
 from axil.inputs import Message, as_messages, folded, gathered
 from axil.journal import Entry, decode, decode_delta, encode, encode_delta
-from axil.machine import Ended, Exit, Machine
+from axil.machine import Machine
+from axil.outcome import Ended, Exit, Step
 from axil.plan import Graph, Mode, Node, Plan
 from axil.spec import GraphSpec
 from axil.state import History, Schema, State
@@ -91,6 +92,7 @@ class CycleVisit:
         self.total = History(self.state.schema, keeps=True)
         self._entered = self.state
         self._data_exits: list[Exit] = []
+        self._has_data = False  # whether payloads of data edges wait for this round, or waited for an earlier one
         self._untotalled = self._total_weight = 0
         self._tokens = [Token(t.edge, t.payload, None, t.ordinal) for t in task.tokens]
         self._ended: tuple[str, tuple[Exit, ...]] | None = None
@@ -141,6 +143,7 @@ class CycleVisit:
         for edge, payload in self._kept():
             (waited if edges[edge].target == self.initial else kept).append(Token(edge, payload, None))
         machine.start(kept, entry=[*waited, *mine])
+        self._has_data = self.field in self.state
         self.rounds += 1
         return machine
 
@@ -151,13 +154,24 @@ class CycleVisit:
         ids = {self.cycle.graph.edges[i].name: i for v in self.cycle.members for i in self.cycle.graph.touching[v]}
         return [(ids[name], payload) for name, payload in kept["data"] if name in ids]
 
+    def turn(self, step: Step) -> Task | None:
+        """The next round's first task, where ``step`` ends a round by coming back and in no other way; None: by ``next``, then."""
+        machine, limit = self.machine, self.limit.rounds
+        if self._has_data or (limit is not None and self.rounds >= limit) or not machine.comes_back(step):
+            return None
+        self.total.note(machine.history.changes)
+        self.state = step.state
+        frame = (*self.frame, self.rounds)
+        self.rounds += 1
+        return machine.again(frame, step)
+
     def next(self, ended: Ended) -> None:
-        changes = dict(ended.changes)
-        edges = self.cycle.graph.edges
-        data = [[edges[t.edge].name, t.payload] for t in ended.data]
-        data += [[edges[r.edge].name, r.payload] for r in ended.returns if not r.trigger]
-        if data or self.field in self.state:
-            changes[self.field] = {"data": data}
+        changes: Mapping[str, Any] = ended.changes
+        if ended.data or self.field in self.state or not all(r.trigger for r in ended.returns):
+            edges = self.cycle.graph.edges
+            data = [[edges[t.edge].name, t.payload] for t in ended.data]
+            data += [[edges[r.edge].name, r.payload] for r in ended.returns if not r.trigger]
+            changes = {**changes, self.field: {"data": data}}
         leaving = any(e.trigger for e in ended.exits)
         coming_back = any(r.trigger for r in ended.returns)
         limit = self.limit.rounds

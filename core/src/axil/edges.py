@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 from axil.errors import BodyError, MissingKeys, listed
 from axil.inputs import Message, as_fields, is_messages, message, text_of
@@ -17,12 +17,11 @@ from axil.plan import Carry
 from axil.spec import EdgeSpec
 from axil.state import State
 from axil.tokens import Carried
-from axil.values import MISSING
+from axil.values import MISSING, type_of
 from axil.views import plain, values_of
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(NamedTuple):
     """What a condition or a processor looks at."""
 
     payload: Any
@@ -108,7 +107,7 @@ def _selecting(spec: EdgeSpec) -> Carry:
     name = f"{spec.source}->{spec.target}"
 
     def select(output: Any, state: State) -> Any:
-        fields = as_fields(output)
+        fields = output if type_of(output) is dict else as_fields(output)
         try:
             return {key: fields[key] for key in keys}
         except KeyError:
@@ -124,7 +123,14 @@ def _selecting(spec: EdgeSpec) -> Carry:
             error.missing, error.has = missing, has
             raise error from None
 
-    return select
+    if len(keys) != 1:
+        return select
+    (only,) = keys
+
+    def select_one(output: Any, state: State) -> Any:
+        return {only: output[only]} if type_of(output) is dict and only in output else select(output, state)
+
+    return select_one
 
 
 def _processing(process: Processor) -> Carry:
@@ -143,8 +149,11 @@ def _passing(parts: EdgeParts) -> Carry:
     spec, condition = parts.spec, parts.condition
     rewrite = _processing(parts.process) if parts.process is not None else None
     deliver = _delivering(spec)
+    passes_all = condition is None and rewrite is None and spec.carry_data
 
     def carry(output: Any, state: State) -> Any:
+        if passes_all and type_of(output) is dict:
+            return output
         if not is_messages(output):
             if condition is not None and not condition(Seen(output, state)):
                 return None

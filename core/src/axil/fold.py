@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from axil.bodies import Plain
 from axil.errors import KernelBug
 from axil.plan import BACK, OUTSIDE, Arc, Edge, Graph, Mode, Node, Plan, Port, Vertex
 from axil.scc import components, is_cyclic, levels
@@ -212,6 +213,7 @@ class _Scope:
                 routers=vertex.routers,
                 leaves=any(arc.port == OUTSIDE and arc.trigger for arc in arcs[n]),
                 body=vertex.body,
+                call=vertex.body.call if isinstance(vertex.body, Plain) else vertex.body,
                 mode=vertex.body.mode,
                 quick=vertex.body.mode == "inline" and vertex.lane is None and vertex.effects != "external",
                 wants_ctx=getattr(vertex.body, "wants_ctx", True),
@@ -219,8 +221,9 @@ class _Scope:
             for n, vertex in enumerate(vertices)
         )
         barriers = _barriers(nodes) if self.entry is not None else ()
-        if not barriers:
-            nodes = tuple(_chained(node, numbered, turning) for node in nodes)
+        if not turning:
+            free = barriers[0][0] if barriers else len(nodes)
+            nodes = tuple(_shortened(node, nodes, numbered, free) for node in nodes)
         opens = tuple(sum(numbered.opens[n] for n in unit) for unit in units)
         return Plan(
             graph=self.graph,
@@ -229,6 +232,7 @@ class _Scope:
             waits=numbered.waits,
             opens=opens,
             units=units,
+            unit_of=tuple(unit_of),
             sources=tuple(u for u, n in enumerate(opens) if not n),
             entries={id: numbered.arc(arc) for id, arc in entries.items()},
             owners=owners,
@@ -276,14 +280,21 @@ def _barriers(nodes: Sequence[Node]) -> tuple[tuple[int, int], ...]:
     return tuple(sorted(leavers.items()))
 
 
-def _chained(node: Node, numbered: _Numbered, turning: dict[int, int]) -> Node:
-    """The node, with its short way marked if it has one."""
-    if turning or len(node.out) != 1 or node.out[0].port < 0 or node.out[0].late or not node.out[0].trigger:
+def _shortened(node: Node, nodes: Sequence[Node], numbered: _Numbered, free: int) -> Node:
+    """The node, with its short ways marked if it has any; no barrier holds up levels up to ``free``."""
+    if node.mode == "scope" or not all(_is_direct(arc, numbered) for arc in node.out):
         return node
+    if len(node.out) != 1 or node.out[0].router >= 0:
+        return replace(node, is_direct=True)
     port = numbered.ports[node.out[0].port]
-    if port.join == "each" or port.needs != 1 or not port.trigger_only or numbered.waits[node.out[0].port] != 1:
-        return node
-    return replace(node, chain=port)
+    target = nodes[port.node]
+    leads_on = port.needs == 1 and port.trigger_only and numbered.waits[node.out[0].port] == 1
+    is_free = not target.vertex.merge and target.level <= free
+    return replace(node, is_direct=True, chain=port if leads_on and is_free else None)
+
+
+def _is_direct(arc: Arc, numbered: _Numbered) -> bool:
+    return arc.port >= 0 and arc.trigger and not arc.late and not arc.inner and numbered.ports[arc.port].join != "each"
 
 
 def _arc(edge: Edge, port: int, *, late: bool = False, inner: bool = False) -> Arc:

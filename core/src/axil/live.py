@@ -10,7 +10,8 @@ from axil.composite import Visit
 from axil.context import Question
 from axil.errors import AxilError, NodeFailed
 from axil.journal import Entry
-from axil.machine import Ended, Machine
+from axil.machine import Machine
+from axil.outcome import Ended
 from axil.tokens import Activation, Task
 
 

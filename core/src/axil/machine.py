@@ -31,56 +31,13 @@ import heapq
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
-from axil.errors import LimitReached, RouteError
-from axil.plan import OUTSIDE, Arc, Plan, joined_values
+from axil.errors import LimitReached
+from axil.outcome import Ended, Exit, Send, Step, blame, sends_of
+from axil.plan import BACK, OUTSIDE, Arc, Plan, joined_values
 from axil.state import Delta, History, State, join, merged
-from axil.tokens import Carried, Changes, Frame, Ordinal, Out, Task, Token, next_ordinal, path_of
-
-
-class Send(NamedTuple):
-    """What one edge carries from one firing; ``values`` replace the state, None keeps it."""
-
-    arc: Arc
-    payload: Any
-    values: Mapping[str, Any] | None
-
-
-class Step(NamedTuple):
-    """An outcome, worked out and not yet in effect: what a journal records between ``prepare`` and ``commit``."""
-
-    delta: Delta
-    state: State
-    sends: Sequence[Send]
-
-
-@dataclass(frozen=True, slots=True)
-class Exit:
-    """A token that left the scope, or came back to its start."""
-
-    edge: int
-    payload: Any
-    values: Mapping[str, Any] | None
-    ordinal: Ordinal
-    trigger: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """What a scope leaves behind when nothing is due any more."""
-
-    state: State
-    """All ended paths, joined in plan order; history folded."""
-    changes: Delta
-    """The same as one change per written field (empty for a frame without a parent)."""
-    exits: tuple[Exit, ...]
-    returns: tuple[Exit, ...]
-    data: tuple[Token, ...]
-    """Data tokens that nobody took: late, or put before a node that did not fire."""
-    fired: bool
-    """Whether anything ran."""
+from axil.tokens import Carried, Changes, Frame, Ordinal, Out, Task, Token, next_ordinal, path_of, quick
 
 
 class Machine:
@@ -137,8 +94,44 @@ class Machine:
         for arc in plan.entries.values():
             if arc.port >= 0 and not arc.late:
                 self._close(arc)
-        self._todo.extend(unit for unit in plan.sources if not self._opens[unit])
-        self._settle()
+        self._close_sources()
+
+    def comes_back(self, step: Step) -> bool:
+        """Whether ``step``, the last of what is alive in a round, leads back to where the round began, and leaves nothing else behind."""
+        if len(step.sends) != 1 or self._alive != 1 or self.head is not None or self.plan.turning:
+            return False
+        arc, _, values = step.sends[0]
+        if arc.port != BACK or not arc.trigger or values is not None:
+            return False
+        return not (self._ended or self.ready or self._held or self._slots or self._late or self.exits or self.returns)
+
+    @property
+    def has_fired_all(self) -> bool:
+        """Whether every node has fired."""
+        return 0 not in self._fired
+
+    def again(self, frame: Frame, step: Step) -> Task:
+        """Run the scope once more, as ``frame``, from where ``step`` came back; gives the entry node's task, given out.
+
+        What is skipped is not kept.
+        """
+        plan, state, (arc, payload, _) = self.plan, step.state, step.sends[0]
+        entry = plan.entry
+        assert entry is not None
+        self.frame, self.root = frame, state
+        self.history.restart()
+        self._waits, self._opens = list(plan.waits), list(plan.opens)
+        if plan.barriers:
+            self._could_leave, self._bar = [nodes for _, nodes in plan.barriers], 0
+        self._opens[plan.unit_of[entry]] += 1
+        self._fired = bytearray(len(plan.nodes))
+        self._fired[entry] = 1
+        self._close_sources()
+        self.skips.clear()
+        last = self.taken.pop()
+        task = Task(frame, entry, (), (quick(Token, (arc.id, payload, None, last.ordinal)),), state, self)
+        self.taken.add(task)
+        return task
 
     def prepare(self, task: Task, out: Out) -> Step:
         """Work out what ``out`` does, without doing it: the state after it, and what each edge carries.
@@ -149,37 +142,7 @@ class Machine:
         if delta and type(delta) is not Changes:
             delta = self.root.schema.check(delta)
         state = self.advance(task, delta)
-        node = self.plan.nodes[task.node]
-        output, to = out.output, out.to
-        if to is not None and not to <= {arc.target_name for arc in node.out}:
-            strange = sorted(to - {arc.target_name for arc in node.out})
-            raise RouteError(f"sends to {strange}, where none of its edges leads.")
-        taken = [router(output, state) for router in node.routers] if node.routers and to != frozenset() else ()
-        sends: list[Send] = []
-        for arc in node.out:
-            if to is not None and arc.target_name not in to:
-                continue
-            if arc.router >= 0 and arc.target_name not in taken[arc.router]:
-                continue
-            payload, values = output, None
-            try:
-                if arc.carry is not None:
-                    payload = arc.carry(output, state)
-                    if payload is None:
-                        continue
-                    if type(payload) is Carried:
-                        payload, values = payload.payload, payload.values
-                if arc.router >= 0 and (keep := taken[arc.router][arc.target_name]) is not None:
-                    values = keep(state)
-                if values is not None:
-                    values = self.root.schema.check(values, whole=True)
-            except Exception as error:
-                name = self.plan.graph.edges[arc.id].name
-                if name not in str(error):
-                    error.add_note(f"on the edge {name}")
-                raise
-            sends.append(Send(arc, payload, values))
-        return Step(delta, state, sends)
+        return quick(Step, (delta, state, sends_of(self.plan, task.node, out, state)))
 
     def advance(self, task: Task, delta: Delta) -> State:
         """The state after ``task`` wrote ``delta`` (checked, or a frame's changes)."""
@@ -218,7 +181,11 @@ class Machine:
             state = step.state if self.head is None else None
             self.taken.discard(task)
             self._opens[unit] = -1
-            self.ready.append((chain.node, chain.ordinal, (Token(step.sends[0].arc.id, step.sends[0].payload, state, task.ordinal),)))
+            token = quick(Token, (step.sends[0].arc.id, step.sends[0].payload, state, task.ordinal))
+            self.ready.append((chain.node, chain.ordinal, (token,)))
+            return
+        if node.is_direct and self._opens[unit] == 1 and self.head is None:
+            self._forward(task, step)
             return
         alone = self._alive == 1 and not self._ended and len(step.sends) == 1
         self.taken.discard(task)
@@ -237,21 +204,104 @@ class Machine:
                 state = self._replaced(state, values, alone)
             if arc.port >= 0:
                 if arc.late:
-                    self._late.append(Token(arc.id, payload, None, ordinal))
+                    self._late.append(quick(Token, (arc.id, payload, None, ordinal)))
                 else:
                     goes_on = goes_on or arc.trigger
-                    self._deliver(arc, Token(arc.id, payload, state if self.head is None else None, ordinal))
+                    self._deliver(arc, quick(Token, (arc.id, payload, state if self.head is None else None, ordinal)))
                 continue
             there = self.exits if arc.port == OUTSIDE else self.returns
-            there.append(Exit(arc.id, payload, values, ordinal, arc.trigger))
+            there.append(quick(Exit, (arc.id, payload, values, ordinal, arc.trigger)))
             self._ended.append((task.node, ordinal, arc.id, state))
             goes_on = goes_on or arc.trigger
             self._left = self._left or (arc.trigger and arc.port == OUTSIDE)
         if not goes_on:
             self._ended.append((task.node, task.ordinal, -1, step.state))
-        self._drop(unit)
+        if self._alive or self.ready or self._held or self.head is not None:
+            self._drop(unit)
+            if self._todo:
+                self._settle()
+        else:
+            self._die()
+
+    def _forward(self, task: Task, step: Step) -> None:
+        """``commit`` for a node whose edges all lead to joins of this scope and that will not fire again: each is decided at once."""
+        state, ordinal, sends, slots, waits = step.state, task.ordinal, step.sends, self._slots, self._waits
+        alone = self._alive == 1 and not self._ended and len(sends) == 1
+        self.taken.discard(task)
+        self._alive += len(sends) - 1
+        if not sends:
+            self._ended.append((task.node, ordinal, -1, state))
+            if not (self._alive or self.ready or self._held):
+                self._die()
+                return
+        for arc, payload, values in sends:
+            after = state if values is None else self._replaced(state, values, alone)
+            token = quick(Token, (arc.id, payload, after, ordinal))
+            if arc.port in slots:
+                slots[arc.port].append(token)
+            else:
+                slots[arc.port] = [token]
+        node = self.plan.nodes[task.node]
+        self._opens[node.unit] = -1
+        for arc in node.out:
+            waits[arc.port] -= 1
+            if not waits[arc.port]:
+                self._decide(arc.port)
         if self._todo:
             self._settle()
+
+    def _die(self) -> None:
+        """No path is alive: nothing fires any more, so what has not fired is skipped, and no edge need be asked."""
+        opens, fired = self._opens, self._fired
+        if 0 in fired:
+            for node, unit in enumerate(self.plan.unit_of):
+                if not fired[node] and opens[unit] >= 0:
+                    self.skips.append(node)
+        self._opens = [-1] * len(opens)
+
+    def follow(self, task: Task, out: Out) -> Task | Step:
+        """``prepare``, ``commit`` and ``take`` in one, where nothing else is due, and the task's only edge leads where nothing else is
+        waited for: the next task, given out. Anywhere else the step, not in effect.
+
+        Raises: as ``prepare``.
+        """
+        node = self.plan.nodes[task.node]
+        chain = node.chain
+        if chain is None or self.ready or self.head is not None or out.to is not None:
+            return self.prepare(task, out)
+        arc = node.out[0]
+        if self._opens[node.unit] != 1 or arc.port in self._slots:
+            return self.prepare(task, out)
+        delta, state = out.delta, task.state
+        if delta:
+            if type(delta) is not Changes:
+                delta = self.root.schema.check(delta)
+            state = self.advance(task, delta)
+        elif state.known:
+            state = self.advance(task, delta)
+        payload = out.output
+        if arc.carry is not None:
+            try:
+                payload = arc.carry(payload, state)
+                if payload is None:
+                    return Step(delta, state, ())
+                if type(payload) is Carried:
+                    return Step(delta, state, (Send(arc, payload.payload, self.root.schema.check(payload.values, whole=True)),))
+            except Exception as error:
+                blame(self.plan, arc, error)
+                raise
+        self._opens[node.unit] = -1
+        self._fired[chain.node] = 1
+        taken = self.taken
+        taken.discard(task)
+        task = Task(self.frame, chain.node, chain.ordinal, (quick(Token, (arc.id, payload, state, task.ordinal)),), state, self)
+        taken.add(task)
+        return task
+
+    def put_back(self, task: Task) -> None:
+        """Take back a task that was given out last and not begun: it is the first that is due."""
+        self.taken.discard(task)
+        self.ready.appendleft((task.node, task.ordinal, task.tokens))
 
     def abandon(self, task: Task, changes: Delta) -> None:
         """End the path of a task that will not be done, with what is known of it."""
@@ -318,6 +368,9 @@ class Machine:
 
     def end(self) -> Ended:
         """Close the books: join all ended paths. Asked before the machine is quiet, it gives what there is so far."""
+        if len(self._ended) == 1 and not (self._slots or self._late or self._alive) and self.head is None:
+            whole = self.history.fold(self._ended[0][3])
+            return quick(Ended, (whole, self.history.changes, tuple(self.exits), tuple(self.returns), (), True))
         edges = self.plan.graph.edges
         under_way = [task.tokens for task in self.taken]
         for tokens in [*under_way, *(tokens for *_, tokens in (*self.ready, *self._held))]:
@@ -402,6 +455,13 @@ class Machine:
                 del self._slots[index]
                 self._due(port.node, port.ordinal, (tokens[0],))
                 return
+            if port.trigger_only and port.join == "gate" and self.head is None:
+                del self._slots[index]
+                ranks = self.plan.ranks
+                tokens.sort(key=lambda token: (ranks[token.edge], token.ordinal))
+                self._alive += 1 - len(tokens)
+                self._due(port.node, port.ordinal, tuple(tokens))
+                return
             edges = self.plan.graph.edges
             live = len({t.edge for t in tokens if edges[t.edge].trigger})
             if live and (port.join == "gate" or live == port.needs):
@@ -426,6 +486,15 @@ class Machine:
             heapq.heappush(self._held, (self.plan.nodes[node].level, node, ordinal, tokens))
         else:
             self.ready.append((node, ordinal, tokens))
+
+    def _close_sources(self) -> None:
+        """Begin to close what nothing leads to and nothing has opened."""
+        opens = self._opens
+        for unit in self.plan.sources:
+            if not opens[unit]:
+                self._todo.append(unit)
+        if self._todo:
+            self._settle()
 
     def _settle(self) -> None:
         """Kill the out-edges of closed units, and those of what that closes, without recursion."""

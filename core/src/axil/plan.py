@@ -161,11 +161,15 @@ class Node:
     leaves: bool
     """Has a trigger edge that leaves the scope."""
     body: Body
+    call: Callable[[Task, Any], Any]
+    """What a firing calls: the body, or the shortest way into it."""
     mode: Mode
     quick: bool
     """Whether a firing is a call: nothing to wait for, no room to be found, nothing to be journaled first."""
     wants_ctx: bool
     """Whether the body is to be given a context."""
+    is_direct: bool = False
+    """Whether all its edges trigger, lead to joins of this scope, and carry one token each."""
     chain: Port | None = None
     """Where its only out-edge ends, if that port waits for nothing else: the machine's short way through chains."""
 
@@ -184,6 +188,8 @@ class Plan:
     """Per unit: ports that are not decided, or edges of an ``each`` node that are open."""
     units: tuple[tuple[int, ...], ...]
     """Nodes of each unit."""
+    unit_of: tuple[int, ...]
+    """The unit of each node."""
     sources: tuple[int, ...]
     """Units that nothing inside leads to: dead from the start unless something comes from outside."""
     entries: Mapping[int, Arc]
@@ -209,6 +215,11 @@ class Plan:
             targets = ", ".join(arc.target_name for arc in node.out) or "·"
             lines.append(f"  {node.level:>3}  {node.name}  →  {targets}")
         return "\n".join(lines)
+
+
+def no_outcome(given: Any) -> BodyError:
+    """A body gave something else than it should."""
+    return BodyError(f"the body gave {type(given).__name__}; a body gives an Out.")
 
 
 def joined_values(merge: Merge, states: Sequence[State]) -> Mapping[str, Any]:

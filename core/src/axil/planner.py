@@ -423,8 +423,9 @@ def _asked_by_name(function: Callable[..., Any], *, typed: bool) -> Callable[[Se
         return lambda seen: function(**{name: ways[name](seen) for name in known})
     if len(names) >= 2:
         return lambda seen: function(ways["payload"](seen), ways["state"](seen))
-    only = ways["state" if typed else "payload"]
-    return lambda seen: function(only(seen))
+    if typed:
+        return lambda seen: function(ways["state"](seen))
+    return lambda seen: function(isolate(seen.payload))
 
 
 def _router(spec: RouterSpec, schema: Schema) -> Router:

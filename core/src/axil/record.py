@@ -11,7 +11,8 @@ from axil.composite import Left
 from axil.context import KEPT
 from axil.errors import JournalError
 from axil.journal import Entry, Replay, decode, decode_delta, encode, encode_delta
-from axil.machine import Machine, Send, Step
+from axil.machine import Machine
+from axil.outcome import Send, Step
 from axil.plan import Plan
 from axil.result import Options, Result
 from axil.state import State

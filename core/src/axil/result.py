@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from axil.errors import AxilError, KernelBug, LimitReached, NodeFailed, RunError
 from axil.inputs import Message
 from axil.journal import Journal
 from axil.ledger import Budget, Ledger, Usage
-from axil.machine import Ended
+from axil.outcome import Ended
 from axil.plan import Graph
 from axil.spec import Limits
 from axil.values import thaw
@@ -66,6 +67,8 @@ class Meter:
     def __init__(self, limits: Limits, stop: Callable[[LimitReached], None]) -> None:
         """``stop``: ends the run when a limit is passed while bodies are at work."""
         self.limits = limits
+        self.most: float = math.inf if limits.firings is None else limits.firings
+        """Firings that may begin."""
         self.usage = Usage()
         budget = Budget(tokens=limits.tokens, cost=limits.cost, pricing=limits.pricing)
         self.ledger = Ledger(self.usage, budget, limits.estimate, stop)
@@ -85,9 +88,8 @@ class Meter:
 
     def fire(self) -> LimitReached | None:
         """Count one firing that is about to begin; the limit, if it may not."""
-        most = self.limits.firings
-        if most is not None and self.usage.firings >= most:
-            return LimitReached(f"the run fired {most} times, which is its limit.", id="AX412")
+        if self.usage.firings >= self.most:
+            return LimitReached(f"the run fired {self.most} times, which is its limit.", id="AX412")
         self.usage.firings += 1
         return None
 

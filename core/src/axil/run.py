@@ -23,13 +23,14 @@ from axil.composite import CycleVisit, GraphVisit, Left, Subgraph, Visit, entry_
 from axil.context import Clock, Context, Executor, Returned, SubRun
 from axil.crew import Crew, LocalExecutor, Work
 from axil.desk import Desk, Pause, RealClock, paused_by
-from axil.errors import AxilError, BodyError, KernelBug, LimitReached, NodeFailed, RunCancelled
+from axil.errors import AxilError, KernelBug, LimitReached, NodeFailed, RunCancelled
 from axil.fold import Cycle
 from axil.hooks import Observers
 from axil.journal import Entry, Replay, encode
 from axil.live import Live, broken_off
-from axil.machine import Ended, Machine, Step
-from axil.plan import Body, Node, Plan
+from axil.machine import Machine
+from axil.outcome import Ended, Step
+from axil.plan import Body, Node, Plan, no_outcome
 from axil.record import beginning, ending, header, leaving, reopened, retold, told
 from axil.result import CycleTally, Meter, Options, Result, ending_of, made
 from axil.spec import Limits
@@ -80,6 +81,7 @@ class Run:
         self._ended: Ended | None = None
         self._result: Result | None = None
         self._begun = False
+        self._turn_ends = 0.0
 
     def __await__(self) -> Any:
         return self.result().__await__()
@@ -168,8 +170,7 @@ class Run:
     def _work(self) -> None:
         """Work the queue until it is empty, for a slice of time at most."""
         queue = self._queue
-        turn_ends = time.monotonic() + _SLICE
-        ticks = 0
+        self._turn_ends = turn_ends = time.monotonic() + _SLICE
         while queue and self._stop is None:
             live = queue[0]
             machine = live.machine
@@ -192,8 +193,7 @@ class Run:
                 return
             if task is not None:
                 self._start(live, task)
-            ticks += 1
-            if not ticks & 31 and time.monotonic() > turn_ends:
+            if time.monotonic() > turn_ends:
                 return
 
     def _start(self, live: Live, task: Task) -> None:
@@ -221,28 +221,53 @@ class Run:
             self._commit(live, task, retold(live.machine, task, entry))
 
     def _inline(self, live: Live, task: Task, node: Node) -> None:
-        if self._observers.firing_started is not None:
-            self._observers.firing_started(Activation(task.frame, node.name, task.ordinal), "node")
-        ctx = Context(self._desk, task, Activation(task.frame, node.name, task.ordinal)) if node.wants_ctx else None
-        try:
-            out = node.body(task, ctx)
-        except Pause as pause:
-            self._pause(live, pause)
-        except Exception as error:  # noqa: BLE001  # a body may raise anything; it is reported with its node's path
-            self._fail(live, task.node, task.ordinal, node.name, error)
-        else:
-            if type(out) is Out or not inspect.isawaitable(out):
-                self._finish(live, task, node, out)
-            else:
-                self._crew.work(Work(live, task, node), out)
+        """Begin a firing that is a call, and go on with the one after it as long as that is a call, too, and all that is due here."""
+        machine, meter, usage, nodes = live.machine, self.meter, self.meter.usage, live.machine.plan.nodes
+        started, finished, skipped = self._observers.firing_started, self._observers.firing_finished, self._observers.firing_skipped
+        is_kept = self._book is not None or bool(self._replay.done)
+        step_on = machine.prepare if is_kept else machine.follow
+        turn = live.visit.turn if isinstance(live.visit, CycleVisit) and not is_kept else None
+        while True:
+            if started is not None:
+                started(Activation(task.frame, node.name, task.ordinal), "node")
+            try:
+                out = node.call(task, self._context(task, node) if node.wants_ctx else None)
+                if type(out) is not Out:
+                    if not inspect.isawaitable(out):
+                        raise no_outcome(out)
+                    self._crew.work(Work(live, task, node), out)
+                    return
+                after = step_on(task, out)
+            except Pause as pause:
+                self._pause(live, pause)
+                return
+            except Exception as error:  # noqa: BLE001  # a body may raise anything, and an edge or the state may refuse what it gave
+                self._fail(live, task.node, task.ordinal, node.name, error)
+                return
+            if type(after) is not Task:
+                step = cast("Step", after)
+                if turn is None or (skipped is not None and not machine.has_fired_all) or (again := turn(step)) is None:
+                    self._record(live, task, node, step)
+                    return
+                after = again
+            if finished is not None:
+                finished(Activation(task.frame, node.name, task.ordinal), "node", isolate(after.tokens[0].payload))
+            task, node = after, nodes[after.node]
+            fired = usage.firings
+            if not node.quick or fired >= meter.most or self._stop is not None or time.monotonic() > self._turn_ends:
+                machine.put_back(task)
+                return
+            usage.firings = fired + 1
+
+    def _context(self, task: Task, node: Node) -> Context:
+        return Context(self._desk, task, Activation(task.frame, node.name, task.ordinal))
 
     def _admit(self) -> None:
         """Set to work the parked firings for which there is room."""
         for work in self._crew.admitted():
-            activation = Activation(work.task.frame, work.node.name, work.task.ordinal)
+            ctx = self._context(work.task, work.node)
             if self._observers.firing_started is not None:
-                self._observers.firing_started(activation, "node")
-            ctx = Context(self._desk, work.task, activation)
+                self._observers.firing_started(ctx.activation, "node")
             do = self.executor.execute if self._book is None else self._safely
             self._crew.work(work, do(work.node.body, work.task, ctx))
 
@@ -284,7 +309,7 @@ class Run:
         """An outcome: worked out, journaled, and put into effect."""
         try:
             if type(out) is not Out:
-                raise BodyError(f"the body gave {type(out).__name__}; a body gives an Out.")
+                raise no_outcome(out)
             step = live.machine.prepare(task, out)
         except Exception as error:  # noqa: BLE001  # an edge, a router or the state refused the outcome: its node has failed
             self._fail(live, task.node, task.ordinal, node.name, error)

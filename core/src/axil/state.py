@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, cast
 
 from axil.errors import ConcurrentReset, InvalidValue, SchemaMismatch, StateError, UndeclaredField, did_you_mean, listed
@@ -38,6 +39,7 @@ Values = Mapping[str, Any]
 
 
 _PLAIN = Field("")
+_NOTHING: Values = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,11 +71,15 @@ class Schema:
         """
         if not self.fields and type(delta) is dict:
             given = cast("dict[Any, Any]", delta)
-            for name in given:
+            copied: dict[str, Any] | None = None
+            for name, value in given.items():
                 if type(name) is not str:
                     break
+                if type(value) not in ATOMS:
+                    copied = dict(given) if copied is None else copied
+                    copied[name] = self._own(name, value)
             else:
-                return {name: value if type(value) in ATOMS else self._own(name, value) for name, value in given.items()}
+                return dict(given) if copied is None else copied
         if not isinstance(delta, Mapping):
             raise StateError(f"a delta is a mapping of field names to values; found {type(delta).__name__}.")
         checked: dict[str, Any] = {}
@@ -135,13 +141,15 @@ class Write:
 class State(Mapping[str, Any]):
     """A frozen mapping of field names to values. Make one with ``Schema.start``, then ``apply``, ``join``, ``replace``."""
 
-    __slots__ = ("_base", "_known", "_over", "_writes", "schema")
+    __slots__ = ("_base", "_over", "_writes", "known", "schema")
 
     def __init__(self, schema: Schema, base: dict[str, Any], over: dict[str, Any], writes: dict[str, Write] | None, known: int) -> None:
         if len(over) > 16 and len(over) * len(over) > len(base):
             base = {**base, **over}
             over = {}
-        self.schema, self._base, self._over, self._writes, self._known = schema, base, over, writes, known
+        self.schema, self._base, self._over, self._writes = schema, base, over, writes
+        self.known = known
+        """The set of writes this state knows, a bit for each."""
 
     def __getitem__(self, name: str) -> Any:
         value = self.get(name, MISSING)
@@ -183,13 +191,13 @@ class State(Mapping[str, Any]):
         """
         if not delta:
             return self
-        over = dict(self._over)
         schema = self.schema
         if schema.closed or schema.fields:
+            over = dict(self._over)
             for name, new in delta.items():
                 over[name] = self._taken(name, new)
         else:
-            over.update(delta)
+            over = {**self._over, **delta}
         if history is None:
             return State(schema, self._base, over, None, 0)
         writes = dict(self._writes) if self._writes else {}
@@ -206,7 +214,7 @@ class State(Mapping[str, Any]):
                 writes[name] = prev
             else:
                 writes[name] = Write(history.count - 1, new, writes.get(name) if chain else None)
-        return State(schema, self._base, over, writes, self._known | bit)
+        return State(schema, self._base, over, writes, self.known | bit)
 
     def _taken(self, name: str, new: Any) -> Any:
         declared = self.schema.of(name)
@@ -239,7 +247,18 @@ class State(Mapping[str, Any]):
         writes = dict(self._writes) if self._writes else {}
         for name, new in changed.items():
             writes[name] = Write(history.count - 1, new, None, True)
-        return State(self.schema, self._base, over, writes, self._known | bit)
+        return State(self.schema, self._base, over, writes, self.known | bit)
+
+    def among(self, values: Values) -> Values:
+        """The part of ``values`` whose names are here already, ``@`` fields apart. Cost: O(values)."""
+        over, base = self._over, self._base
+        if not over and not base:
+            return _NOTHING
+        return {
+            name: value
+            for name, value in values.items()
+            if (over[name] if name in over else base.get(name, MISSING)) is not MISSING and not name.startswith("@")
+        }
 
     def rooted(self) -> State:
         """The same values, with no history: what another frame begins with."""
@@ -249,11 +268,6 @@ class State(Mapping[str, Any]):
     def writes(self) -> Mapping[str, Write]:
         """The last write of each field written since history was last folded."""
         return self._writes or {}
-
-    @property
-    def known(self) -> int:
-        """The set of writes this state knows, a bit for each."""
-        return self._known
 
 
 class History:
@@ -270,6 +284,12 @@ class History:
         self.count = 0
         self.writers: dict[str, int] = {}
         self.changes: dict[str, Any] = {}
+
+    def restart(self) -> None:
+        """Begin again: nothing was written."""
+        self.count, self.changes = 0, {}
+        if self.writers:
+            self.writers = {}
 
     def number(self, names: Iterable[str]) -> int:
         """Number one write of these fields; gives its bit."""
@@ -294,8 +314,13 @@ class History:
     def note(self, delta: Delta) -> None:
         """Remember a write that was applied without a number, because its path was alone."""
         if self.keeps:
-            for name, new in delta.items():
-                self._note(name, new, new)
+            if self.schema.fields:
+                for name, new in delta.items():
+                    self._note(name, new, new)
+            else:  # all fields take what is written
+                changes = self.changes
+                for name, new in delta.items():
+                    changes[name] = new.reset if type(new) is Change else new
 
     def note_replace(self, old: State, new: State) -> None:
         """Remember what ``replace`` changed on a path that was alone."""

@@ -11,10 +11,11 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar, cast
 
 from axil.state import State
 
+T = TypeVar("T")
 Join = Literal["gate", "all", "each"]
 Effects = Literal["none", "idempotent", "external"]
 """What running a body, or a step of one, once more may do to the world: nothing; nothing more than once; something a second time."""
@@ -107,6 +108,14 @@ class Out(NamedTuple):
     delta: Mapping[str, Any] = _NOTHING
     to: frozenset[str] | None = None
     """Names of the nodes whose edges may carry; None: all."""
+
+
+class _Quick(Protocol):
+    def __call__(self, kind: type[T], values: tuple[Any, ...], /) -> T: ...
+
+
+quick: _Quick = cast("Any", tuple).__new__
+"""Makes a named tuple of all its fields, without the call of Python that its own constructor is."""
 
 
 class Task:

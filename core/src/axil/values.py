@@ -10,8 +10,11 @@ from __future__ import annotations
 import copy
 import dataclasses
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, cast, overload
+
+type_of: Callable[[Any], Any] = type
+"""The type of a value, as something that may be compared and called."""
 
 
 class _Missing:
@@ -159,7 +162,7 @@ def isolate(value: Any) -> Any:
     copied all the way down; any other object is shared (a lock, a connection: immutable by contract).
     Cost: O(containers in the value); O(1) for a scalar.
     """
-    kind: type[Any] = cast("type[Any]", type(value))
+    kind = type_of(value)
     if kind in ATOMS or kind is Log:
         return value
     if kind is dict:
@@ -174,7 +177,7 @@ def isolate(value: Any) -> Any:
     if isinstance(value, tuple):  # a named one
         items = [isolate(v) for v in cast("tuple[Any, ...]", value)]
         same_items = all(a is b for a, b in zip(items, cast("Any", value), strict=True))
-        return cast("Any", value if same_items else cast("Any", kind)._make(items))
+        return cast("Any", value if same_items else kind._make(items))
     if isinstance(value, (list, deque)) and kind is not list:
         own = copy.copy(cast("Any", value))
         own.clear()
@@ -211,7 +214,7 @@ def unshared(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def thaw(value: Any) -> Any:
     """``value`` for a caller to keep: logs become lists, containers are fresh. Cost: O(containers in the value)."""
-    kind: type[Any] = cast("type[Any]", type(value))
+    kind = type_of(value)
     if kind in ATOMS:
         return value
     if kind is Log:

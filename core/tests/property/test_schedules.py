@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from axil.composite import entry_tokens
-from axil.machine import Ended, Machine
+from axil.machine import Machine
+from axil.outcome import Ended
 from axil.plan import Plan
 from axil.planner import compile
 from axil.result import Result

@@ -126,6 +126,7 @@ async def execute(code: str, config: Python.Config, workspace: Path, given: str 
         script, stdin = await asyncio.shield(making)
     except asyncio.CancelledError:
         making.add_done_callback(_let_go)  # the thread cannot be stopped: what it makes goes when it has made it
+        await asyncio.wait([making])
         raise
     try:
         # A group of its own, so that what the program starts can be killed with it.

@@ -12,7 +12,8 @@ import pytest
 from axil import Activation, EdgeSpec, GraphSpec, NodeSpec, Out, State, Token
 from axil import registry as registries
 from axil.composite import entry_tokens
-from axil.machine import Ended, Machine
+from axil.machine import Machine
+from axil.outcome import Ended
 from axil.planner import compile
 from axil.registry import KERNEL, Policy, Registry
 from axil.tokens import Task
