@@ -65,7 +65,7 @@ def test_a_machine_does_the_same_in_any_order(case: Case, choose: random.Random)
 
 
 def run(
-    case: Case, choose: random.Random | None, *, concurrency: int | None = None, journal: Any = None
+    case: Case, choose: random.Random | None, *, concurrency: int | None = None, journal: Any = None, watched: bool = True
 ) -> tuple[dict[str, Any], Result, set[str]]:
     """Run with bodies that take random numbers of turns of the event loop, or are inline; gives what each activation saw."""
     seen: dict[str, Any] = {}
@@ -91,11 +91,12 @@ def run(
 
         return Raw(body, "async", ctx=True)
 
-    watcher = Watcher()
+    watcher = Watcher() if watched else None
     workflow = Workflow(case.spec(wrap))
     limits = Limits(firings=600, concurrency=concurrency)
-    result = asyncio.run(_awaited(workflow.start({}, observers=[watcher], limits=limits, journal=journal)))
-    return seen, result, set(watcher.named("skipped"))
+    observers = [] if watcher is None else [watcher]
+    result = asyncio.run(_awaited(workflow.start({}, observers=observers, limits=limits, journal=journal)))
+    return seen, result, set() if watcher is None else set(watcher.named("skipped"))
 
 
 async def _awaited(run: Run) -> Result:
@@ -143,3 +144,19 @@ def test_a_run_does_the_same_whatever_takes_how_long(case: Case, choose: random.
 @given(case=cases(cyclic=True), choose=seeds, concurrency=st.sampled_from([None, 1, 2]))
 def test_a_run_with_cycles_does_the_same_whatever_takes_how_long(case: Case, choose: random.Random, concurrency: int | None):
     same(case, choose, concurrency)
+
+
+def whole(result: Result) -> Any:
+    error = None if result.error is None else str(result.error)
+    return result.status, result.output, result.attributes, result.exits, result.cycles, result.usage.firings, error
+
+
+@law(700)
+@given(case=cases(cyclic=True))
+def test_the_short_ways_of_a_run_that_nobody_journals_lead_where_the_long_ones_lead(case: Case):
+    seen, result, skipped = run(case, None, journal=Tape())
+    for watched in (True, False):
+        there = run(case, None, watched=watched)
+        assert there[0] == seen
+        assert whole(there[1]) == whole(result)
+        assert there[2] == (skipped if watched else set())
