@@ -36,7 +36,8 @@ def test_a_gate_waits_for_every_edge_and_fires_once():
     hand.finish("a")
     assert hand.take() == ["t"]
     assert payloads(hand.finish("t")) == [{"by": "a"}, {"by": "b"}]
-    assert hand.machine.is_quiet
+    assert not hand.machine.ready
+    assert not hand.machine.taken
 
 
 def test_payloads_come_in_the_order_of_edges_whatever_finished_first():
@@ -237,7 +238,7 @@ def turn(plan: Plan, machine: Machine, name: str, out: Out | None = None) -> Non
     task = machine.take()
     assert task is not None
     assert plan.nodes[task.node].name == name
-    machine.done(task, out or Out({"by": name}))
+    machine.commit(task, machine.prepare(task, out or Out({"by": name})))
 
 
 def test_the_entry_node_of_a_round_fires_unconditionally():
@@ -253,9 +254,9 @@ def test_nodes_above_one_that_may_leave_wait_until_it_is_decided():
     first, second = machine.take(), machine.take()
     assert first is not None
     assert second is not None
-    machine.done(second, Out({}))
+    machine.commit(second, machine.prepare(second, Out({})))
     assert machine.take() is None  # d is above b, and b may leave
-    machine.done(first, Out({}, to=frozenset({"a"})))
+    machine.commit(first, machine.prepare(first, Out({}, to=frozenset({"a"}))))
     turn(plan, machine, "d")
 
 
@@ -265,8 +266,9 @@ def test_when_one_has_left_its_level_finishes_and_later_levels_never_start():
     turn(plan, machine, "b")
     turn(plan, machine, "c")
     assert machine.take() is None
-    assert machine.is_quiet
-    assert machine.has_left
+    assert not machine.ready
+    assert not machine.taken
+    assert [exit.trigger for exit in machine.exits] == [True]
     ended = machine.end()
     assert len(ended.exits) == 1
     assert len(ended.returns) == 1
@@ -276,7 +278,8 @@ def test_a_token_back_to_the_entry_is_a_return_and_no_task():
     plan, machine = body(["a", "b"], ["in a", "a b", "b a"], "a")
     turn(plan, machine, "a")
     turn(plan, machine, "b")
-    assert machine.is_quiet
+    assert not machine.ready
+    assert not machine.taken
     assert [e.trigger for e in machine.end().returns] == [True]
 
 
@@ -299,7 +302,8 @@ def test_a_flat_cycle_turns_until_no_token_is_live():
             n += 1
             hand.finish(name, Out({"n": n}))
     assert [name[0] for name in hand.order] == ["a", "b", "a", "b", "t"]
-    assert hand.machine.is_quiet
+    assert not hand.machine.ready
+    assert not hand.machine.taken
 
 
 def test_a_flat_cycle_that_reaches_an_exit_limit_drops_the_token():

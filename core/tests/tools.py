@@ -97,7 +97,7 @@ class Hand:
     def finish(self, name: str, out: Out | None = None) -> Task:
         """Finish a task: with ``out``, or with what its body says."""
         task = self.at_work.pop(name)
-        self.machine.done(task, self.plan.nodes[task.node].vertex.body(task, None) if out is None else out)
+        self.machine.commit(task, self.machine.prepare(task, self.plan.nodes[task.node].vertex.body(task, None) if out is None else out))
         return task
 
     def go(self) -> Hand:

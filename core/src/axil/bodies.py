@@ -50,22 +50,22 @@ class Plain:
     def __init__(self, call: Callable[..., Any], supplies: Mapping[str, Supply], read: Callable[[Any, Task, Any, Any], Out], mode: Mode):
         self._call, self._supplies, self._read = call, tuple(supplies.items()), read
         self.mode: Mode = mode
-        self.wants_ctx = mode == "async" or not {"ctx", "local"}.isdisjoint(supplies)
-        only = self._supplies[0] if len(supplies) == 1 else ("", None)
-        self.call: Supply = self._by_name
+        self.wants_ctx = not {"ctx", "local"}.isdisjoint(supplies) or (mode == "async" and not inspect.iscoroutinefunction(call))
+        self.call: Supply = self._awaited if mode == "async" else self._called
         """The body as a function."""
-        if mode != "async" and only[1] is not None and only[0] != "attributes" and _by_position(call):
-            self.call = _with_one(call, only[1], read)
+        if mode != "async" and len(supplies) == 1 and "attributes" not in supplies and _by_position(call):
+            self.call = _with_one(call, self._supplies[0][1], read)
 
     def __call__(self, task: Task, ctx: Any, /) -> Any:
         return self.call(task, ctx)
 
-    def _by_name(self, task: Task, ctx: Any) -> Any:
+    def _called(self, task: Task, ctx: Any) -> Out:
         given = {name: supply(task, ctx) for name, supply in self._supplies}
-        value, attributes = self._call(**given), given.get("attributes")
-        return self._read(value, task, ctx, attributes) if self.mode != "async" else self._awaited(value, task, ctx, attributes)
+        return self._read(self._call(**given), task, ctx, given.get("attributes"))
 
-    async def _awaited(self, result: Any, task: Task, ctx: Any, attributes: Any) -> Out:
+    async def _awaited(self, task: Task, ctx: Any) -> Out:
+        given = {name: supply(task, ctx) for name, supply in self._supplies}
+        result = self._call(**given)
         if inspect.isasyncgen(result):
             last: Any = None
             first = True
@@ -76,7 +76,7 @@ class Plain:
             result = last
         else:
             result = await result
-        return self._read(result, task, ctx, attributes)
+        return self._read(result, task, ctx, given.get("attributes"))
 
 
 def _with_one(call: Callable[[Any], Any], supply: Supply, read: Callable[[Any, Task, Any, Any], Out]) -> Supply:

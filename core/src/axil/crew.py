@@ -12,7 +12,7 @@ import inspect
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from axil.context import Context
 from axil.live import Live
@@ -23,6 +23,8 @@ from axil.tokens import Task
 
 class LocalExecutor:
     """Async bodies on the event loop, the others in threads of their own pool."""
+
+    __slots__ = ("_name", "_pool", "_threads")
 
     def __init__(self, threads: int, name: str) -> None:
         """``threads``: how many bodies may block at the same time."""
@@ -63,9 +65,12 @@ class Work(NamedTuple):
 class Crew:
     """The bodies of one run: those that wait for room, those at work, and those that have just finished."""
 
+    __slots__ = ("_at", "_inside", "_lanes", "_next", "_returning", "_waiting", "_wake", "_working", "finished", "limits")
+
     def __init__(self, limits: Limits, wake: Callable[[], None]) -> None:
         self.limits = limits
-        self.finished: deque[asyncio.Future[Any]] = deque()
+        self.finished: list[asyncio.Future[Any]] = []  # not empty as long as any is still to be taken
+        self._next = 0
         self._wake = wake
         self._waiting: dict[str | None, deque[Work]] = {}
         self._working: dict[asyncio.Future[Any], Work] = {}
@@ -91,6 +96,10 @@ class Crew:
             return False
         return lane is None or self._lanes.get(lane, 0) < self.limits.lanes.get(lane, 1)
 
+    def has_place(self, lane: str | None) -> bool:
+        """Whether a firing may begin at once: there is room, and nobody waits for it."""
+        return lane is None and self.limits.concurrency is None
+
     def admitted(self) -> Iterator[Work]:
         """Firings for which there is room now, lane by lane, in order; each has to be set to work before the next is asked for.
 
@@ -111,23 +120,29 @@ class Crew:
 
     def work(self, work: Work, doing: Awaitable[Any]) -> None:
         """Set a body to work."""
-        job = asyncio.ensure_future(doing)
+        job = asyncio.get_running_loop().create_task(cast("Any", doing)) if asyncio.iscoroutine(doing) else asyncio.ensure_future(doing)
         self._working[job] = work
         self._at[work.task] = work.live
-        lane = work.node.vertex.lane
-        self._lanes[lane] = self._lanes.get(lane, 0) + 1
+        if (lane := work.node.vertex.lane) is not None:
+            self._lanes[lane] = self._lanes.get(lane, 0) + 1
         job.add_done_callback(self._done)
 
     def _done(self, job: asyncio.Future[Any]) -> None:
+        if not self.finished:
+            self._wake()
         self.finished.append(job)
-        self._wake()
 
     def take(self) -> tuple[Work, asyncio.Future[Any]]:
         """The next body that has finished, off the books."""
-        job = self.finished.popleft()
+        job = self.finished[self._next]
+        self._next += 1
+        if self._next == len(self.finished):
+            self.finished.clear()
+            self._next = 0
         work = self._working.pop(job)
         del self._at[work.task]
-        self._lanes[work.node.vertex.lane] -= 1
+        if (lane := work.node.vertex.lane) is not None:
+            self._lanes[lane] -= 1
         return work, job
 
     def frame_of(self, task: Task) -> Live:

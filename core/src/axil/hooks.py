@@ -80,6 +80,9 @@ class Hooks:
 OBSERVERS = ("run_started", "firing_started", "chunk", "firing_finished", "firing_failed", "firing_skipped", "run_finished")
 
 
+_PARAMETERS = {name: tuple(inspect.signature(getattr(Hooks, name)).parameters)[1:] for name in OBSERVERS}
+
+
 def manager(plugins: Iterable[Any] = ()) -> pluggy.PluginManager:
     """A plugin manager with the hooks and ``plugins`` registered."""
     made = pluggy.PluginManager(PROJECT)
@@ -119,8 +122,10 @@ class Observers:
         self = cls()
         dropped: set[int] = set()
         also = list(others)
-        for name in OBSERVERS:
-            parameters = tuple(inspect.signature(getattr(Hooks, name)).parameters)[1:]
+        for name, parameters in _PARAMETERS.items():
+            if hooks is None and not also:
+                setattr(self, name, None)
+                continue
             calls = [_guarded(fn, names, parameters, who, plugin, dropped) for fn, names, who, plugin in _listeners(hooks, name)]
             for other in also:
                 method = getattr(other, name, None)

@@ -480,3 +480,7 @@ class Replay:
             self.ended = entry
         self.elapsed = max(self.elapsed, float(data.get("at", 0.0)))
         self.used.update(data.get("used", ()))
+
+
+NOTHING_KNOWN = Replay()
+"""Of a run without a journal; nothing is ever put into it."""

@@ -15,7 +15,6 @@ itself or around itself, is refused rather than made to wait, so nobody ever wai
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -89,7 +88,7 @@ class Account:
         self.place, self.usage = place, usage
         """``place``: a node's path through graphs; empty: the run."""
         self.budgets: list[Budget] = []
-        self.holds: set[Hold] = set()
+        self.holds: dict[Hold, None] = {}  # in order; small while it is empty
 
     def sums(self, tokens: int, cost: float, *, held: bool) -> tuple[int, float]:
         """Tokens and money if so much came on top, of what is spent or of what is spent and held."""
@@ -161,6 +160,8 @@ class Hold:
 class Ledger:
     """All accounts of one run."""
 
+    __slots__ = ("_accounts", "_known", "_run", "_stop", "_waiting", "estimator", "usage")
+
     def __init__(
         self,
         usage: Usage,
@@ -175,7 +176,7 @@ class Ledger:
             self._run.budgets.append(budget)
         self._accounts: dict[str, Account] = {}
         self._known: dict[str, Usage] = {}
-        self._waiting: deque[tuple[Hold, asyncio.Future[None]]] = deque()
+        self._waiting: list[tuple[Hold, asyncio.Future[None]]] = []
 
     # -- accounts
 
@@ -238,7 +239,7 @@ class Ledger:
         try:
             await granted
         except asyncio.CancelledError:
-            self._waiting = deque(each for each in self._waiting if each[0] is not hold)
+            self._waiting = [each for each in self._waiting if each[0] is not hold]
             self.release(hold)
             raise
         except LimitReached as limit:
@@ -251,7 +252,7 @@ class Ledger:
         if not self._waiting:
             return
         scarce: set[Account] = set()
-        still: deque[tuple[Hold, asyncio.Future[None]]] = deque()
+        still: list[tuple[Hold, asyncio.Future[None]]] = []
         for hold, granted in self._waiting:
             if granted.done():
                 continue
@@ -259,7 +260,7 @@ class Ledger:
             is_inside = any(_is_within(hold.who, other.who) for other in self._run.holds)
             if not lacking and (is_inside or scarce.isdisjoint(hold.accounts)):
                 for account in hold.accounts:
-                    account.holds.add(hold)
+                    account.holds[hold] = None
                 granted.set_result(None)
                 continue
             hopeless = [a for a in lacking if a.refusal(hold.tokens, hold.cost, held=False) is not None]
@@ -276,7 +277,7 @@ class Ledger:
         """See ``Hold.settle``. What was not reserved, or was released, is counted all the same."""
         cached, cost = more
         for account in hold.accounts:
-            account.holds.discard(hold)
+            account.holds.pop(hold, None)
         pricing = self._pricing(hold.accounts)
         if not cost and pricing is not None:
             price = pricing.price([name for name in (model, *hold.names) if name])
@@ -286,7 +287,7 @@ class Ledger:
     def release(self, hold: Hold) -> None:
         """See ``Hold.release``."""
         for account in hold.accounts:
-            account.holds.discard(hold)
+            account.holds.pop(hold, None)
         self._look()
 
     def charge(self, who: Activation, tokens: Mapping[str, int], cost: float) -> None:

@@ -3,7 +3,7 @@
 Theory of operation
 -------------------
 A machine runs one scope once: a graph, or one round of a cycle. ``start`` puts the tokens that come from outside.
-``take`` gives the next task that is due. ``done`` takes its outcome: the state advances, each out-edge is asked what it
+``take`` gives the next task that is due. ``prepare`` and ``commit`` take its outcome: the state advances, each out-edge is asked what it
 carries, and a token goes into the slot of its target.
 
 An edge is undecided, then live or dead, exactly once. A node that fires decides each of its out-edges when it has
@@ -19,33 +19,33 @@ ancestor. Then nothing can ask for history any more, and it is folded into value
 sense does not depend on the clock either.
 
 In a cycle's body a node starts only when all nodes on lower levels that could leave the cycle are decided and none has
-left; tasks above that level wait in ``held`` and, if the round is left, never start.
+left; tasks above that level wait behind the ``Barrier`` and, if the round is left, never start.
 
-House rules: all that decides what runs next is in this file; nothing in this file knows what a body, a message or a
-journal is.
+Short ways: ``follow`` is ``prepare``, ``commit`` and ``take`` at once where one path is alone, ``again`` turns a round that came
+back and left nothing behind, and where no path is alive the frame is over and no edge is asked. They lead where the long
+ways lead; a property test compares them.
+
+Nothing in this file knows what a body, a message or a journal is.
 """
 
 from __future__ import annotations
 
-import heapq
-from bisect import bisect_left
-from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
-from axil.errors import LimitReached
+from axil.bounds import Barrier, Due, Turns
+from axil.joins import replaced, state_at
 from axil.outcome import Ended, Exit, Send, Step, blame, sends_of
-from axil.plan import BACK, OUTSIDE, Arc, Plan, joined_values
-from axil.state import Delta, History, State, join, merged
-from axil.tokens import Carried, Changes, Frame, Ordinal, Out, Task, Token, next_ordinal, path_of, quick
+from axil.plan import BACK, OUTSIDE, Arc, Plan
+from axil.state import Delta, History, State, join
+from axil.tokens import Carried, Changes, Frame, Ordinal, Out, Task, Token, next_ordinal, quick
 
 
 class Machine:
     """One scope, running once."""
 
     __slots__ = (
-        "_alive", "_bar", "_could_leave", "_ended", "_fired", "_held", "_late", "_left", "_opens", "_slots", "_todo", "_turns", "_waits",
-        "commits", "exits", "frame", "head", "history", "plan", "ready", "returns", "root", "skips", "taken",
+        "_alive", "_barrier", "_behind", "_ended", "_late", "_left", "_opens", "_slots", "_todo", "_turns", "_waits",
+        "commits", "exits", "fired", "frame", "head", "history", "plan", "ready", "returns", "root", "skips", "taken",
     )  # fmt: skip
 
     def __init__(self, plan: Plan, frame: Frame, root: State, *, keeps: bool = False) -> None:
@@ -53,7 +53,9 @@ class Machine:
         self.plan, self.frame, self.root = plan, frame, root
         self.history = History(root.schema, keeps)
         self.head: State | None = root if plan.graph.spec.flow == "shared" else None
-        self.ready: deque[tuple[int, Ordinal, tuple[Token, ...]]] = deque()
+        self.ready: list[Due] = []
+        """What is due, the next one last; not empty as long as anything is."""
+        self._behind: list[Due] = []  # what came after all that is in `ready`, the next one first
         self.commits = 0
         """Of a shared state: how many firings have written to it."""
         self.taken: set[Task] = set()
@@ -64,16 +66,15 @@ class Machine:
         self._waits = list(plan.waits)
         self._opens = list(plan.opens)
         self._slots: dict[int, list[Token]] = {}
-        self._fired = bytearray(len(plan.nodes))
+        self.fired = bytearray(len(plan.nodes))
+        """Per node: whether it has fired."""
         self._alive = 0  # tokens with a state that wait in slots, tasks due and tasks running: the paths that are alive
         self._ended: list[tuple[int, Ordinal, int, State]] = []  # (node, ordinal, edge, state) of ended paths
         self._late: list[Token] = []
         self._todo: list[int] = []  # units found closed, whose out-edges are still to be killed
         self._left = False
-        self._held: list[tuple[int, int, Ordinal, tuple[Token, ...]]] = []
-        self._bar = 0  # position in plan.barriers
-        self._could_leave = [nodes for _, nodes in plan.barriers]
-        self._turns: dict[int, int] = {}  # firings of nodes in flat cycles
+        self._barrier = Barrier(plan.barriers) if plan.barriers else None
+        self._turns = Turns(plan, frame) if plan.turning else None
 
     # ------------------------------------------------------------------ in
 
@@ -103,12 +104,7 @@ class Machine:
         arc, _, values = step.sends[0]
         if arc.port != BACK or not arc.trigger or values is not None:
             return False
-        return not (self._ended or self.ready or self._held or self._slots or self._late or self.exits or self.returns)
-
-    @property
-    def has_fired_all(self) -> bool:
-        """Whether every node has fired."""
-        return 0 not in self._fired
+        return not (self._ended or self._slots or self._late or self.exits or self.returns)
 
     def again(self, frame: Frame, step: Step) -> Task:
         """Run the scope once more, as ``frame``, from where ``step`` came back; gives the entry node's task, given out.
@@ -121,11 +117,10 @@ class Machine:
         self.frame, self.root = frame, state
         self.history.restart()
         self._waits, self._opens = list(plan.waits), list(plan.opens)
-        if plan.barriers:
-            self._could_leave, self._bar = [nodes for _, nodes in plan.barriers], 0
+        self._barrier = Barrier(plan.barriers) if plan.barriers else None
         self._opens[plan.unit_of[entry]] += 1
-        self._fired = bytearray(len(plan.nodes))
-        self._fired[entry] = 1
+        self.fired = bytearray(len(plan.nodes))
+        self.fired[entry] = 1
         self._close_sources()
         self.skips.clear()
         last = self.taken.pop()
@@ -162,10 +157,6 @@ class Machine:
             return state
         return task.state.apply(delta, self.history)
 
-    def done(self, task: Task, out: Out) -> None:
-        """``prepare`` and ``commit`` in one: what a run without a journal calls."""
-        self.commit(task, self.prepare(task, out))
-
     def commit(self, task: Task, step: Step) -> None:
         """Put a firing's tokens on its out-edges and let everything follow that follows."""
         node = self.plan.nodes[task.node]
@@ -182,7 +173,7 @@ class Machine:
             self.taken.discard(task)
             self._opens[unit] = -1
             token = quick(Token, (step.sends[0].arc.id, step.sends[0].payload, state, task.ordinal))
-            self.ready.append((chain.node, chain.ordinal, (token,)))
+            self._put((chain.node, chain.ordinal, (token,)))
             return
         if node.is_direct and self._opens[unit] == 1 and self.head is None:
             self._forward(task, step)
@@ -201,7 +192,7 @@ class Machine:
                 ordinal, again = task.ordinal, 0
             last = arc.id
             if values is not None and self.head is None:
-                state = self._replaced(state, values, alone)
+                state = replaced(state, values, self.history, alone)
             if arc.port >= 0:
                 if arc.late:
                     self._late.append(quick(Token, (arc.id, payload, None, ordinal)))
@@ -216,7 +207,7 @@ class Machine:
             self._left = self._left or (arc.trigger and arc.port == OUTSIDE)
         if not goes_on:
             self._ended.append((task.node, task.ordinal, -1, step.state))
-        if self._alive or self.ready or self._held or self.head is not None:
+        if self._alive or self.head is not None:
             self._drop(unit)
             if self._todo:
                 self._settle()
@@ -231,11 +222,11 @@ class Machine:
         self._alive += len(sends) - 1
         if not sends:
             self._ended.append((task.node, ordinal, -1, state))
-            if not (self._alive or self.ready or self._held):
+            if not self._alive:
                 self._die()
                 return
         for arc, payload, values in sends:
-            after = state if values is None else self._replaced(state, values, alone)
+            after = state if values is None else replaced(state, values, self.history, alone)
             token = quick(Token, (arc.id, payload, after, ordinal))
             if arc.port in slots:
                 slots[arc.port].append(token)
@@ -252,7 +243,7 @@ class Machine:
 
     def _die(self) -> None:
         """No path is alive: nothing fires any more, so what has not fired is skipped, and no edge need be asked."""
-        opens, fired = self._opens, self._fired
+        opens, fired = self._opens, self.fired
         if 0 in fired:
             for node, unit in enumerate(self.plan.unit_of):
                 if not fired[node] and opens[unit] >= 0:
@@ -291,7 +282,7 @@ class Machine:
                 blame(self.plan, arc, error)
                 raise
         self._opens[node.unit] = -1
-        self._fired[chain.node] = 1
+        self.fired[chain.node] = 1
         taken = self.taken
         taken.discard(task)
         task = Task(self.frame, chain.node, chain.ordinal, (quick(Token, (arc.id, payload, state, task.ordinal)),), state, self)
@@ -301,7 +292,7 @@ class Machine:
     def put_back(self, task: Task) -> None:
         """Take back a task that was given out last and not begun: it is the first that is due."""
         self.taken.discard(task)
-        self.ready.appendleft((task.node, task.ordinal, task.tokens))
+        self.ready.append((task.node, task.ordinal, task.tokens))
 
     def abandon(self, task: Task, changes: Delta) -> None:
         """End the path of a task that will not be done, with what is known of it."""
@@ -318,53 +309,34 @@ class Machine:
         """
         if not self.ready:
             return None
-        node, ordinal, tokens = self.ready[0]
-        while node in self.plan.turning and not self._may_turn(node):
+        node, ordinal, tokens = self.ready[-1]
+        while self._turns is not None and not self._turns.may_fire(node):  # the limit of its cycle is an exit
+            for token in self._pop()[2]:
+                self._end_path(token)
+            self._drop(self.plan.nodes[node].unit)
+            self._settle()
             if not self.ready:
                 return None
-            node, ordinal, tokens = self.ready[0]
-        state = self._state_for(node, tokens)
-        self.ready.popleft()
-        self._fired[node] = 1
+            node, ordinal, tokens = self.ready[-1]
+        state = state_at(self.plan, node, tokens, self.root, self.history) if self.head is None else self.head
+        self._pop()
+        self.fired[node] = 1
         task = Task(self.frame, node, ordinal, tokens, state, self)
         task.head = self.commits
         self.taken.add(task)
         return task
 
-    def _may_turn(self, node: int) -> bool:
-        """Count a firing in a flat cycle; at its limit, drop it (the limit is an exit) or raise."""
-        limit = self.plan.turning[node]
-        turns = self._turns[node] = self._turns.get(node, 0) + 1
-        if limit.rounds is None or turns <= limit.rounds:
-            return True
-        if limit.at_limit == "limited":
-            name = self.plan.nodes[node].name
-            raise LimitReached(
-                f'"{name}", in a cycle of nodes that fire for each token, fired {limit.rounds} times, which is its limit.',
-                id="AX411",
-                where=f'node "{path_of(self.frame, name)}"',
-                hint="Raise the cycle's limit, or declare the limit an exit.",
-            )
-        for token in self.ready.popleft()[2]:
-            self._end_path(token)
-        self._drop(self.plan.nodes[node].unit)
-        self._settle()
-        return False
+    def _pop(self) -> Due:
+        due = self.ready.pop()
+        if not self.ready and self._behind:
+            self._behind.reverse()
+            self.ready, self._behind = self._behind, self.ready
+        return due
 
     @property
     def failed_node(self) -> int:
         """The node whose task ``take`` could not make."""
-        return self.ready[0][0]
-
-    @property
-    def is_quiet(self) -> bool:
-        """Whether nothing is due and nothing is running."""
-        return not self.ready and not self.taken
-
-    @property
-    def has_left(self) -> bool:
-        """Whether a live token left the scope on a trigger edge."""
-        return self._left
+        return self.ready[-1][0]
 
     def end(self) -> Ended:
         """Close the books: join all ended paths. Asked before the machine is quiet, it gives what there is so far."""
@@ -373,7 +345,8 @@ class Machine:
             return quick(Ended, (whole, self.history.changes, tuple(self.exits), tuple(self.returns), (), True))
         edges = self.plan.graph.edges
         under_way = [task.tokens for task in self.taken]
-        for tokens in [*under_way, *(tokens for *_, tokens in (*self.ready, *self._held))]:
+        held = () if self._barrier is None else self._barrier.held
+        for tokens in [*under_way, *(tokens for *_, tokens in (*reversed(self.ready), *self._behind, *held))]:
             for token in tokens:
                 self._end_path(token)
         waiting: list[Token] = []
@@ -395,7 +368,7 @@ class Machine:
             tuple(sorted(self.exits, key=_by_edge)),
             tuple(sorted(self.returns, key=_by_edge)),
             data,
-            any(self._fired),
+            any(self.fired),
         )
 
     # ------------------------------------------------------------------ within
@@ -481,11 +454,14 @@ class Machine:
             self._ended.append((self.plan.owners.get(token.edge, -1), token.ordinal, token.edge, token.state))
 
     def _due(self, node: int, ordinal: Ordinal, tokens: tuple[Token, ...]) -> None:
-        barriers = self.plan.barriers
-        if self._bar < len(barriers) and self.plan.nodes[node].level > barriers[self._bar][0]:
-            heapq.heappush(self._held, (self.plan.nodes[node].level, node, ordinal, tokens))
+        level = self.plan.nodes[node].level
+        if self._barrier is not None and self._barrier.holds(level):
+            self._barrier.hold(level, (node, ordinal, tokens))
         else:
-            self.ready.append((node, ordinal, tokens))
+            self._put((node, ordinal, tokens))
+
+    def _put(self, due: Due) -> None:
+        (self._behind if self.ready else self.ready).append(due)
 
     def _close_sources(self) -> None:
         """Begin to close what nothing leads to and nothing has opened."""
@@ -512,42 +488,12 @@ class Machine:
         """A unit will never fire again: note what it skipped, and lift the barrier it may have held up."""
         self._opens[unit] = -1
         for index in self.plan.units[unit]:
-            if not self._fired[index]:
+            if not self.fired[index]:
                 self.skips.append(index)
             node = self.plan.nodes[index]
-            if node.leaves and self._could_leave:
-                self._lift(node.level)
-
-    def _lift(self, level: int) -> None:
-        barriers, could_leave = self.plan.barriers, self._could_leave
-        could_leave[bisect_left(barriers, (level,))] -= 1
-        while self._bar < len(barriers) and not self._left and not could_leave[self._bar]:
-            self._bar += 1
-            highest = barriers[self._bar][0] if self._bar < len(barriers) else None
-            while self._held and (highest is None or self._held[0][0] <= highest):
-                self.ready.append(heapq.heappop(self._held)[1:])
-
-    def _replaced(self, state: State, values: Mapping[str, Any], alone: bool) -> State:
-        if not alone:
-            return state.replace(values, self.history)
-        new = state.replace(values)
-        self.history.note_replace(state, new)
-        return new
-
-    def _state_for(self, node: int, tokens: tuple[Token, ...]) -> State:
-        if self.head is not None:
-            return self.head
-        vertex = self.plan.nodes[node].vertex
-        if len(tokens) == 1 and not vertex.merge:
-            state = tokens[0].state  # never asked for its truth: that would count its fields
-            return self.root if state is None else state
-        states = [token.state for token in tokens if token.state is not None]
-        if not states:
-            return self.root
-        merge = vertex.merge.get(self.plan.graph.edges[tokens[-1].edge].group) if vertex.merge else None
-        if merge is not None:
-            return merged(states, self.root.schema.check(joined_values(merge, states), whole=True), self.history)
-        return states[0] if len(states) == 1 else join(states, self.history)
+            if node.leaves and self._barrier is not None:
+                for due in self._barrier.lift(node.level, self._left):
+                    self._put(due)
 
 
 def _by_edge(exit: Exit) -> tuple[int, Ordinal]:

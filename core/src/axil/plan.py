@@ -21,7 +21,6 @@ from axil.errors import BodyError
 from axil.spec import CycleLimit, GraphSpec, Limits
 from axil.state import Schema, State
 from axil.tokens import Carried, Effects, Join, Task
-from axil.views import plain, values_of
 
 Carry = Callable[[Any, State], "Any | Carried | None"]
 """From (output, state after the source) to a payload, or None: dead. Pure and synchronous."""
@@ -220,13 +219,3 @@ class Plan:
 def no_outcome(given: Any) -> BodyError:
     """A body gave something else than it should."""
     return BodyError(f"the body gave {type(given).__name__}; a body gives an Out.")
-
-
-def joined_values(merge: Merge, states: Sequence[State]) -> Mapping[str, Any]:
-    """What a custom merge makes of the states, each seen as its schema's kind. Raises: BodyError: it gives no values."""
-    seen: list[Any] = [state.schema.view(state) if state.schema.view else state for state in states]
-    given = merge(seen)
-    values = values_of(given)
-    if values is None:
-        raise BodyError(f"a merge gave {type(given).__name__}; expected the values of the merged state.")
-    return plain(values)

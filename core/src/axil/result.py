@@ -64,6 +64,8 @@ class Options:
 class Meter:
     """Counts what a run uses and says when a limit is reached."""
 
+    __slots__ = ("ledger", "limits", "most", "usage")
+
     def __init__(self, limits: Limits, stop: Callable[[LimitReached], None]) -> None:
         """``stop``: ends the run when a limit is passed while bodies are at work."""
         self.limits = limits

@@ -15,7 +15,6 @@ import asyncio
 import inspect
 import threading
 import time
-from collections import deque
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -26,7 +25,7 @@ from axil.desk import Desk, Pause, RealClock, paused_by
 from axil.errors import AxilError, KernelBug, LimitReached, NodeFailed, RunCancelled
 from axil.fold import Cycle
 from axil.hooks import Observers
-from axil.journal import Entry, Replay, encode
+from axil.journal import NOTHING_KNOWN, Entry, Replay, encode
 from axil.live import Live, broken_off
 from axil.machine import Machine
 from axil.outcome import Ended, Step
@@ -45,6 +44,12 @@ _SLICE = 0.005  # seconds of inline work before the event loop gets a turn
 class Run:
     """One run of a plan. ``await run`` (or ``run.result()``) drives it to its end; ``cancel`` ends it early."""
 
+    __slots__ = (
+        "__weakref__", "_begun", "_behind", "_book", "_crew", "_desk", "_dropped", "_ended", "_failures", "_first", "_is_local",
+        "_observers", "_open", "_queue", "_replay", "_result", "_root", "_stop", "_subs", "_turn_ends", "_waiter", "cycles", "executor",
+        "id", "limits", "meter", "options", "plan",
+    )  # fmt: skip
+
     def __init__(self, plan: Plan, inputs: Any = None, options: Options | None = None, values: Mapping[str, Any] | None = None) -> None:
         """``values``: over the graph's own first values of the state, checked here.
 
@@ -57,7 +62,8 @@ class Run:
         self.cycles: dict[str, CycleTally] = {}
         self._observers = Observers.freeze(self.options.hooks, self.options.observers)
         self._book = self.options.journal.open(self.id) if self.options.journal is not None else None
-        self._replay = Replay(self._book.entries if self._book is not None else ())
+        known = () if self._book is None else self._book.entries
+        self._replay = Replay(known) if known or self._book is not None or self.options.answers else NOTHING_KNOWN
         clock: Clock = self.options.clock or RealClock()
         self._desk = Desk(self.id, self.options, self._observers, self._replay, clock, self, book=self._book)
         checked = plan.graph.schema.check(values or {}, whole=True)
@@ -69,13 +75,15 @@ class Run:
             self._first = beginning(plan, inputs, checked, self.options)
         root = plan.graph.schema.start(unshared({**plan.graph.start, **self._first.state}))
         self._root = Live(Machine(plan, (), root))
-        self._queue: deque[Live] = deque()
+        self._queue: list[Live] = []  # frames with something due, the next one last; not empty as long as there are any
+        self._behind: list[Live] = []  # those that came after all of these, the next one first
         self._open: dict[Task, Live] = {}  # scopes under way, by the task that entered them
         self._subs: dict[Task, list[Live]] = {}  # sub-runs of bodies at work
         self._dropped = False  # whether any sub-run was
-        self._crew = Crew(self.limits, self._nudge)
+        self._crew = Crew(self.limits, self._wake)
         self.executor: Executor = self.options.executor or LocalExecutor(self.options.threads, f"axil-{self.id}")
-        self._wake: asyncio.Event | None = None
+        self._is_local = type(self.executor) is LocalExecutor and self._book is None
+        self._waiter: asyncio.Future[None] | None = None
         self._failures: list[tuple[tuple[Any, ...], NodeFailed]] = []
         self._stop: AxilError | None = None
         self._ended: Ended | None = None
@@ -97,7 +105,6 @@ class Run:
                 raise KernelBug("a run was awaited twice at once.")
             return self._result
         self._begun = True
-        self._wake = asyncio.Event()
         self._desk.started, self._desk.loop, self._desk.home = self._desk.clock.now(), asyncio.get_running_loop(), threading.get_ident()
         watch = asyncio.create_task(self._deadline(self.limits.seconds)) if self.limits.seconds is not None else None
         try:
@@ -150,8 +157,7 @@ class Run:
     # ------------------------------------------------------------------ the loop
 
     async def _drive(self) -> None:
-        crew, wake = self._crew, self._wake
-        assert wake is not None
+        crew = self._crew
         while True:
             if crew.finished:
                 self._take_in()
@@ -164,21 +170,20 @@ class Run:
             elif self._stop is not None or not crew:
                 return
             else:
-                wake.clear()
-                await wake.wait()
+                self._waiter = asyncio.get_running_loop().create_future()
+                await self._waiter
 
     def _work(self) -> None:
         """Work the queue until it is empty, for a slice of time at most."""
-        queue = self._queue
         self._turn_ends = turn_ends = time.monotonic() + _SLICE
-        while queue and self._stop is None:
-            live = queue[0]
+        while self._queue and self._stop is None:
+            live = self._queue[-1]
             machine = live.machine
             if self._dropped and live.is_dropped:
-                queue.popleft()
+                self._next()
                 continue
             if not machine.ready:
-                queue.popleft()
+                self._next()
                 live.queued = False
                 self._settle(live)
                 continue
@@ -196,6 +201,12 @@ class Run:
             if time.monotonic() > turn_ends:
                 return
 
+    def _next(self) -> None:
+        self._queue.pop()
+        if not self._queue and self._behind:
+            self._behind.reverse()
+            self._queue, self._behind = self._behind, self._queue
+
     def _start(self, live: Live, task: Task) -> None:
         """Begin one firing."""
         node = live.machine.plan.nodes[task.node]
@@ -212,8 +223,12 @@ class Run:
         elif node.quick:
             self._inline(live, task, node)
         else:
-            self._crew.park(Work(live, task, node))
-            self._admit()
+            work = Work(live, task, node)
+            if self._crew.has_place(node.vertex.lane):
+                self._work_on(work)
+            else:
+                self._crew.park(work)
+                self._admit()
 
     def _take_turns(self, live: Live) -> None:
         """Shared state: what was recorded is applied in the order in which it was recorded."""
@@ -246,7 +261,7 @@ class Run:
                 return
             if type(after) is not Task:
                 step = cast("Step", after)
-                if turn is None or (skipped is not None and not machine.has_fired_all) or (again := turn(step)) is None:
+                if turn is None or (skipped is not None and 0 in machine.fired) or (again := turn(step)) is None:
                     self._record(live, task, node, step)
                     return
                 after = again
@@ -265,11 +280,27 @@ class Run:
     def _admit(self) -> None:
         """Set to work the parked firings for which there is room."""
         for work in self._crew.admitted():
-            ctx = self._context(work.task, work.node)
-            if self._observers.firing_started is not None:
-                self._observers.firing_started(ctx.activation, "node")
-            do = self.executor.execute if self._book is None else self._safely
-            self._crew.work(work, do(work.node.body, work.task, ctx))
+            self._work_on(work)
+
+    def _work_on(self, work: Work) -> None:
+        """Set one body to work."""
+        live, task, node = work
+        is_here = self._is_local and node.mode == "async"  # awaited as it is, with nothing around it
+        ctx = self._context(task, node) if node.wants_ctx or not is_here else None
+        if self._observers.firing_started is not None:
+            self._observers.firing_started(Activation(task.frame, node.name, task.ordinal), "node")
+        try:
+            if ctx is None or is_here:
+                out = node.call(task, ctx)
+            else:
+                out = self.executor.execute(node.body, task, ctx) if self._book is None else self._safely(node.body, task, ctx)
+        except Exception as error:  # noqa: BLE001  # a body may raise anything, before it awaits, too
+            self._fail(live, task.node, task.ordinal, node.name, error)
+        else:
+            if inspect.isawaitable(out):
+                self._crew.work(work, out)
+            else:
+                self._finish(live, task, node, out)
 
     async def _safely(self, body: Body, task: Task, ctx: Context) -> Any:
         """Execute a body once all before it is safe; if its effects must not happen twice unasked, with a word before."""
@@ -346,7 +377,7 @@ class Run:
             machine.skips.clear()
         if not live.queued and (machine.ready or len(machine.taken) == live.paused):
             live.queued = True
-            self._queue.append(live)
+            (self._behind if self._queue else self._queue).append(live)
 
     # ------------------------------------------------------------------ scopes
 
@@ -501,8 +532,11 @@ class Run:
 
     def _nudge(self) -> None:
         """Let the loop look again; from any thread."""
-        if self._wake is not None:
-            self._desk.at_home(self._wake.set)
+        self._desk.at_home(self._wake)
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
 
     async def _stop_all(self) -> None:
         """Cancel bodies at work, innermost frames first, and wait until they are gone."""

@@ -41,7 +41,7 @@ def by_hand(plan: Plan, choose: random.Random) -> tuple[dict[str, Any], Ended, s
                 seen[str(Activation((), plan.nodes[task.node].name, task.ordinal))] = seen_by(task)
         else:
             task = at_work.pop(choose.randrange(len(at_work)))
-            machine.done(task, plan.nodes[task.node].vertex.body(task, None))
+            machine.commit(task, machine.prepare(task, plan.nodes[task.node].vertex.body(task, None)))
     return seen, machine.end(), {plan.nodes[index].name for index in machine.skips}
 
 
