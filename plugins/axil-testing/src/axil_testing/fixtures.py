@@ -105,7 +105,7 @@ class Bench:
         """
         task = self.at_work.pop(name)
         out = Out({"by": name} if output is None else output, delta, None if to is None else frozenset(to))
-        self.machine.done(task, out)
+        self.machine.commit(task, self.machine.prepare(task, out))
         return task
 
     def go(self) -> Bench:
