@@ -305,9 +305,14 @@ async def tools_of(given: Sequence[Any], ctx: Any = None) -> list[Tool]:
     for each in given:
         if is_toolset(each):
             ask: Callable[..., Any] = each.tools
-            tools = await (ask(ctx=ctx) if "ctx" in inspect.signature(ask).parameters else ask())
+            tools = await (ask(ctx=ctx) if _asks_for_ctx(getattr(ask, "__func__", ask)) else ask())
             found += [tool_of(tool) for tool in tools]
     return found
+
+
+@functools.lru_cache(maxsize=256)
+def _asks_for_ctx(function: Callable[..., Any]) -> bool:
+    return _CONTEXT in inspect.signature(function).parameters
 
 
 def guarded(tools: Mapping[str, Tool], approve: Sequence[str]) -> dict[str, Tool]:
@@ -316,6 +321,8 @@ def guarded(tools: Mapping[str, Tool], approve: Sequence[str]) -> dict[str, Tool
         if name != "*" and name not in tools:
             hint = did_you_mean(name, tools) or f"There are {listed(list(tools), 20)}."
             raise ToolError("AX885", f'"{name}" is to be approved, and there is no such tool.', hint)
+    if not approve:
+        return dict(tools)
     return {name: replace(tool, needs_approval=True) if {name, "*"} & set(approve) else tool for name, tool in tools.items()}
 
 
