@@ -396,6 +396,20 @@ def test_a_file_reads_from_no_program_unless_the_run_allows_it(various, note):
     assert fired(body, allow=frozenset({"mcp"})) == 3
 
 
+def test_a_tool_is_external_unless_its_server_or_its_user_says_otherwise(various):
+    async def body(tools: Any, ctx: Any) -> Any:
+        return {name: tools[name].effects for name in ("add", "dotted_name_x", "repeat", "wipe")}
+
+    said = {"add": "external", "dotted_name_x": "none", "repeat": "idempotent", "wipe": "external"}
+    assert using(various, body) == said
+    assert using({**various, "effects": {"add": "none", "w*": "idempotent", "dot*": "external"}}, body) == {
+        **said,
+        "add": "none",
+        "wipe": "idempotent",
+        "dotted_name_x": "external",
+    }
+
+
 # ---------------------------------------------------------------------------------------------------------------- people
 
 

@@ -12,9 +12,11 @@ import pytest
 
 from axil.errors import ConfigError
 from axil_agent import tool_of
+from axil_workspace.code import Code
 from axil_workspace.errors import LimitExceeded, TextFault, WorkspaceError
 from axil_workspace.files import Files, write_file
 from axil_workspace.search import Budget, compiled
+from axil_workspace.web import Web
 
 
 @pytest.fixture
@@ -169,6 +171,18 @@ def test_the_time_of_a_search_is_that_of_all_its_files():
     assert budget.matched(pattern, "a")
     with pytest.raises(LimitExceeded):
         budget.matched(pattern, "a")
+
+
+def test_a_call_that_would_do_more_the_second_time_says_so():
+    tools = {tool.name: tool for each in (Files(), Code(), Web()) for tool in map(tool_of, asyncio.run(each.tools()))}
+    assert {name for name, tool in tools.items() if tool.effects == "external"} == {"run_code", "run_command", "edit_lines"}
+    assert {name for name, tool in tools.items() if tool.effects == "none"} == {"http_get", "read_web_page"}
+    assert tools["write_file"].effects_of({"path": "a", "content": "b", "mode": "append"}) == "external"
+    assert tools["write_file"].effects_of({"path": "a", "content": "b"}) == "idempotent"
+    assert tools["edit_file"].effects_of({"path": "a", "old_text": "b", "new_text": "bb"}) == "external"
+    assert tools["edit_file"].effects_of({"path": "a", "old_text": "b", "new_text": "c"}) == "idempotent"
+    (run_code,) = asyncio.run(Code(Code.Config(only=("run_code",), effects={"run_code": "idempotent"})).tools())
+    assert tool_of(run_code).effects == "idempotent"
 
 
 def test_an_attachment_is_loaded_by_its_name(files, place):

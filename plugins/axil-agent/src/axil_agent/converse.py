@@ -24,7 +24,7 @@ from axil_agent.errors import ModelContract, ReplyError, TurnLimit
 from axil_agent.interfaces import Formatter, Message, Model, Reply, Request, Structure, ToolCall
 from axil_agent.parts import loaded
 from axil_agent.retries import on_clock
-from axil_agent.tools import Refused, Tool, misfits
+from axil_agent.tools import Refused, Tool, misfits, result_text
 from axil_agent.values import plain
 
 
@@ -246,8 +246,10 @@ async def _result(call: ToolCall, tools: Mapping[str, Tool], ctx: Stage, step: s
             step,
             run,
             request=lambda: {"name": call.name, "arguments": plain(call.arguments)},
-            effects="idempotent" if tool is None else tool.effects,
+            effects="idempotent" if tool is None else tool.effects_of(answer.arguments),
         )
+        if not isinstance(result, Mapping) or "content" not in result:  # a person has said what came of a call that broke off
+            result = {"content": result_text(result), "failed": False}
     ctx.emit({"kind": "tool_result", "id": call.id, "name": call.name, **result})
     return result["content"]
 

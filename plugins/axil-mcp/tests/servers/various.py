@@ -103,6 +103,11 @@ def dotted() -> str:
     return "dotted"
 
 
+@server.tool(annotations=ToolAnnotations(idempotent_hint=True))
+def repeat() -> str:
+    return "as before"
+
+
 class Choice(BaseModel):
     size: int
     sure: bool = False

@@ -14,7 +14,7 @@ from axil_workspace.entries import Entry, missing
 from axil_workspace.errors import TextFault
 from axil_workspace.search import Budget, Wanted, search
 from axil_workspace.text import Newline, decoded, encoded, exchanged, lines_of, with_lines
-from axil_workspace.toolset import Tools, ToolsConfig, one_of
+from axil_workspace.toolset import Tools, ToolsConfig, again, one_of
 from axil_workspace.workspace import Limits, Workspace
 
 Path = Annotated[str, "a path below the workspace"]
@@ -192,6 +192,7 @@ class Files(Tools):
 
     # -- changing
 
+    @again(lambda arguments: "external" if arguments.get("mode") == "append" else "idempotent")
     def write_file(
         self, ctx: Any, path: Path, content: str, encoding: str = "utf-8", mode: Literal["overwrite", "append"] = "overwrite"
     ) -> Any:
@@ -204,6 +205,7 @@ class Files(Tools):
         """
         return _shown(self.place(ctx).write(path, encoded(content, encoding, path), append=mode == "append"))
 
+    @again(lambda arguments: "external" if str(arguments.get("old_text")) in str(arguments.get("new_text")) else "idempotent")
     def edit_file(
         self,
         ctx: Any,
@@ -223,6 +225,7 @@ class Files(Tools):
 
         return {**_shown(self.place(ctx).update(path, change)), "replaced": times}
 
+    @again("external")  # the lines are others by then
     def edit_lines(
         self,
         ctx: Any,
