@@ -190,7 +190,19 @@ def test_an_attachment_is_loaded_by_its_name(files, place):
     (place.root / "attachments/in.csv").write_text("a,b\n")
     (place.root / "attachments/in.png").write_bytes(b"\x89PNG\0")
     assert files("load_file", path_or_id="in.csv") == "a,b\n"
-    assert files("load_file", path_or_id="in.png")["media_type"] == "image/png"
+    (place.root / "attachments/in.zip").write_bytes(b"PK\0")
+    assert files("load_file", path_or_id="in.zip")["media_type"] == "application/zip"
+
+
+def test_what_a_model_can_be_shown_is_shown(use, place):
+    place.write("leaf.png", b"\x89PNG\r\n\x1a\n\0")
+    place.write("plan.pdf", b"%PDF-1.4\0")
+    told, part = use(Files, "load_file", path_or_id="leaf.png")
+    assert json.loads(told["text"])["size"] == 9
+    assert part == {"type": "image", "media_type": "image/png", "name": "leaf.png", "data": "iVBORw0KGgoA"}
+    assert use(Files, "load_file", path_or_id="plan.pdf")[1]["type"] == "file"
+    small = Files(Files.Config(seen_bytes=8))
+    assert json.loads(use(small, "load_file", path_or_id="leaf.png"))["shown"] is False
 
 
 def test_what_is_not_there_is_told_and_may_be_no_fault(files):

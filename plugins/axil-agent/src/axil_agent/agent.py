@@ -180,13 +180,14 @@ class Agent:
         wiring = wiring or self._wiring
         where = f'node "{wiring.node}"' if wiring.node else ""
         inputs, style = self._heard(inputs, wiring)
-        fields, parts = style.shown(style.fields(inputs, attributes or {}, wiring))
+        fields, numbering = style.shown(style.fields(inputs, attributes or {}, wiring))
         system = rendered(style.instructions, fields, where)
         message = style.message(fields, where)
         query = self._query(bare(inputs), bare(attributes or {}), message, wiring.node, ctx)
-        found = await passive_context(self.providers, query, self.policy, ctx or Alone(), where)
+        found = await passive_context(self.providers, query, self.policy, ctx or Alone(), where, numbering)
         asked = described_fields(wiring.asked, self.output_type)
         user = user_prompt(style, fields, message, self.pair, asked, found)
+        parts = numbering.parts
         return Observed(system=system, user=user, messages=conversation(system, history, [text(user), *parts] if parts else user))
 
     def _heard(self, inputs: Mapping[str, Any], wiring: Wiring) -> tuple[Mapping[str, Any], Style]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol, cast
 
@@ -22,9 +22,9 @@ from axil.ledger import Hold
 from axil_agent.approval import Verdict, verdict
 from axil_agent.errors import ModelContract, ReplyError, TurnLimit
 from axil_agent.interfaces import Formatter, Message, Model, Reply, Request, Structure, ToolCall
-from axil_agent.parts import loaded
+from axil_agent.parts import loaded, spread
 from axil_agent.retries import on_clock
-from axil_agent.tools import Refused, Tool, misfits, result_text
+from axil_agent.tools import Refused, Tool, misfits, result_of
 from axil_agent.values import plain
 
 
@@ -74,6 +74,7 @@ async def think(model: Model, request: Request, ctx: Stage, name: str) -> Reply:
 
     async def call() -> dict[str, Any]:
         asked = await loaded(request, getattr(ctx, "workspace", None))
+        asked = replace(asked, messages=spread(asked.messages, getattr(model, "modalities", None)))
         with await ctx.reserve(model=names_of(model), characters=partial(size_of, request), output_tokens=longest(request)) as hold:
             with on_clock(getattr(ctx, "clock", None)):
                 reply: Any = await model.reply(asked, ctx.emit)
@@ -249,7 +250,7 @@ async def _result(call: ToolCall, tools: Mapping[str, Tool], ctx: Stage, step: s
             effects="idempotent" if tool is None else tool.effects_of(answer.arguments),
         )
         if not isinstance(result, Mapping) or "content" not in result:  # a person has said what came of a call that broke off
-            result = {"content": result_text(result), "failed": False}
+            result = {"content": result_of(result), "failed": False}
     ctx.emit({"kind": "tool_result", "id": call.id, "name": call.name, **result})
     return result["content"]
 

@@ -30,6 +30,7 @@ from axil.tokens import Effects
 from axil_agent.docstrings import described
 from axil_agent.errors import ToolError
 from axil_agent.interfaces import ToolSpec
+from axil_agent.parts import checked, is_content, is_part, parts_of
 from axil_agent.threads import called
 from axil_agent.values import plain
 
@@ -95,7 +96,24 @@ class Tool:
         given, named = ((), dict(arguments)) if self.validate is None else self.validate(arguments)
         if self.wants_ctx:
             named = {**named, _CONTEXT: ctx}
-        return result_text(await called(self.call, *given, **named))
+        return result_of(await called(self.call, *given, **named))
+
+
+def result_of(value: Any) -> str | list[dict[str, Any]]:
+    """A tool's result: an image, a file or a recording, or a list with some, as parts of the content; all else as text.
+
+    >>> result_of({"type": "image", "url": "https://example.org/leaf.png"})
+    [{'type': 'image', 'url': 'https://example.org/leaf.png'}]
+    >>> result_of([1, 2])
+    '[1, 2]'
+
+    Raises: PartError (AX802, AX803): a part is none, or too large.
+    """
+    if is_part(value):
+        return [checked(value)]
+    if is_content(value) and any(is_part(each) for each in value):
+        return parts_of(value)
+    return result_text(value)
 
 
 def result_text(value: Any) -> str:

@@ -113,8 +113,8 @@ class Offer(_Settings):
         ['idempotent', 'none', 'external']
         """
         said = annotations or {}
-        own = "none" if said.get("read_only_hint") is True else "idempotent" if said.get("idempotent_hint") is True else "external"
-        return next((effects for pattern, effects in self.effects.items() if fnmatchcase(tool, pattern)), cast("Effects", own))
+        own: Effects = "none" if said.get("read_only_hint") is True else "idempotent" if said.get("idempotent_hint") is True else "external"
+        return next((effects for pattern, effects in self.effects.items() if fnmatchcase(tool, pattern)), own)
 
 
 class Shelf(_Settings):
