@@ -41,6 +41,13 @@ def label_of(provider: Any) -> str:
     return str(getattr(provider, "context_label", None) or type(provider).__name__)
 
 
+def is_provider(given: Any) -> bool:
+    """Whether it can be among an agent's memories or retrievers: it gives blocks, or keeps the conversation, or is told of turns."""
+    return not isinstance(given, type) and any(
+        hasattr(given, name) for name in ("get_blocks", "recall", "notes", "learn", "insert", "tools")
+    )
+
+
 def is_passive(provider: Any) -> bool:
     """Whether its blocks go into the prompt."""
     return bool(getattr(provider, "passive", True)) and bool(getattr(provider, "supports_passive", True))
