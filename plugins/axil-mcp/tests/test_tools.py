@@ -525,6 +525,22 @@ async def _data(waiting: Any) -> list[dict[str, Any]]:
     return [{"uri": b.uri, "text": b.text, "origin": b.metadata["origin"], "score": b.score} for b in await waiting]
 
 
+def test_pictures_among_resources_are_shown_where_that_is_wanted(various):
+    def seen(**settings: Any) -> Any:
+        model = Scripted(['{"o": 1}'])
+        graph = RootGraph("g")
+        graph.create_node(Agent, name="w", model=model, retrievers=MCPContext(**various, resources=["pictures://*"], **settings))
+        graph.edge_from_entry("w")
+        graph.edge_to_exit("w", ["o"])
+        graph.build().invoke({"message": "a pixel?"})
+        return model.requests[0].messages[-1]["content"]
+
+    words, part = seen(images=True)
+    assert "(mcp:v) [image 1] A pixel" in words["text"]
+    assert part == {"type": "image", "media_type": "image/gif", "data": "R0lGODlhAQABAAAAACw="}
+    assert "mcp:v" not in seen()
+
+
 def test_a_resource_that_was_not_chosen_is_not_read(various):
     async def body(ctx: Any) -> Any:
         async with MCPContext(**various, resources=["docs://axils"], block_chars=10) as context:

@@ -130,6 +130,7 @@ class Shelf(_Settings):
     active: bool = Field(False, description="The model may ask it.")
     most_read: int = Field(20, ge=1, description="Resources that are read for one query.")
     block_chars: int = Field(8000, ge=1, description="Characters of one block.")
+    images: bool = Field(False, description="Images, sounds and PDF files among resources as parts of blocks; else they are passed over.")
 
     def takes(self, uri: str) -> bool:
         """Whether a listed resource is read."""

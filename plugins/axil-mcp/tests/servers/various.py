@@ -166,6 +166,11 @@ def keys() -> str:
     return "not for anybody"
 
 
+@server.resource("pictures://pixel", title="A pixel", mime_type="image/gif")
+def pixel() -> bytes:
+    return base64.b64decode("R0lGODlhAQABAAAAACw=")
+
+
 @server.resource("search://{query}")
 def search(query: str) -> str:
     return f"found for {query}"
