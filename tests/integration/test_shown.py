@@ -13,6 +13,7 @@ from axil.errors import NodeFailed
 from axil_agent import Agent, ContextQuery, SingleAgent
 from axil_agent.errors import PartError
 from axil_anthropic import AnthropicModel
+from axil_gemini import GeminiModel
 from axil_openai import OpenAIModel, OpenAIResponsesModel
 from axil_retrieval import HybridRetriever, KeywordRetriever
 from axil_testing.stub import Act, Call, Stub
@@ -24,6 +25,7 @@ MODELS = {
     "chat": lambda server, **more: OpenAIModel("small", base_url=server.url, api_key=server.key, **more),
     "responses": lambda server, **more: OpenAIResponsesModel("small", base_url=server.url, api_key=server.key, **more),
     "messages": lambda server, **more: AnthropicModel("small", base_url=server.url, api_key=server.key, **more),
+    "generate": lambda server, **more: GeminiModel("small", base_url=server.url, api_key=server.key, **more),
 }
 
 
