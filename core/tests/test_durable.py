@@ -171,6 +171,26 @@ def test_an_external_step_is_asked_about_like_an_external_node():
     assert run(flow, run_id="r", journal=tape, resuming=True, answers={question.id: "retry"}).output == {"sent": 2}
 
 
+def test_an_external_step_that_happened_is_not_done_again():
+    sent: list[int] = []
+
+    async def send() -> int:
+        sent.append(1)
+        raise KeyboardInterrupt
+
+    async def body(task: Any, ctx: Any) -> Out:
+        return Out({"sent": await ctx.step("send", send, effects="external")})
+
+    tape = Tape()
+    flow = workflow([node("a", body, mode="async")], ["in a", "a out"])
+    with pytest.raises(KeyboardInterrupt):
+        run(flow, run_id="r", journal=tape)
+    question = run(flow, run_id="r", journal=tape, resuming=True).questions[0]
+    answered = {question.id: {"output": "by post"}}
+    assert run(flow, run_id="r", journal=tape, resuming=True, answers=answered).output == {"sent": "by post"}
+    assert sent == [1]
+
+
 def test_a_body_that_stopped_at_its_own_question_is_not_uncertain():
     """What it had begun, it ended by asking: it runs again from its top, as every body that asks does."""
     sent: list[str] = []

@@ -29,7 +29,7 @@ from axil_agent import Scripted, Tool
 from axil_control.channels import Replies
 from axil_devall import stores, tooling
 from axil_devall.functions import TOOLS, expanded
-from axil_devall.lexical import Lexical
+from axil_retrieval import LexicalEmbedder
 
 ROOT = Path(__file__).resolve().parents[2]
 CORPUS = ROOT.parent / "shared" / "chatdev_yaml"
@@ -67,7 +67,7 @@ class Embedding:
     """Stands for an embedding service: the embedder that needs none, under a service's name."""
 
     def __init__(self, name: str = "", base_url: str = "", api_key: str = "") -> None:
-        self._lexical = Lexical()
+        self._lexical = LexicalEmbedder()
 
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
         return await self._lexical.embed(texts)

@@ -156,6 +156,24 @@ def test_texts_become_vectors_of_one_length(vectors):
     assert one != pytest.approx(two, abs=1e-4)
 
 
+def test_chroma_keeps_and_finds_what_a_model_embeds(vectors, tmp_path):
+    pytest.importorskip("chromadb", reason="chromadb is not installed")
+    from axil_agent import ContextQuery
+    from axil_chroma import ChromaRetriever
+
+    embedder = {"type": "openai", "name": "random", "base_url": vectors}
+    texts = ["an axil", "a stem and a leaf", "the root of a fern"]
+
+    async def found(**settings: Any) -> list[str]:
+        docs = ChromaRetriever(path=str(tmp_path), embedder=embedder, **settings)
+        first = [(await docs.get_blocks(ContextQuery(text), 1))[0].text for text in texts]
+        await docs.close()
+        return first
+
+    assert asyncio.run(found(documents=texts)) == texts
+    assert asyncio.run(found(refresh="never")) == texts  # another client of the same folder embeds the questions only
+
+
 def test_a_prompt_that_is_too_long_is_a_mistake_and_is_not_repeated(wired):
     one = SingleAgent(OpenAIModel("wired", base_url=wired), formatters="twins", model_settings={"max_tokens": 5})
     with pytest.raises(ModelError) as told:

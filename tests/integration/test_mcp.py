@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +19,7 @@ from axil_agent import Agent, Scripted
 from axil_devall.config import Local
 from axil_devall.tooling import Toolbox
 from axil_mcp import MCPTools
+from axil_sqlite import SqliteJournal
 
 SERVER = [sys.executable, str(Path(__file__).parents[2] / "examples/parts/notes_server.py")]
 
@@ -37,6 +41,61 @@ def test_a_server_of_a_devall_file_offers_its_tools_under_their_own_names_where_
     asking(model, box).invoke({"message": "?"}, allow=frozenset({"mcp"}))
     assert [tool.name for tool in model.requests[0].tools] == ["look_up", "forget", "p_look_up", "p_forget"]
     assert model.requests[1].messages[-1]["content"] == "the angle between a stem and a leaf"
+
+
+CHILD = """
+import sys
+from axil_agent import Scripted
+from axil_sqlite import SqliteJournal
+sys.path.insert(0, sys.argv[1])
+from test_mcp import sleeping
+model = Scripted([{"tool_calls": [{"name": "post__send", "arguments": {"text": "one letter"}}]}])
+sleeping(sys.argv[2], model).invoke({"message": "?"}, journal=SqliteJournal(sys.argv[2] + "/journal"), run_id="r")
+"""
+SLEEPER = """
+import asyncio
+from mcp.server import MCPServer
+server = MCPServer("sleeper", log_level="ERROR")
+
+@server.tool()
+async def send(text: str) -> str:
+    with open("sent", "a") as file:
+        file.write(text)
+    await asyncio.sleep(600)
+    return "sent"
+
+server.run(transport="stdio")
+"""
+
+
+def sleeping(folder: str, model: Scripted) -> RootGraph:
+    """An agent with a server that sends letters, and never says that it has."""
+    return asking(model, MCPTools(name="post", command=[sys.executable, f"{folder}/sleeper.py"], cwd=folder))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there is no SIGKILL")
+def test_after_a_kill_in_the_middle_of_a_call_a_person_is_asked_whether_it_was_carried_out(tmp_path):
+    (tmp_path / "sleeper.py").write_text(SLEEPER)
+    with subprocess.Popen([sys.executable, "-c", CHILD, str(Path(__file__).parent), str(tmp_path)]) as child:
+        until = time.monotonic() + 60
+        while not (tmp_path / "sent").exists() and time.monotonic() < until:
+            time.sleep(0.02)
+        child.kill()
+    model = Scripted(['{"o": 1}'])
+    journal, graph = SqliteJournal(tmp_path / "journal"), sleeping(str(tmp_path), model)
+
+    async def resumed(**answers: Any) -> Any:
+        return await graph.resume("r", journal=journal, **answers)
+
+    paused = asyncio.run(resumed())
+    (question,) = paused.questions
+    assert (question.kind, question.options) == ("uncertain", ("retry", "fail"))
+    assert "post__send" in question.text
+    done = asyncio.run(resumed(answers={question.id: {"output": "the letter was sent"}}))
+    journal.close()
+    assert (done.status, done.output) == ("done", {"o": 1})
+    assert model.requests[0].messages[-1]["content"] == "the letter was sent"
+    assert (tmp_path / "sent").read_text() == "one letter"
 
 
 def test_a_person_is_asked_before_a_servers_tool_is_called():

@@ -205,9 +205,8 @@ class Desk:
             if known.get("request") == asked:
                 return decode(known["value"])
             self.diverged.add(activation)
-        if step.effects == "external":
-            await self.begin(activation, step.name)
-        value = await step.call()
+        told = await self.begin(activation, step.name) if step.effects == "external" else None
+        value = await step.call() if told is None else told["output"]
         data = {"name": step.name, "value": encode(value), **({} if asked is None else {"request": asked})}
         await self.keep(Entry("step", activation.frame, activation.node, activation.ordinal, data))
         return value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from axil.prices import Estimator, Price, Pricing
 from axil_agent import Agent, Reply, Request, SingleAgent, ToolSpec, Usage
 from axil_agent.converse import longest, names_of, size_of
 from axil_agent.interfaces import Structure, ToolCall
+from axil_agent.parts import file, image
 
 
 class Model:
@@ -143,3 +145,13 @@ def test_an_agent_without_memory_keeps_nothing_for_itself():
     run(fan(Model(said(10)), 1), journal=journal, run_id="r")
     deltas = [entry.data["delta"] for entry in journal.entries("r") if entry.kind == "done"]
     assert deltas == [{}]
+
+
+def test_a_large_image_counts_as_what_a_model_sees_of_it_and_a_file_as_it_is():
+    def size(part: Any) -> int:
+        return size_of(Request(messages=[{"role": "user", "content": [part]}]))
+
+    small, large = (size(image(b"\x89PNG\r\n\x1a\n" + b"\0" * count)) for count in (300, 3_000_000))
+    assert small < 600
+    assert 12_000 < large < 12_200
+    assert size(file(b"%PDF-" + b"\0" * 30_000)) > 40_000

@@ -12,9 +12,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from axil import MemoryJournal, RootGraph, Workflow
-from axil_agent import Agent, HistoryMemory, Recorder, Replay, Request, Scripted, SingleAgent, audio, file, image, models_through
-from axil_agent.errors import PartError
-from axil_agent.parts import LARGEST_BYTES, bare, checked, is_part, label, parts_of, said, taken
+from axil_agent import (
+    Agent,
+    ContextBlock,
+    HistoryMemory,
+    Recorder,
+    Replay,
+    Request,
+    Scripted,
+    SingleAgent,
+    audio,
+    file,
+    image,
+    models_through,
+)
+from axil_agent.errors import ContextError, PartError
+from axil_agent.parts import LARGEST_BYTES, bare, checked, is_part, label, parts_of, said, taken, text
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 16
 WAV = b"RIFF\x24\0\0\0WAVEfmt "
@@ -219,3 +232,162 @@ def test_a_model_is_sent_only_what_it_takes():
 def test_a_label_has_nothing_of_the_content():
     assert label(image(PNG)) == "[image]"
     assert label(file("https://x/dir/report.pdf?key=1")) == "[file: report.pdf]"
+
+
+# -- of tools and of context
+
+
+class Sighted(Scripted):
+    """A model that takes images and nothing else."""
+
+    modalities = ("image",)
+
+    async def reply(self, request: Request, emit: Any, /) -> Any:
+        taken(request.messages, self.modalities, "it")
+        return await super().reply(request, emit)
+
+
+def look() -> Any:
+    return image(PNG, name="leaf.png")
+
+
+def listen() -> Any:
+    return [audio(WAV), {"type": "text", "text": "a bird"}]
+
+
+def test_what_tools_show_comes_behind_their_results():
+    calls = [{"name": "look"}, {"name": "look"}, {"name": "listen"}]
+    model = Scripted([{"tool_calls": calls}, {"tool_calls": [{"name": "look"}]}, "seen"])
+    SingleAgent(model, tools=[look, listen], formatters="twins", output_keys=["answer"]).invoke({"q": "?"})
+    *_, first, second, third, shown = model.requests[1].messages
+    assert [m["role"] for m in (first, second, third, shown)] == ["tool", "tool", "tool", "user"]
+    assert [m["content"] for m in (first, second, third)] == ["[image 1: leaf.png]", "[image 2: leaf.png]", "[audio 3]\na bird"]
+    assert shown["content"][:2] == [text("[image 1: leaf.png], from the tool look:"), look()]
+    assert [part["type"] for part in shown["content"]] == ["text", "image", "text", "image", "text", "audio"]
+    assert [m["role"] for m in model.requests[2].messages[-3:]] == ["assistant", "tool", "user"]
+
+
+def test_a_model_is_told_of_what_a_tool_shows_and_it_cannot_see():
+    model = Sighted([{"tool_calls": [{"name": "look"}, {"name": "listen"}]}, "seen"])
+    SingleAgent(model, tools=[look, listen], formatters="twins", output_keys=["answer"]).invoke({"q": "?"})
+    results = [m["content"] for m in model.requests[1].messages if m["role"] == "tool"]
+    assert results == ["[image 1: leaf.png]", "[audio] (it cannot be shown: this model takes image, text)\na bird"]
+
+
+def test_a_tools_part_that_is_none_is_told_to_the_model():
+    def show() -> Any:
+        return {"type": "image", "data": "no base64!"}
+
+    model = Scripted([{"tool_calls": [{"name": "show"}]}, "seen"])
+    SingleAgent(model, tools=[show], formatters="twins", output_keys=["answer"]).invoke({"q": "?"})
+    assert model.requests[1].messages[-1]["content"].startswith("Error: PartError: AX802")
+
+
+class Album:
+    """A provider with a picture from each source."""
+
+    def __init__(self, *parts: Any, **more: Any) -> None:
+        self.parts = parts
+        self.__dict__.update(more)
+
+    def get_blocks(self, query: Any, top_k: int = 8) -> list[Any]:
+        return [ContextBlock(f"number {n}", "album", str(n), part=part) for n, part in enumerate(self.parts)][:top_k]
+
+
+def test_blocks_of_every_source_are_named_and_sent(tmp_path):
+    (tmp_path / "leaf.png").write_bytes(PNG)
+    parts = image(PNG), image("https://example.org/a.png"), image("leaf.png"), {"type": "file", "file_id": "f1"}, file(b"%PDF-1.7")
+    one, model = agent(retrievers=Album(*parts), workspace=tmp_path, prompt_template="{picture}")
+    one.invoke({"picture": audio(WAV)})
+    words, heard, *sent = model.requests[0].messages[-1]["content"]
+    assert "[audio 1]" in words["text"]  # numbers go on from the fields to the context
+    for number, name in enumerate(("[image 2]", "[image 3: a.png]", "[image 4: leaf.png]", "[file 5]", "[file 6]")):
+        assert f"(Album) {name} number {number}" in words["text"]
+    assert heard["type"] == "audio"
+    assert [part.get("data") for part in sent] == [image(PNG)["data"], None, image(PNG)["data"], None, file(b"%PDF-1.7")["data"]]
+    assert (sent[1]["url"], sent[3]["file_id"]) == ("https://example.org/a.png", "f1")
+
+
+def test_agents_of_files_are_shown_the_parts_of_blocks(tmp_path):
+    from axil.registry import Policy, Registry, use
+
+    class Pressed(Album):
+        def __init__(self) -> None:
+            super().__init__(image(PNG), context_label="Album")
+
+    registry = Registry(Policy())
+    registry.register("context", "album", Pressed)
+    script = Scripted(["seen"])
+    with use(registry), script.everywhere():
+        config = {"model": {"type": "scripted"}, "retrievers": ["album"]}
+        nodes = [{"id": "A", "type": "agent", "config": config}]
+        path = tmp_path / "look.json"
+        path.write_text(json.dumps({"graph": {"id": "look", "nodes": nodes, "edges": [], "start": ["A"], "end": ["A"]}}), "utf-8")
+        Workflow.from_file(path).invoke("What is it?")
+    shown = [m["content"] for m in script.requests[0].messages]
+    assert [{"type": "text", "text": "[Context]\n(Album) [image 1] number 0"}, image(PNG)] in shown
+
+
+def test_a_block_that_the_model_cannot_take_is_an_error_that_names_it():
+    model = Sighted(["seen"])
+    one = SingleAgent(model, formatters="twins", output_keys=["answer"], retrievers=Album(file(b"%PDF-1.7", name="plan.pdf")))
+    with pytest.raises(PartError, match=r"AX801.*it takes image, text.*\[file: plan\.pdf\]"):
+        one.invoke({"q": "?"})
+    assert model.requests == []
+
+
+def test_a_block_whose_part_is_none_is_the_providers_fault():
+    one, _ = agent(retrievers=Album({"type": "image"}))
+    with pytest.raises(ContextError, match=r"AX658.*Album.*AX802"):
+        one.invoke({"q": "?"})
+
+
+def test_two_pictures_without_a_name_are_two():
+    pictures = [{"part": image(PNG)}, {"part": image(PNG)}, {"part": image(PNG + b"\0")}]
+
+    class Bare:
+        def get_blocks(self, query: Any) -> list[Any]:
+            return pictures
+
+    one, model = agent(retrievers=Bare())
+    one.invoke({"q": "?"})
+    assert [part["type"] for part in model.requests[0].messages[-1]["content"]] == ["text", "image", "image"]
+
+
+def test_what_a_model_asks_for_is_shown_behind_the_answer():
+    call = {"name": "retrieve_context", "arguments": {"source": "Album", "query": "leaf"}}
+    model = Scripted([{"tool_calls": [call]}, "seen"])
+    album = Album(image(PNG, name="leaf.png"), passive=False, active=True)
+    SingleAgent(model, formatters="twins", output_keys=["answer"], retrievers=album).invoke({"q": "?"})
+    result, shown = model.requests[1].messages[-2:]
+    told = json.loads(result["content"].partition("\n")[0])
+    assert told["blocks"][0]["part"] == "[image 1: leaf.png]"
+    assert image(PNG)["data"] not in result["content"]
+    assert shown["content"][1] == image(PNG, name="leaf.png")
+
+
+def test_a_resumed_run_is_shown_the_same_picture_without_asking_again():
+    asked = list[str]()
+
+    class Changing(Album):
+        def get_blocks(self, query: Any, top_k: int = 8) -> list[Any]:
+            asked.append(query.query_text)
+            return super().get_blocks(query, top_k)
+
+    async def main() -> Any:
+        model, journal = Scripted([{"tool_calls": [{"name": "ask"}]}, "seen"]), MemoryJournal()
+
+        async def ask(ctx: Any) -> str:
+            return await ctx.ask("go on?")
+
+        g = RootGraph("look")
+        node = g.create_node(Agent, name="look", model=model, formatters="twins", tools=[ask], retrievers=Changing(image(PNG)))
+        g.edge_from_entry(node, ["q"])
+        g.edge_to_exit(node, ["answer"])
+        flow = g.build()
+        paused = await flow.run({"q": "?"}, journal=journal)
+        await flow.resume(paused.run_id, journal=journal, answers={paused.questions[0].id: "yes"})
+        return [request.messages[0 if request.messages[0]["role"] == "user" else 1]["content"][1] for request in model.requests]
+
+    assert asyncio.run(main()) == [image(PNG)] * 2
+    assert len(asked) == 1

@@ -50,6 +50,52 @@ def single(memory: Any, *replies: str, **settings: Any) -> SingleAgent:
     return SingleAgent(Scripted(list(replies)), memories=memory, formatters="twins", output_keys=["answer"], **settings)
 
 
+# --------------------------------------------------------------------------------------------------------------- by name
+
+
+def test_a_provider_given_by_name_is_made_once_and_closed(registry):
+    made = list["Named"]()
+
+    class Named:
+        class Config(BaseModel, extra="forbid"):
+            text: str = "usual"
+
+        def __init__(self, config: Config) -> None:
+            self.text, self.is_closed = config.text, False
+            made.append(self)
+
+        def get_blocks(self, query: ContextQuery, top_k: int = 8) -> list[ContextBlock]:
+            return [ContextBlock(self.text)]
+
+        async def close(self) -> None:
+            self.is_closed = True
+
+    registry.register("context", "named", Named)
+    model = Scripted(["a", "b"])
+    agent = SingleAgent(
+        model, formatters="twins", output_keys=["answer"], memories=["history", {"type": "named", "text": "said"}], retrievers="named"
+    )
+    for _ in range(2):
+        agent.invoke({"question": "?"}, thread="t")
+    assert [each.text for each in made] == ["said", "usual"]
+    assert "(Named) said\n(Named) usual" in model.requests[1].messages[-1]["content"]
+    assert len(model.requests[1].messages) == 3  # the history has the first turn
+    run_sync(agent.close())
+    assert all(each.is_closed for each in made)
+
+
+@pytest.mark.parametrize("wrong", [object(), Notes, 7])
+def test_what_is_no_provider_is_refused_and_not_passed_over(wrong):
+    graph = RootGraph("g")
+    graph.create_node(Agent, name="agent", model=Scripted(["a"]), retrievers=[wrong])
+    graph.edge_from_entry("agent", ["question"])
+    graph.edge_to_exit("agent", ["answer"])
+    with pytest.raises(Exception, match=r"AX942.*agent.*is no context provider"):
+        graph.build()
+    with pytest.raises(ContextError, match="AX942"):
+        single(wrong, "a").invoke({"question": "?"})
+
+
 # ----------------------------------------------------------------------------------------------------- turns, in a graph
 
 

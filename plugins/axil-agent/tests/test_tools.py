@@ -163,6 +163,24 @@ def test_an_annotation_that_cannot_be_read_is_said():
         tool_of(f)
 
 
+def test_effects_are_said_by_the_function_or_of_the_arguments():
+    def pay(amount: int) -> str:
+        return "paid"
+
+    assert tool_of(pay).effects_of({"amount": 1}) == "idempotent"
+    for said, amount, meant in (
+        ("external", 1, "external"),
+        (lambda arguments: "none" if arguments["amount"] == 0 else "external", 0, "none"),
+        (lambda arguments: "none" if arguments["price"] == 0 else "external", 0, "external"),
+        (lambda arguments: "harmless", 0, "external"),
+    ):
+        pay.effects = said
+        assert tool_of(pay).effects_of({"amount": amount}) == meant
+    pay.effects = "harmless"
+    with pytest.raises(ToolError, match="AX657"):
+        tool_of(pay)
+
+
 def test_results_are_text_or_json():
     def f() -> Any:
         return {"c": Color.RED, "s": Size(1), "t": (1, None)}

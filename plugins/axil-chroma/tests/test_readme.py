@@ -13,7 +13,7 @@ HOME = Path(__file__).parents[1]
 README = (HOME / "README.md").read_text("utf-8")
 PROJECT = tomllib.loads((HOME / "pyproject.toml").read_text("utf-8"))["project"]
 COMPONENTS = [(name, value) for group, table in PROJECT["entry-points"].items() if group != "axil.plugin" for name, value in table.items()]
-ELSEWHERE = {"documents", "paths", "include", "encoding", "max_file_bytes", "cut_at", "chunk_chars", "overlap_chars"}
+ELSEWHERE = {"documents", "paths", "include", "attach", "encoding", "max_file_bytes", "cut_at", "chunk_chars", "overlap_chars"}
 """Settings that are told in another page: those of documents."""
 
 

@@ -16,32 +16,49 @@ import pytest
 
 from axil import run_sync
 from axil_agent import ContextQuery
+from axil_agent.errors import ContextError
 from axil_agent.interfaces import Turn
 from axil_chroma import ChromaMemory, ChromaRetriever
 
 pytest.importorskip("chromadb", reason="chromadb cannot be installed here")
 
 
+class Server:
+    """A server of this module's own, which can be killed and started again at its port."""
+
+    def __init__(self, folder: Path) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port: int = free.getsockname()[1]
+        program = Path(sys.executable).with_name("chroma")
+        self._command = [program, "run", "--host", "127.0.0.1", "--port", str(self.port), "--path", str(folder)]
+        self.start()
+
+    def start(self) -> None:
+        self._process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for _ in range(600):
+            try:
+                urllib.request.urlopen(f"http://127.0.0.1:{self.port}/api/v2/heartbeat", timeout=5).close()
+                return
+            except (urllib.error.URLError, ConnectionError):
+                assert self._process.poll() is None, "the server has ended"
+                time.sleep(0.1)
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+
 @pytest.fixture(scope="module")
-def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """The port of a server of this module's own."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        number = free.getsockname()[1]
-    program = Path(sys.executable).with_name("chroma")
-    command = [program, "run", "--host", "127.0.0.1", "--port", str(number), "--path", str(tmp_path_factory.mktemp("server"))]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
-        try:
-            for _ in range(600):
-                try:
-                    urllib.request.urlopen(f"http://127.0.0.1:{number}/api/v2/heartbeat", timeout=5).close()
-                    break
-                except (urllib.error.URLError, ConnectionError):
-                    assert server.poll() is None, "the server has ended"
-                    time.sleep(0.1)
-            yield number
-        finally:
-            server.terminate()
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    made = Server(tmp_path_factory.mktemp("server"))
+    yield made
+    made.kill()
+
+
+@pytest.fixture
+def port(server: Server) -> int:
+    return server.port
 
 
 def told(user: str, number: int) -> Turn:
@@ -79,6 +96,25 @@ def test_documents_that_one_client_has_indexed_are_there_for_all(port):
         assert [block.text for block in await reader.get_blocks(ContextQuery("mosses"), 1)] == [documents[1]]
         for client in (first, second, reader):
             await client.close()
+
+    run_sync(go())
+
+
+def test_a_server_that_is_killed_in_the_middle_of_a_run_is_named_and_found_again(server):
+    """What was told before is there; a step that failed is told again by whoever repeats it."""
+
+    async def go() -> None:
+        memory = ChromaMemory(host="127.0.0.1", port=server.port, collection="killed")
+        await memory.learn(told("ann", 1))
+        server.kill()
+        for ask in (lambda: memory.learn(told("ann", 2)), lambda: memory.get_blocks(ContextQuery("tea"))):
+            with pytest.raises(ContextError, match=rf"AX911 the store 127\.0\.0\.1:{server.port} cannot be asked: .*chroma run"):
+                await ask()
+        await asyncio.to_thread(server.start)
+        for _ in range(2):
+            await memory.learn(told("ann", 2))
+        assert sorted(block.text for block in await memory.get_blocks(ContextQuery("tea"))) == ["tea\ntea 1 of ann", "tea\ntea 2 of ann"]
+        await memory.close()
 
     run_sync(go())
 

@@ -261,6 +261,42 @@ def test_the_newest_are_kept_of_each_namespace(tmp_path):
     run_sync(go())
 
 
+@pytest.mark.parametrize("namespace", [["run"], ["session"], ["agent"], ["user"], ["agent", "user"]])
+def test_memories_are_kept_apart_for_each_run_session_agent_and_user(tmp_path, namespace):
+    def asked(who: dict[str, str]) -> ContextQuery:
+        return ContextQuery("tea", {"user": who["user"]}, node_name=who["agent"], run_id=who["run"], session_id=who["session"])
+
+    one = {"run": "r1", "session": "s1", "agent": "a1", "user": "u1"}
+    others = [{**one, name: one[name].replace("1", "2")} for name in one]
+
+    async def go() -> None:
+        memory = ChromaMemory(path=str(tmp_path / "c"), namespace=namespace)
+        for number, who in enumerate((one, *others)):
+            await memory.learn(Turn(query=asked(who), reply=f"tea of {number}", number=number))
+        mine = texts(await memory.get_blocks(asked(one), 50))
+        shared = [number for number, who in enumerate(others, 1) if all(who[name] == one[name] for name in namespace)]
+        assert sorted(mine) == [f"tea\ntea of {number}" for number in (0, *shared)]
+        held = await memory.get_blocks(asked(one), 50)
+        await memory.delete([block for block in held if block.text.endswith("of 0")])
+        assert len(await memory.get_blocks(asked(one), 50)) == len(shared)
+        await memory.close()
+
+    run_sync(go())
+
+
+def test_an_agent_reads_before_each_step_and_writes_after_it(tmp_path):
+    def graph() -> RootGraph:
+        made = RootGraph("chat")
+        memory = {"type": "chroma_memory", "path": str(tmp_path / "c"), "context_label": "MEMORY"}
+        agent = made.create_node(Agent, name="agent", model=Mirror(), memories=[memory], prompt_template="{message}")
+        made.edge_from_entry(agent, ["message"])
+        made.edge_to_exit(agent, ["answer"])
+        return made.build()
+
+    assert "(MEMORY)" not in graph().invoke({"message": "tea is green"})[0]["answer"]
+    assert "(MEMORY) tea is green" in graph().invoke({"message": "what is tea?"})[0]["answer"]  # another graph, another client
+
+
 def test_what_one_user_says_is_no_filter_for_another(tmp_path):
     """A namespace is stronger than what a query asks for."""
 

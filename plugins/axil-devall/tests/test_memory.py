@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from axil import MemoryJournal, NodeFailed, SpecError, run_sync
 from axil_agent import Scripted
-from axil_devall.lexical import Lexical, cosine
-from axil_devall.notes import NotesFile, newest
+from axil_devall.notes import NotesFile, cosine, newest
+from axil_retrieval import LexicalEmbedder
 
 
 def agent(name: str, *memories: dict[str, Any], **config: Any) -> dict[str, Any]:
@@ -156,7 +156,7 @@ class Counting:
     asked: list[str] = []  # noqa: RUF012  # shared on purpose
 
     def __init__(self, name: str = "") -> None:
-        self._lexical = Lexical()
+        self._lexical = LexicalEmbedder()
 
     async def embed(self, texts: Any) -> Any:
         Counting.asked += texts
@@ -181,7 +181,7 @@ def test_vectors_of_files_are_made_once_where_there_is_an_index(talk, known, tmp
 
 @given(st.text(max_size=60), st.text(max_size=60))
 def test_likeness_is_symmetric_bounded_and_full_for_the_same_words(one, other):
-    a, b, c = asyncio.run(Lexical().embed([one, other, one.upper()]))
+    a, b, c = asyncio.run(LexicalEmbedder().embed([one, other, one.upper()]))
     assert cosine(a, b) == cosine(b, a)
     assert -1.0001 <= cosine(a, b) <= 1.0001
     if any(a) and one.casefold() == one.upper().casefold():

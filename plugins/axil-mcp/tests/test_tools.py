@@ -396,6 +396,20 @@ def test_a_file_reads_from_no_program_unless_the_run_allows_it(various, note):
     assert fired(body, allow=frozenset({"mcp"})) == 3
 
 
+def test_a_tool_is_external_unless_its_server_or_its_user_says_otherwise(various):
+    async def body(tools: Any, ctx: Any) -> Any:
+        return {name: tools[name].effects for name in ("add", "dotted_name_x", "repeat", "wipe")}
+
+    said = {"add": "external", "dotted_name_x": "none", "repeat": "idempotent", "wipe": "external"}
+    assert using(various, body) == said
+    assert using({**various, "effects": {"add": "none", "w*": "idempotent", "dot*": "external"}}, body) == {
+        **said,
+        "add": "none",
+        "wipe": "idempotent",
+        "dotted_name_x": "external",
+    }
+
+
 # ---------------------------------------------------------------------------------------------------------------- people
 
 
@@ -509,6 +523,22 @@ def test_resources_templates_and_prompts_are_blocks_that_say_where_they_come_fro
 
 async def _data(waiting: Any) -> list[dict[str, Any]]:
     return [{"uri": b.uri, "text": b.text, "origin": b.metadata["origin"], "score": b.score} for b in await waiting]
+
+
+def test_pictures_among_resources_are_shown_where_that_is_wanted(various):
+    def seen(**settings: Any) -> Any:
+        model = Scripted(['{"o": 1}'])
+        graph = RootGraph("g")
+        graph.create_node(Agent, name="w", model=model, retrievers=MCPContext(**various, resources=["pictures://*"], **settings))
+        graph.edge_from_entry("w")
+        graph.edge_to_exit("w", ["o"])
+        graph.build().invoke({"message": "a pixel?"})
+        return model.requests[0].messages[-1]["content"]
+
+    words, part = seen(images=True)
+    assert "(mcp:v) [image 1] A pixel" in words["text"]
+    assert part == {"type": "image", "media_type": "image/gif", "data": "R0lGODlhAQABAAAAACw="}
+    assert "mcp:v" not in seen()
 
 
 def test_a_resource_that_was_not_chosen_is_not_read(various):

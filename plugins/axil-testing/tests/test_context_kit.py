@@ -18,6 +18,26 @@ def words(text: str) -> set[str]:
     return set(text.lower().split())
 
 
+class Smallest:
+    """All that a provider has to have."""
+
+    def get_blocks(self, query: ContextQuery, top_k: int = 8) -> list[ContextBlock]:
+        asked = words(query.query_text)
+        found = [(len(asked & words(text)) / len(words(text)), number, text) for number, text in enumerate(ContextKit.texts)]
+        best = sorted((each for each in found if each[0]), key=lambda each: -each[0])
+        return [ContextBlock(text, "smallest", str(n), score, metadata={"provider": "smallest"}) for score, n, text in best][:top_k]
+
+
+def test_a_class_with_get_blocks_and_nothing_else_passes():
+    class TestSmallest(ContextKit):
+        def make(self) -> Any:
+            return Smallest()
+
+    report = check(TestSmallest)
+    assert [each.reason for each in report.failures] == []
+    assert report.count("passed") > 8
+
+
 class Sound:
     """What is told, found by the words that it shares with the query."""
 

@@ -12,9 +12,11 @@ import pytest
 
 from axil.errors import ConfigError
 from axil_agent import tool_of
+from axil_workspace.code import Code
 from axil_workspace.errors import LimitExceeded, TextFault, WorkspaceError
 from axil_workspace.files import Files, write_file
 from axil_workspace.search import Budget, compiled
+from axil_workspace.web import Web
 
 
 @pytest.fixture
@@ -171,12 +173,36 @@ def test_the_time_of_a_search_is_that_of_all_its_files():
         budget.matched(pattern, "a")
 
 
+def test_a_call_that_would_do_more_the_second_time_says_so():
+    tools = {tool.name: tool for each in (Files(), Code(), Web()) for tool in map(tool_of, asyncio.run(each.tools()))}
+    assert {name for name, tool in tools.items() if tool.effects == "external"} == {"run_code", "run_command", "edit_lines"}
+    assert {name for name, tool in tools.items() if tool.effects == "none"} == {"http_get", "read_web_page"}
+    assert tools["write_file"].effects_of({"path": "a", "content": "b", "mode": "append"}) == "external"
+    assert tools["write_file"].effects_of({"path": "a", "content": "b"}) == "idempotent"
+    assert tools["edit_file"].effects_of({"path": "a", "old_text": "b", "new_text": "bb"}) == "external"
+    assert tools["edit_file"].effects_of({"path": "a", "old_text": "b", "new_text": "c"}) == "idempotent"
+    (run_code,) = asyncio.run(Code(Code.Config(only=("run_code",), effects={"run_code": "idempotent"})).tools())
+    assert tool_of(run_code).effects == "idempotent"
+
+
 def test_an_attachment_is_loaded_by_its_name(files, place):
     os.makedirs(place.root / "attachments")
     (place.root / "attachments/in.csv").write_text("a,b\n")
     (place.root / "attachments/in.png").write_bytes(b"\x89PNG\0")
     assert files("load_file", path_or_id="in.csv") == "a,b\n"
-    assert files("load_file", path_or_id="in.png")["media_type"] == "image/png"
+    (place.root / "attachments/in.zip").write_bytes(b"PK\0")
+    assert files("load_file", path_or_id="in.zip")["media_type"] == "application/zip"
+
+
+def test_what_a_model_can_be_shown_is_shown(use, place):
+    place.write("leaf.png", b"\x89PNG\r\n\x1a\n\0")
+    place.write("plan.pdf", b"%PDF-1.4\0")
+    told, part = use(Files, "load_file", path_or_id="leaf.png")
+    assert json.loads(told["text"])["size"] == 9
+    assert part == {"type": "image", "media_type": "image/png", "name": "leaf.png", "data": "iVBORw0KGgoA"}
+    assert use(Files, "load_file", path_or_id="plan.pdf")[1]["type"] == "file"
+    small = Files(Files.Config(seen_bytes=8))
+    assert json.loads(use(small, "load_file", path_or_id="leaf.png"))["shown"] is False
 
 
 def test_what_is_not_there_is_told_and_may_be_no_fault(files):

@@ -18,9 +18,9 @@ from axil.plan import Body
 from axil.sync import run_sync
 from axil.tokens import Out, Task
 from axil_agent.alone import Alone
-from axil_agent.context import ContextPolicy, active_tools, passive_context, query_text
+from axil_agent.context import ContextPolicy, active_tools, is_provider, passive_context, query_text
 from axil_agent.converse import Answer, Manner, think
-from axil_agent.errors import PromptError, WiringError
+from axil_agent.errors import ContextError, PromptError, WiringError
 from axil_agent.formatters import pair_of
 from axil_agent.history import is_chat_memory
 from axil_agent.interfaces import ContextQuery, Formatter, Message, Structure, Turn, listed_or_one
@@ -76,7 +76,8 @@ class Agent:
             prompt_template: the message; a mapping makes a titled part of each entry.
             formatters: one, or ``[in, out]``: objects or names. Usual: paragraph in, JSON out.
             tools: functions, ``Tool``s, toolsets, names of installed tools.
-            memories, retrievers: context providers; a memory with ``insert`` is told of each step, a ``HistoryMemory`` remembers.
+            memories, retrievers: context providers, or names of installed ones; a memory with ``insert`` is told of each step, a
+                ``HistoryMemory`` remembers.
             model_settings: handed to the model; those with well-known ranges are checked.
             role_name: who the agent is; empty: its node's name.
             output_type: the reply has to be this model's data, which is then the output.
@@ -143,6 +144,7 @@ class Agent:
         """Make the model now rather than at the first turn. Raises: as ``adapted``."""
         self._model.check(self._setting)
         self._known_tools()
+        _ = self.providers
         if self.output_type is not None:
             missing = [name for name in wiring.needed if name not in self.output_type.model_fields]
             if missing:
@@ -180,13 +182,14 @@ class Agent:
         wiring = wiring or self._wiring
         where = f'node "{wiring.node}"' if wiring.node else ""
         inputs, style = self._heard(inputs, wiring)
-        fields, parts = style.shown(style.fields(inputs, attributes or {}, wiring))
+        fields, numbering = style.shown(style.fields(inputs, attributes or {}, wiring))
         system = rendered(style.instructions, fields, where)
         message = style.message(fields, where)
         query = self._query(bare(inputs), bare(attributes or {}), message, wiring.node, ctx)
-        found = await passive_context(self.providers, query, self.policy, ctx or Alone(), where)
+        found = await passive_context(self.providers, query, self.policy, ctx or Alone(), where, numbering)
         asked = described_fields(wiring.asked, self.output_type)
         user = user_prompt(style, fields, message, self.pair, asked, found)
+        parts = numbering.parts
         return Observed(system=system, user=user, messages=conversation(system, history, [text(user), *parts] if parts else user))
 
     def _heard(self, inputs: Mapping[str, Any], wiring: Wiring) -> tuple[Mapping[str, Any], Style]:
@@ -228,7 +231,18 @@ class Agent:
 
     @property
     def providers(self) -> list[Any]:
-        """Memories and retrievers, in the order in which they are asked."""
+        """Memories and retrievers, in the order in which they are asked; those given by name are made once.
+
+        Raises: ContextError (AX942): something else was given; as ``resolve`` and ``make``.
+        """
+        for several in (self._memories, self._retrievers):
+            for number, given in enumerate(several):
+                if isinstance(given, (str, Mapping)):
+                    several[number] = made = _installed("context", cast("Any", given), self._setting)
+                    self.owned.append(made)
+                if not is_provider(several[number]):
+                    told = f"a {type(given).__name__} is no context provider: it has no get_blocks."
+                    raise ContextError("AX942", told, "Give a provider, or the name of an installed one.", f'node "{self.name}"')
         return [*self._memories, *self._retrievers]
 
     def system(self, fields: Mapping[str, Any], wiring: Wiring) -> str:
@@ -267,7 +281,7 @@ class Agent:
         """The tools, those given by name made once. Raises: as ``resolve`` and ``make``."""
         for number, given in enumerate(self._tools):
             if isinstance(given, (str, Mapping)):
-                self._tools[number] = made = _installed(cast("Any", given), self._setting)
+                self._tools[number] = made = _installed("tools", cast("Any", given), self._setting)
                 self.owned.append(made)
         return self._tools
 
@@ -337,15 +351,15 @@ async def _learnt(memory: Any, turn: Turn) -> Any:
     return plain(await called(memory.learn, turn))
 
 
-def _installed(given: Any, setting: Any) -> Any:
-    """A tool or a toolset by its name in ``axil.tools``."""
+def _installed(kind: str, given: Any, setting: Any) -> Any:
+    """A component by its name: one of ``axil.tools`` or ``axil.context``."""
     from axil import registry
     from axil.config import make
 
     use = {"type": given} if isinstance(given, str) else dict(cast("Mapping[str, Any]", given))
     name = str(use.pop("type", ""))
     known = getattr(setting, "registry", None) or registry.default()
-    return make(known.resolve("tools", name), use.pop("config", None) or use or None)
+    return make(known.resolve(kind, name), use.pop("config", None) or use or None)
 
 
 class DynamicAgent(Agent):

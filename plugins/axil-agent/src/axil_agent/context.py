@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, cast
@@ -12,6 +13,8 @@ from axil.errors import did_you_mean, listed
 from axil_agent.converse import Stage
 from axil_agent.errors import ContextError
 from axil_agent.interfaces import ContextBlock, ContextQuery
+from axil_agent.parts import Numbering, Part, checked, text
+from axil_agent.parts import label as named_part
 from axil_agent.retries import on_clock
 from axil_agent.threads import called
 from axil_agent.tools import Refused, Tool
@@ -27,7 +30,7 @@ class ContextPolicy:
     total: int = 8
     """Blocks in all; of equals the first."""
     budget_tokens: int | None = None
-    """The blocks' tokens in all, as ``tokens_of`` counts; a block that does not fit is left out. None: no limit."""
+    """The tokens of the blocks' texts in all, as ``tokens_of`` counts; a block that does not fit is left out. None: no limit."""
     tokens_of: Callable[[str], int] = lambda text: -(-len(text) // 4)  # a default that is a function
     failures: Literal["raise", "report"] = "raise"
     """``report``: a provider that fails is shown to whoever watches the run, and the agent goes on without it."""
@@ -36,6 +39,13 @@ class ContextPolicy:
 def label_of(provider: Any) -> str:
     """What a provider is called."""
     return str(getattr(provider, "context_label", None) or type(provider).__name__)
+
+
+def is_provider(given: Any) -> bool:
+    """Whether it can be among an agent's memories or retrievers: it gives blocks, or keeps the conversation, or is told of turns."""
+    return not isinstance(given, type) and any(
+        hasattr(given, name) for name in ("get_blocks", "recall", "notes", "learn", "insert", "tools")
+    )
 
 
 def is_passive(provider: Any) -> bool:
@@ -83,16 +93,19 @@ async def blocks_of(provider: Any, query: ContextQuery, top_k: int, where: str =
 
 
 def block_of(given: Any) -> ContextBlock:
-    """A block from a block, a mapping, a text, or anything with a ``text``."""
-    if isinstance(given, ContextBlock):
-        return given
+    """A block from a block, a mapping, a text, or anything with a ``text``. Raises: PartError (AX802, AX803): its part is none."""
     if isinstance(given, str):
         return ContextBlock(given)
-    names = ("text", "uri", "chunk_id", "score", "title", "metadata", "dedupe_key")
+    block = given if isinstance(given, ContextBlock) else ContextBlock(**_block(given))
+    return block if block.part is None else replace(block, part=checked(block.part))
+
+
+def _block(given: Any) -> dict[str, Any]:
+    names = ("text", "uri", "chunk_id", "score", "title", "metadata", "dedupe_key", "part")
     has = cast("Mapping[str, Any]", given) if isinstance(given, Mapping) else {n: getattr(given, n) for n in names if hasattr(given, n)}
-    if "text" not in has:
+    if "text" not in has and has.get("part") is None:
         raise TypeError(f"{given!r:.60} is not a context block: it has no text")
-    return ContextBlock(**{name: has[name] for name in names if has.get(name) is not None})
+    return {"text": "", **{name: has[name] for name in names if has.get(name) is not None}}
 
 
 def identity(block: ContextBlock) -> str:
@@ -101,7 +114,8 @@ def identity(block: ContextBlock) -> str:
         return f"key:{block.dedupe_key}"
     if block.uri:
         return f"uri:{block.uri}#{block.chunk_id}" if block.chunk_id else f"uri:{block.uri}"
-    return "text:" + hashlib.sha1(block.text.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
+    held = block.text if block.part is None else f"{block.text}\n{sorted(block.part.items())}"
+    return "text:" + hashlib.sha1(held.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
 
 
 Labelled = tuple[str, ContextBlock]
@@ -115,7 +129,7 @@ def composed(found: Sequence[tuple[str, Sequence[ContextBlock]]], policy: Contex
     for label, blocks in found:
         for block in blocks:
             key = identity(block)
-            if len(chosen) >= policy.total or key in seen or not block.text.strip():
+            if len(chosen) >= policy.total or key in seen or not (block.text.strip() or block.part):
                 continue
             seen.add(key)
             if left is not None:
@@ -127,22 +141,32 @@ def composed(found: Sequence[tuple[str, Sequence[ContextBlock]]], policy: Contex
     return chosen
 
 
-def rendered(blocks: Sequence[Labelled]) -> str:
-    """The blocks as text; empty: there is none.
+def rendered(blocks: Sequence[Labelled], name: Callable[[Part], str] = named_part) -> str:
+    """The blocks as text, with ``name(part)`` for what is none; empty: there is none.
 
-    >>> rendered([("DOCS", ContextBlock("axils are angles"))])
-    '[Context]\\n(DOCS) axils are angles'
+    >>> fern = ContextBlock("a fern", part={"type": "image", "url": "https://example.org/fern.png"})
+    >>> rendered([("DOCS", ContextBlock("axils are angles")), ("ALBUM", fern)])
+    '[Context]\\n(DOCS) axils are angles\\n(ALBUM) [image: fern.png] a fern'
     """
-    return "\n".join(["[Context]", *(f"({label}) {block.text}" for label, block in blocks)]) if blocks else ""
+    return "\n".join(["[Context]", *(f"({label}) {_said(block, name)}" for label, block in blocks)]) if blocks else ""
 
 
-async def passive_context(providers: Sequence[Any], query: ContextQuery, policy: ContextPolicy, ctx: Stage, where: str = "") -> str:
-    """What passive providers know of the query, as text. Recorded, so that a repeated body sees the same."""
+def _said(block: ContextBlock, name: Callable[[Part], str]) -> str:
+    return block.text if block.part is None else f"{name(dict(block.part))} {block.text}".rstrip()
+
+
+async def passive_context(
+    providers: Sequence[Any], query: ContextQuery, policy: ContextPolicy, ctx: Stage, where: str = "", numbering: Numbering | None = None
+) -> str:
+    """What passive providers know of the query, as text. Recorded, so that a repeated body sees the same.
+
+    ``numbering`` names the images, files and recordings among it, and holds them; without it they are named and not sent.
+    """
     some = [(label, provider) for label, provider in named(providers) if is_passive(provider) and hasattr(provider, "get_blocks")]
     if not some:
         return ""
 
-    async def look() -> str:
+    async def look() -> Any:
         found: list[tuple[str, list[ContextBlock]]] = []
         for label, provider in some:
             try:
@@ -152,9 +176,16 @@ async def passive_context(providers: Sequence[Any], query: ContextQuery, policy:
                 if policy.failures == "raise":
                     raise
                 ctx.emit({"kind": "context_failed", "provider": label, "error": str(error)})
-        return rendered(composed(found, policy))
+        chosen = composed(found, policy)
+        if all(block.part is None for _, block in chosen):
+            return rendered(chosen)
+        return [{"label": label, "text": block.text, "part": None if block.part is None else dict(block.part)} for label, block in chosen]
 
-    return str(await ctx.step("context", look))
+    seen = await ctx.step("context", look)
+    if isinstance(seen, str):
+        return seen
+    blocks = [(str(each["label"]), ContextBlock(each["text"], part=each["part"])) for each in cast("list[dict[str, Any]]", seen)]
+    return rendered(blocks, named_part if numbering is None else numbering)
 
 
 def named(providers: Sequence[Any]) -> list[tuple[str, Any]]:
@@ -177,17 +208,19 @@ def active_tools(providers: Sequence[Any], base: ContextQuery, ctx: Any = None) 
     async def list_context_sources() -> dict[str, Any]:
         return {"sources": [{"name": n, "label": label_of(p), "type": type(p).__name__} for n, p in sources.items()]}
 
-    async def retrieve_context(source: str, query: str = "", top_k: int = 8) -> dict[str, Any]:
+    async def retrieve_context(source: str, query: str = "", top_k: int = 8) -> Any:
         provider = sources.get(source)
         if provider is None:
             same = [name for name in sources if name.startswith(f"{source}#")]
             if same:
                 raise Refused(f'"{source}" is ambiguous: {listed(same)}.')
             raise Refused(f'there is no context source "{source}". {did_you_mean(source, sources)} Available: {listed(list(sources), 20)}.')
-        text = query.strip() or base.query_text
-        blocks = await blocks_of(provider, replace(base, query_text=text), top_k, ctx=ctx)
-        shown = rendered([(label_of(provider), block) for block in blocks])
-        return {"provider": source, "query": text, "blocks": [plain(asdict(block)) for block in blocks], "rendered": shown}
+        asked = query.strip() or base.query_text
+        blocks = await blocks_of(provider, replace(base, query_text=asked), top_k, ctx=ctx)
+        numbering = Numbering()
+        shown = rendered([(label_of(provider), block) for block in blocks], numbering)
+        told = {"provider": source, "query": asked, "blocks": [_told(block, numbering) for block in blocks], "rendered": shown}
+        return told if not numbering.parts else [text(json.dumps(told, ensure_ascii=False, default=str)), *numbering.parts]
 
     return [
         Tool(
@@ -213,6 +246,12 @@ def active_tools(providers: Sequence[Any], base: ContextQuery, ctx: Any = None) 
             validate=_asked,
         ),
     ]
+
+
+def _told(block: ContextBlock, name: Callable[[Part], str]) -> dict[str, Any]:
+    told = cast("dict[str, Any]", plain(asdict(replace(block, part=None))))
+    del told["part"]
+    return told if block.part is None else {**told, "part": name(dict(block.part))}
 
 
 def _asked(arguments: Mapping[str, Any]) -> tuple[Sequence[Any], Mapping[str, Any]]:

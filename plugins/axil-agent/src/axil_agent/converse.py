@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol, cast
 
@@ -22,9 +22,9 @@ from axil.ledger import Hold
 from axil_agent.approval import Verdict, verdict
 from axil_agent.errors import ModelContract, ReplyError, TurnLimit
 from axil_agent.interfaces import Formatter, Message, Model, Reply, Request, Structure, ToolCall
-from axil_agent.parts import loaded
+from axil_agent.parts import is_part, loaded, spread
 from axil_agent.retries import on_clock
-from axil_agent.tools import Refused, Tool, misfits
+from axil_agent.tools import Refused, Tool, misfits, result_of
 from axil_agent.values import plain
 
 
@@ -74,6 +74,7 @@ async def think(model: Model, request: Request, ctx: Stage, name: str) -> Reply:
 
     async def call() -> dict[str, Any]:
         asked = await loaded(request, getattr(ctx, "workspace", None))
+        asked = replace(asked, messages=spread(asked.messages, getattr(model, "modalities", None)))
         with await ctx.reserve(model=names_of(model), characters=partial(size_of, request), output_tokens=longest(request)) as hold:
             with on_clock(getattr(ctx, "clock", None)):
                 reply: Any = await model.reply(asked, ctx.emit)
@@ -101,12 +102,24 @@ def names_of(model: Any) -> tuple[str, ...]:
     return (name,) if isinstance(name, str) and name else ()
 
 
+_IMAGE_CHARACTERS = 12_000
+"""What an image counts as, however many bytes it has: models see it in pieces of bounded number."""
+
+
 def size_of(request: Request) -> int:
     """Characters that a model has to read: messages, tools, the form of the reply."""
-    told = sum(len(m["content"]) if isinstance(m.get("content"), str) else len(_json(m.get("content"))) for m in request.messages)
+    told = sum(_size(m.get("content")) for m in request.messages)
     calls = sum(len(_json(m["tool_calls"])) for m in request.messages if m.get("tool_calls"))
     tools = sum(len(tool.name) + len(tool.description) + len(_json(tool.parameters)) for tool in request.tools)
     return told + calls + tools + (len(_json(request.output.schema)) if request.output is not None else 0)
+
+
+def _size(content: Any) -> int:
+    if isinstance(content, str):
+        return len(content)
+    parts = cast("Sequence[Any]", content) if isinstance(content, (list, tuple)) else ()
+    more = [len(part["data"]) - _IMAGE_CHARACTERS for part in parts if is_part(part) and part["type"] == "image" and part.get("data")]
+    return len(_json(content)) - sum(each for each in more if each > 0)
 
 
 def longest(request: Request) -> int | None:
@@ -246,8 +259,10 @@ async def _result(call: ToolCall, tools: Mapping[str, Tool], ctx: Stage, step: s
             step,
             run,
             request=lambda: {"name": call.name, "arguments": plain(call.arguments)},
-            effects="idempotent" if tool is None else tool.effects,
+            effects="idempotent" if tool is None else tool.effects_of(answer.arguments),
         )
+        if not isinstance(result, Mapping) or "content" not in result:  # a person has said what came of a call that broke off
+            result = {"content": result_of(result), "failed": False}
     ctx.emit({"kind": "tool_result", "id": call.id, "name": call.name, **result})
     return result["content"]
 

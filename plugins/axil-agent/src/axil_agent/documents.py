@@ -7,19 +7,22 @@ fusion of both knows that it is one.
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_validator, model_validator
 
 from axil.errors import ConfigError, Problem
 from axil_agent.errors import ContextError
 from axil_agent.interfaces import ContextBlock
+from axil_agent.parts import checked
 
 Boundary = Literal["heading", "paragraph", "size"]
 
@@ -33,10 +36,12 @@ class Document:
     title: str | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Plain data; goes with each chunk, and is what filters look at."""
+    part: Mapping[str, Any] | None = None
+    """An image, a file or a recording that goes with each chunk."""
 
     def digest(self, *settings: Any) -> str:
         """A hash of all that there is to index, and of ``settings`` that change what is made of it."""
-        told = [self.text, self.title, dict(self.metadata), *settings]
+        told = [self.text, self.title, dict(self.metadata), *settings, *([] if self.part is None else [dict(self.part)])]
         data = json.dumps(told, sort_keys=True, ensure_ascii=True, default=str)
         return hashlib.sha256(data.encode("ascii")).hexdigest()
 
@@ -61,7 +66,8 @@ class Chunk:
         """The chunk as a block that says where it is from."""
         place = {"start": self.start, "end": self.end, **({"heading": self.heading} if self.heading else {})}
         metadata = {**document.metadata, **place}
-        return ContextBlock(self.text, document.uri, self.id, title=document.title or self.heading or None, metadata=metadata)
+        title = document.title or self.heading or None
+        return ContextBlock(self.text, document.uri, self.id, title=title, metadata=metadata, part=document.part)
 
 
 # ------------------------------------------------------------------------------------------------------------ cutting
@@ -168,6 +174,14 @@ class Given(BaseModel):
     uri: str = Field("", description="Its name; without one, a hash of the text.")
     title: str | None = Field(None, description="Its title.")
     metadata: dict[str, Any] = Field(default_factory=dict[str, Any], description="Plain data that filters can ask for.")
+    part: dict[str, Any] | None = Field(
+        None, description="What goes with the text: {type: image, path: …}, file, audio; or url, data, file_id."
+    )
+
+    @field_validator("part")
+    @classmethod
+    def _is_a_part(cls, given: dict[str, Any] | None) -> dict[str, Any] | None:
+        return None if given is None else checked(given)
 
 
 class Sources(BaseModel):
@@ -178,11 +192,17 @@ class Sources(BaseModel):
     documents: list[str | Given] = Field(default_factory=list[str | Given], description="Texts, or {text, uri, title, metadata}.")
     paths: list[str] = Field(default_factory=list[str], description="Files and folders; folders are searched to any depth.")
     include: list[str] = Field(["*.md", "*.txt", "*.rst"], description="Names of the files of folders that are read: patterns.")
+    attach: list[str] = Field(
+        default_factory=list[str], description="Names of files that are shown to the model with what is found in them: patterns."
+    )
     encoding: str = Field("utf-8", description="Of the files.")
     max_file_bytes: int = Field(5_000_000, ge=1, description="A larger file is an error.")
     cut_at: Boundary = Field("heading", description="heading, paragraph or size.")
     chunk_chars: int = Field(1200, ge=20, description="A chunk's length at most, in characters.")
     overlap_chars: int | None = Field(None, ge=0, description="What a chunk repeats of the one before it; usual: an eighth of chunk_chars.")
+
+    _pages: dict[str, tuple[str, list[Document]]] = PrivateAttr(default_factory=dict[str, tuple[str, list[Document]]])
+    """What was made of each PDF, with a hash of its bytes: taking one apart takes long."""
 
     @model_validator(mode="after")
     def _overlap_fits(self) -> Sources:
@@ -206,34 +226,65 @@ class Sources(BaseModel):
                 raise ConfigError(Problem("AX891", "documents", told, "Give each a uri of its own."))
         return list(found.values())
 
+    def opened(self, blocks: Iterable[ContextBlock]) -> list[ContextBlock]:
+        """The blocks, with the files that their parts name read into them: those of the sources, and no others.
+
+        Raises: ContextError: AX890: a file cannot be read; AX941: it is none of the sources; PartError (AX802, AX803).
+        """
+        return [replace(block, part=self._read(block.part)) if block.part and block.part.get("path") else block for block in blocks]
+
+    def _read(self, part: Mapping[str, Any]) -> dict[str, Any]:
+        path = Path(str(part["path"]))
+        if not self._is_ours(path):
+            told = f'what was found goes with the file "{path.as_posix()}", which is none of the sources.'
+            raise ContextError("AX941", told, "Give the file or its folder in paths.")
+        rest = {key: value for key, value in part.items() if key != "path"}
+        return checked({"name": path.name, **rest, "data": base64.b64encode(self._bytes(path)).decode()})
+
+    def _is_ours(self, path: Path) -> bool:
+        given = [each.part["path"] for each in self.documents if isinstance(each, Given) and each.part and "path" in each.part]
+        real, places = path.resolve(), [Path(each).resolve() for each in (*self.paths, *given)]
+        return any(real == place or (place.is_dir() and real.is_relative_to(place)) for place in places)
+
     def _files(self) -> Iterator[Document]:
         for path in self.paths:
             place = Path(path)
-            if place.is_dir():
-                for file in _inside(place, self.include):
-                    yield self._file(file)
-            else:
-                yield self._file(place)
+            for file in _inside(place, self.include) if place.is_dir() else [place]:
+                yield from self._made(file)
 
-    def _file(self, file: Path) -> Document:
+    def _made(self, file: Path) -> Iterator[Document]:
+        from axil_agent.reading import documents_of, part_of
+
+        where = file.as_posix()
+        data = self._bytes(file)
+        if file.suffix.lower() == ".pdf":
+            digest = hashlib.sha256(data).hexdigest()
+            known = self._pages.get(where)
+            if known is None or known[0] != digest:
+                known = self._pages[where] = (digest, documents_of(data, where, self.encoding))
+            documents = known[1]
+        else:
+            documents = documents_of(data, where, self.encoding)
+        is_shown = any(fnmatchcase(file.name, pattern) for pattern in self.attach)
+        for document in documents:
+            yield replace(document, part=part_of(where)) if is_shown and document.part is None else document
+
+    def _bytes(self, file: Path) -> bytes:
         where = file.as_posix()
         try:
             size = file.stat().st_size
             if size > self.max_file_bytes:
                 told = f'"{where}" has {size} bytes, more than max_file_bytes ({self.max_file_bytes}).'
                 raise ContextError("AX890", told, "Raise the limit, or leave the file out.")
-            text = file.read_bytes().decode(self.encoding)  # line ends stay as they are: offsets count them
+            return file.read_bytes()
         except OSError as error:
             raise ContextError("AX890", f'"{where}" cannot be read: {error.strerror or error}.', "Check paths and permissions.") from error
-        except (UnicodeDecodeError, LookupError) as error:
-            raise ContextError("AX890", f'"{where}" is not {self.encoding}: {error}.', "Give its encoding, or leave it out.") from error
-        return Document(text=text, uri=where, metadata={"path": where})
 
 
 def _given(each: str | Given) -> Document:
     given = Given.model_validate({"text": each}) if isinstance(each, str) else each
     name = hashlib.sha256(given.text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-    return Document(text=given.text, uri=given.uri or f"text:{name}", title=given.title, metadata=given.metadata)
+    return Document(text=given.text, uri=given.uri or f"text:{name}", title=given.title, metadata=given.metadata, part=given.part)
 
 
 def _inside(folder: Path, include: Sequence[str]) -> list[Path]:
@@ -273,6 +324,12 @@ def fits(metadata: Mapping[str, Any], filters: Mapping[str, Any]) -> bool:
     (True, False)
     """
     return all(name in metadata and metadata[name] == value for name, value in filters.items())
+
+
+def held(block: ContextBlock) -> dict[str, Any]:
+    """A block as plain data that an index can keep; ``ContextBlock(**…)`` makes it one again."""
+    told = {"text": block.text, "uri": block.uri, "chunk_id": block.chunk_id, "title": block.title, "metadata": dict(block.metadata)}
+    return told if block.part is None else {**told, "part": dict(block.part)}
 
 
 def keyed(block: ContextBlock) -> tuple[str, str]:

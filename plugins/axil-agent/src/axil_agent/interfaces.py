@@ -219,7 +219,9 @@ class ContextBlock:
     title: str | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
     dedupe_key: str | None = None
-    """Blocks with the same key are the same; None: by ``uri`` and ``chunk_id``, else by the text."""
+    """Blocks with the same key are the same; None: by ``uri`` and ``chunk_id``, else by what they hold."""
+    part: Mapping[str, Any] | None = None
+    """An image, a file or a recording that the model is shown, as ``axil_agent.parts`` makes them; ``text`` may say what it is."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from axil_agent.formatters import DEFAULT
 from axil_agent.history import HistoryMemory
 from axil_agent.human import HumanNode
 from axil_agent.interfaces import ContextQuery
-from axil_agent.parts import is_content, is_part, said, text
+from axil_agent.parts import Numbering, is_content, is_part, said, text
 from axil_agent.prompt import Wiring
 from axil_agent.settings import checked
 from axil_agent.sharing import shared_delta
@@ -217,9 +217,10 @@ class _Chat:
         query = ContextQuery(
             words, {"message": words}, shared, self.node, path, run_id=ctx.run_id, session_id=ctx.thread or None, messages=heard
         )
-        found = await passive_context(agent.providers, query, agent.policy, ctx, f'node "{self.node}"')
+        numbering = Numbering()
+        found = await passive_context(agent.providers, query, agent.policy, ctx, f'node "{self.node}"', numbering)
         if found:
-            told.insert(max(len(told) - 1, 0), message(found))
+            told.insert(max(len(told) - 1, 0), message([text(found), *numbering.parts] if numbering.parts else found))
         fields = {"role_name": agent.role_name or self.node}
         system = agent.system(fields, wiring)
         first: list[Message] = [{"role": "system", "content": system}] if system else []

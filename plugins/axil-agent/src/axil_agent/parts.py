@@ -279,6 +279,41 @@ def taken(messages: Iterable[Message], modalities: Iterable[str], model: str) ->
                 raise PartError("AX801", f"{model} takes {takes}; a message holds {label(cast('Any', part))}.", hint)
 
 
+def spread(messages: Sequence[Message], modalities: Iterable[str] | None = None) -> list[Message]:
+    """The messages, with the images, files and recordings of tools' results in a message of the user's behind them.
+
+    Models' interfaces take only text as a result. What a model does not take is named in the result, which says so: the model can do
+    without it, as with a tool that fails. ``modalities``: what it takes beside text; None: all there is.
+    """
+    takes = None if modalities is None else {"text", *modalities}
+    made: list[Message] = []
+    shown: list[Part] = []
+    for each in messages:
+        is_result = each.get("role") == "tool"
+        if shown and not is_result:
+            made.append({"role": "user", "content": shown})
+            shown = []
+        made.append(_named(each, shown, takes) if is_result and is_content(each.get("content")) else each)
+    return [*made, {"role": "user", "content": shown}] if shown else made
+
+
+def _named(result: Message, shown: list[Part], takes: set[str] | None) -> Message:
+    """A tool's result with labels for its parts, which are put into ``shown``."""
+    if not any(is_part(part) for part in result["content"]):
+        return result
+    texts: list[str] = []
+    for part in result["content"]:
+        if not is_part(part):
+            texts.append(str(part["text"]))
+        elif takes is not None and part["type"] not in takes:
+            texts.append(f"{label(part)} (it cannot be shown: this model takes {', '.join(sorted(takes))})")
+        else:
+            name = label(part, 1 + sum(is_part(known) for known in shown))
+            texts.append(name)
+            shown += [text(f"{name}, from the tool {result.get('name') or ''}:".replace(" :", ":")), dict(part)]
+    return {**result, "content": "\n".join(texts)}
+
+
 # -------------------------------------------------------------------------------------------------------------- in prompts
 
 

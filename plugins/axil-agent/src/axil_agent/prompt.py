@@ -87,14 +87,14 @@ class Style:
             return "\n".join(f"{title}: {rendered(joined(text), fields, where)}" for title, text in parts.items())
         return rendered(joined(given), fields, where)
 
-    def shown(self, fields: Mapping[str, Any]) -> tuple[dict[str, Any], list[Part]]:
-        """The fields with labels for the parts in them, and the parts that prompts name, in the order of their numbers."""
+    def shown(self, fields: Mapping[str, Any]) -> tuple[dict[str, Any], Numbering]:
+        """The fields with labels for the parts in them, and the numbers of the parts that prompts name."""
         numbering = Numbering()
         used = self._places() | places(joined(self.instructions))
         named = {
             name: numbering.named(value) if name in used or not self.hide_unused_fields else bare(value) for name, value in fields.items()
         }
-        return named, numbering.parts
+        return named, numbering
 
     def _places(self) -> set[str]:
         given: Any = self.template

@@ -30,11 +30,13 @@ from axil.tokens import Effects
 from axil_agent.docstrings import described
 from axil_agent.errors import ToolError
 from axil_agent.interfaces import ToolSpec
+from axil_agent.parts import checked, is_content, is_part, parts_of
 from axil_agent.threads import called
 from axil_agent.values import plain
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _CONTEXT = "ctx"
+_EFFECTS = ("none", "idempotent", "external")
 
 
 class Refused(ValueError):
@@ -69,10 +71,20 @@ class Tool:
     wants_ctx: bool = False
     needs_approval: bool | Callable[[Mapping[str, Any]], bool] = False
     """Whether a person has to agree to each call, or to those with such arguments. Of a function it is read from its attribute."""
-    effects: Effects = "idempotent"
+    effects: Effects | Callable[[Mapping[str, Any]], Effects] = "idempotent"
     """``external``: a call must not be made twice unasked: after a crash in the middle of one a person is asked. Read like the above."""
     recorded: bool = True
     """False: a body that is resumed calls it again, instead of reading what it gave: for tools that change what others may do."""
+
+    def effects_of(self, arguments: Mapping[str, Any]) -> Effects:
+        """What a call with these arguments may do a second time; where nobody can tell, ``external``."""
+        if not callable(self.effects):
+            return self.effects
+        try:
+            given = self.effects(arguments)
+        except Exception:  # noqa: BLE001  # whatever it raises, it has not said that a second call does no harm
+            return "external"
+        return given if given in _EFFECTS else "external"
 
     @property
     def spec(self) -> ToolSpec:
@@ -84,7 +96,24 @@ class Tool:
         given, named = ((), dict(arguments)) if self.validate is None else self.validate(arguments)
         if self.wants_ctx:
             named = {**named, _CONTEXT: ctx}
-        return result_text(await called(self.call, *given, **named))
+        return result_of(await called(self.call, *given, **named))
+
+
+def result_of(value: Any) -> str | list[dict[str, Any]]:
+    """A tool's result: an image, a file or a recording, or a list with some, as parts of the content; all else as text.
+
+    >>> result_of({"type": "image", "url": "https://example.org/leaf.png"})
+    [{'type': 'image', 'url': 'https://example.org/leaf.png'}]
+    >>> result_of([1, 2])
+    '[1, 2]'
+
+    Raises: PartError (AX802, AX803): a part is none, or too large.
+    """
+    if is_part(value):
+        return [checked(value)]
+    if is_content(value) and any(is_part(each) for each in value):
+        return parts_of(value)
+    return result_text(value)
 
 
 def result_text(value: Any) -> str:
@@ -133,11 +162,12 @@ def tool_of(given: Any) -> Tool:
     )
 
 
-def _effects(given: Any, name: str) -> Effects:
+def _effects(given: Any, name: str) -> Effects | Callable[[Mapping[str, Any]], Effects]:
     effects: Any = getattr(given, "effects", "idempotent")
-    if effects in ("none", "idempotent", "external"):
-        return cast("Effects", effects)
-    raise ToolError("AX657", f'effects of the tool "{name}" is {effects!r}.', "none, idempotent or external.")
+    if effects in _EFFECTS or callable(effects):
+        return cast("Effects | Callable[[Mapping[str, Any]], Effects]", effects)
+    hint = "none, idempotent or external; or a function of the arguments that gives one of them."
+    raise ToolError("AX657", f'effects of the tool "{name}" is {effects!r}.', hint)
 
 
 def _approval(given: Any, name: str) -> bool | Callable[[Mapping[str, Any]], bool]:

@@ -40,7 +40,8 @@ class ChromaRetriever:
         """The nearest blocks; their score is the cosine. Raises: ContextError; and what the embedder and Chroma raise."""
         if not self._is_fresh or self.config.refresh == "query":
             await self.refresh()
-        return signed(await self.store.search(query.query_text, top_k, query.filters), self.context_label)
+        found = await self.store.search(query.query_text, top_k, query.filters)
+        return signed(await called(self.config.opened, found), self.context_label)
 
     async def refresh(self) -> list[str]:
         """Embed what is new or has changed, forget what is gone; the names of the documents that were embedded.

@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from axil_agent.documents import keyed
+from axil_agent.documents import held, keyed
 from axil_agent.interfaces import ContextBlock
 
 BLOCK = "axil_block"
@@ -22,8 +22,7 @@ Row = tuple[str, str, dict[str, Any]]
 
 def row(block: ContextBlock, **marks: str | float) -> Row:
     """A block as Chroma keeps it; ``marks``: metadata of the store's own, which the block does not show."""
-    whole = {"text": block.text, "uri": block.uri, "chunk_id": block.chunk_id, "title": block.title, "metadata": dict(block.metadata)}
-    metadata = {**flat(block.metadata), "axil_uri": clean(block.uri or ""), **marks, BLOCK: json.dumps(whole, default=str)}
+    metadata = {**flat(block.metadata), "axil_uri": clean(block.uri or ""), **marks, BLOCK: json.dumps(held(block), default=str)}
     return id_of(block), clean(block.text), metadata
 
 

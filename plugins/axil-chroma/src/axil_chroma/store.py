@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from pydantic import Field, model_validator
 
@@ -21,6 +21,8 @@ from axil_agent.interfaces import ContextBlock, Embedder
 from axil_agent.providers import Offered, component, embedded
 from axil_agent.threads import called
 from axil_chroma import rows
+
+Result = TypeVar("Result")
 
 
 class Place(Offered):
@@ -101,7 +103,6 @@ class Store:
         from chromadb.errors import ChromaError
 
         place, settings = self.place, Settings(anonymized_telemetry=False)
-        where = f'"{place.path}"' if place.path else f"{place.host}:{place.port}"
         named = {"tenant": place.tenant, "database": place.database}
         try:
             if place.path:
@@ -111,8 +112,13 @@ class Store:
             headers = {"Authorization": f"Bearer {secret}"} if secret else {}
             return chromadb.HttpClient(place.host, place.port, ssl=place.ssl, headers=headers, settings=settings, **named)
         except (OSError, ValueError, ChromaError) as error:
-            hint = "Check the path." if place.path else "Is the server running (chroma run), and is it at this host and port?"
-            raise ContextError("AX911", f"the store {where} cannot be opened: {_short(error)}.", hint) from error
+            raise self._unreachable("opened", error) from error
+
+    def _unreachable(self, act: str, error: Exception) -> ContextError:
+        place = self.place
+        where = f'"{place.path}"' if place.path else f"{place.host}:{place.port}"
+        hint = "Check the path." if place.path else "Is the server running (chroma run), and is it at this host and port?"
+        return ContextError("AX911", f"the store {where} cannot be {act}: {_short(error)}.", hint)
 
     def _checked(self, client: Any) -> _Collection:
         name = self.embedder.name
@@ -129,15 +135,24 @@ class Store:
 
     # -- using
 
+    async def _asked(self, use: Callable[..., Result], *given: Any) -> Result:
+        """What ``use`` gives, in a thread. Raises: ContextError (AX911): a server has gone; the next use asks it again."""
+        try:
+            return await called(use, *given)
+        except Exception as error:
+            if type(error).__module__.partition(".")[0] in ("httpx", "httpcore"):  # Chroma lets its client's errors through
+                raise self._unreachable("asked", error) from error
+            raise
+
     async def put(self, made: Sequence[tuple[ContextBlock, Mapping[str, Any]]]) -> None:
         """Add or replace blocks, each with marks of the store's own. Raises: ContextError (AX892, AX893, AX910, AX911)."""
         latest = {rows.id_of(block): (block, marks) for block, marks in made}  # Chroma refuses an id that comes twice in one call
         wanted = list(latest.values())
         for at in range(0, len(wanted), self.place.batch):
             part = wanted[at : at + self.place.batch]
-            await called(self._opened)  # a store that refuses is found before anything is embedded
+            await self._asked(self._opened)  # a store that refuses is found before anything is embedded
             vectors = await embedded(self.embedder, [block.text for block, _ in part])
-            await called(self._put, [rows.row(block, **marks) for block, marks in part], vectors)
+            await self._asked(self._put, [rows.row(block, **marks) for block, marks in part], vectors)
 
     def _put(self, made: Sequence[rows.Row], vectors: Sequence[Sequence[float]]) -> None:
         ids, documents, metadatas = zip(*made, strict=True)
@@ -147,9 +162,9 @@ class Store:
         """The nearest blocks, best first; the score is the cosine. Raises: ContextError (AX893, AX910, AX911)."""
         if top_k < 1 or not text.strip():
             return []
-        await called(self._opened)
+        await self._asked(self._opened)
         vector = (await embedded(self.embedder, [text]))[0]
-        return await called(self._search, vector, top_k, filters, marks) if any(vector) else []
+        return await self._asked(self._search, vector, top_k, filters, marks) if any(vector) else []
 
     def _search(self, vector: Sequence[float], top_k: int, filters: Mapping[str, Any], marks: Mapping[str, Any]) -> list[ContextBlock]:
         store = self._opened()
@@ -166,7 +181,7 @@ class Store:
 
     async def all(self, filters: Mapping[str, Any], **marks: Any) -> list[tuple[str, Mapping[str, Any]]]:
         """Ids and metadata of all rows that fit, as far as Chroma can say."""
-        return await called(self._all, rows.where(filters, **marks))
+        return await self._asked(self._all, rows.where(filters, **marks))
 
     def _all(self, condition: rows.Where | None) -> list[tuple[str, Mapping[str, Any]]]:
         store = self._opened()
@@ -180,12 +195,12 @@ class Store:
     async def count(self, filters: Mapping[str, Any], **marks: Any) -> int:
         """How many rows fit, as far as Chroma can say."""
         condition = rows.where(filters, **marks)
-        return await called(lambda: len(self._opened().get(where=condition, include=[])["ids"]))
+        return await self._asked(lambda: len(self._opened().get(where=condition, include=[])["ids"]))
 
     async def delete(self, ids: Sequence[str]) -> None:
         """Forget rows; those that are not there are passed over."""
         for at in range(0, len(ids), _PAGE):
-            await called(self._delete, list(ids[at : at + _PAGE]))
+            await self._asked(self._delete, list(ids[at : at + _PAGE]))
 
     def _delete(self, ids: list[str]) -> None:
         self._opened().delete(ids=ids)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,7 +12,6 @@ from typing import Any, Final, Protocol, cast
 
 from axil_agent.threads import away
 from axil_devall.errors import StoreError
-from axil_devall.lexical import cosine
 
 Note = Mapping[str, Any]
 """What an agent noted: ``text``, what it answered to (``about``), and who it was (``by``)."""
@@ -68,6 +68,12 @@ class Vectors:
         scores = [cosine(mine, other) for other in others]
         order = sorted(range(len(texts)), key=lambda at: (scores[at], at), reverse=True)
         return [at for at in order if least < 0 or scores[at] >= least][:most]
+
+
+def cosine(one: Sequence[float], other: Sequence[float]) -> float:
+    """How alike two vectors are: 1 the same direction, 0 nothing in common. A zero vector is like none."""
+    lengths = math.sqrt(math.fsum(a * a for a in one)) * math.sqrt(math.fsum(b * b for b in other))
+    return math.fsum(a * b for a, b in zip(one, other, strict=True)) / lengths if lengths else 0.0
 
 
 def digest(text: str) -> str:

@@ -15,24 +15,11 @@ from typing import Any, Final, cast
 
 from axil.errors import AxilError, Problem, SpecError, did_you_mean, listed
 from axil.registry import Registry
+from axil_agent.skills import FILE, Skill
 from axil_agent.tools import Refused, Tool, tool_of
 
 FOLDER: Final = Path(".agents") / "skills"
-LARGEST: Final = 128 * 1024
-"""Bytes of a file that a model may read."""
 _FENCE: Final = "---"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Skill:
-    """One skill."""
-
-    name: str
-    description: str
-    folder: Path
-    instructions: str
-    allowed: tuple[str, ...] | None = None
-    """The tools that it may be used with; None: all."""
 
 
 class SkillSet:
@@ -56,11 +43,11 @@ class SkillSet:
             """Activate a skill and read its instructions."""
             skill = self._known(skill_name)
             active[:] = [skill]
-            return skill.instructions
+            return skill.body
 
         def read_skill_file(skill_name: str, relative_path: str) -> str:
             """Read another file of a skill."""
-            return _read(self._known(skill_name).folder, relative_path)
+            return self._known(skill_name).read(relative_path)
 
         own = [replace(tool_of(activate_skill), recorded=False), tool_of(read_skill_file)]
         return [*(_held(tool, active) for tool in tools), *own]
@@ -87,24 +74,10 @@ class Held(Tool):
     async def __call__(self, arguments: Mapping[str, Any], ctx: Any = None) -> Any:
         """What the tool gives. Raises: Refused; and what it raises."""
         skill = self.active[0] if self.active else None
-        if skill is not None and skill.allowed is not None and self.name not in skill.allowed:
-            allowed = listed(list(skill.allowed), 20) or "none"
-            raise Refused(f'the active skill "{skill.name}" is used without this tool; it allows {allowed}.')
+        allowed = None if skill is None else skill.allowed_tools
+        if skill is not None and allowed is not None and self.name not in allowed:
+            raise Refused(f'the active skill "{skill.name}" is used without this tool; it allows {listed(list(allowed), 20) or "none"}.')
         return await self.inner(arguments, ctx)
-
-
-def _read(folder: Path, name: str) -> str:
-    """A file of a skill. Raises: Refused: it is not there, too large, or outside."""
-    home = folder.resolve()
-    path = (home / name).resolve()
-    if not path.is_relative_to(home):
-        raise Refused(f'"{name}" leads out of the skill\'s folder.')
-    if not path.is_file():
-        files = sorted(each.relative_to(home).as_posix() for each in home.rglob("*") if each.is_file())
-        raise Refused(f'there is no file "{name}". There are {listed(files, 20)}.')
-    if path.stat().st_size > LARGEST:
-        raise Refused(f'"{name}" is larger than {LARGEST} bytes.')
-    return path.read_text("utf-8", "replace")
 
 
 # -------------------------------------------------------------------------------------------------------------- finding
@@ -118,7 +91,7 @@ def found_skills(allow: Iterable[str], folders: Iterable[str | os.PathLike[str]]
     places = [Path(folder) / FOLDER for folder in dict.fromkeys(os.path.realpath(folder) for folder in folders if folder)]
     there: dict[str, Path] = {}
     for place in places:
-        for file in sorted(place.glob("*/SKILL.md")) if place.is_dir() else ():
+        for file in sorted(place.glob(f"*/{FILE}")) if place.is_dir() else ():
             there.setdefault(file.parent.name, file)
     wanted = list(dict.fromkeys(allow)) or list(there)
     missing = [name for name in wanted if name not in there]
@@ -139,12 +112,8 @@ def _skill(name: str, file: Path, registry: Registry, where: str) -> Skill:
     header = cast("dict[str, Any]", parsed) if isinstance(parsed, dict) else {}
     if not header.get("description"):
         raise SpecError(Problem("AX856", where, f"{file} has no description.", "Begin it with ---, name: …, description: …, ---."))
-    allowed: Any = header.get("allowed-tools")
-    names = allowed.replace(",", " ").split() if isinstance(allowed, str) else [str(each) for each in allowed] if allowed else None
     description = str(header["description"]).strip()
-    return Skill(
-        name=name, description=description, folder=file.parent, instructions=body.strip(), allowed=None if names is None else tuple(names)
-    )
+    return Skill(name=name, description=description, folder=file.parent, body=body.strip(), front=header)
 
 
 def _split(text: str) -> tuple[str, str]:

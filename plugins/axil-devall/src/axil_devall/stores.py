@@ -22,7 +22,6 @@ from axil.registry import Registry
 from axil_agent.threads import away
 from axil_devall.config import Attachment, BlackboardConfig, Embedding, FileConfig, Mem0Config, SimpleConfig, Source
 from axil_devall.errors import StoreError
-from axil_devall.lexical import Lexical
 from axil_devall.mem0 import Mem0
 from axil_devall.notes import Note, NotesFile, Vectors, newest
 
@@ -70,7 +69,7 @@ class Surroundings:
     def vectors(self, embedding: Embedding | None, where: str) -> Vectors:
         """How texts are compared. Raises: PluginError: an embedder that is missing; ConfigError."""
         if embedding is None:
-            return Vectors(Lexical())
+            return Vectors(make(self.registry.resolve("embedders", "lexical", where), None, where))
         given = {"name": embedding.model, "base_url": embedding.base_url or None, "api_key": embedding.api_key}
         config = {key: value for key, value in given.items() if value is not None}
         return Vectors(make(self.registry.resolve("embedders", embedding.provider, where), config or None, f"{where}.embedding"))

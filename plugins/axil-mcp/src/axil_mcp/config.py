@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_validator,
 
 from axil.config import Secret, decode
 from axil.errors import ConfigError
+from axil.tokens import Effects
 
 LogLevel = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 
@@ -91,11 +92,29 @@ class Offer(_Settings):
     description_limit: int = Field(2000, ge=0, description="Characters of a description that are shown.")
     max_tools: int = Field(200, ge=1, description="More are an error.")
     max_result_chars: int = Field(100_000, ge=100, description="Characters of a result that reach the model.")
+    effects: dict[str, Effects] = Field(
+        default_factory=dict[str, "Effects"],
+        description="What calling a tool again may do, by name or pattern; the first that fits, else what the server says.",
+    )
     images: bool = Field(False, description="Images and sounds of results as parts of the content; else they are named.")
 
     def takes(self, tool: str) -> bool:
         """Whether a tool is offered."""
         return _any(self.allow, tool) and not _any(self.deny, tool)
+
+    def effects_of(self, tool: str, annotations: Mapping[str, Any] | None) -> Effects:
+        """What a call may do a second time.
+
+        A server that says a tool only reads, or does no more the second time, is believed: it is the server that is called again. One
+        that says nothing is not: after a crash in the middle of a call a person is asked.
+
+        >>> offer = Offer(effects={"send_*": "idempotent"})
+        >>> [offer.effects_of("send_mail", None), offer.effects_of("look", {"read_only_hint": True}), offer.effects_of("look", None)]
+        ['idempotent', 'none', 'external']
+        """
+        said = annotations or {}
+        own: Effects = "none" if said.get("read_only_hint") is True else "idempotent" if said.get("idempotent_hint") is True else "external"
+        return next((effects for pattern, effects in self.effects.items() if fnmatchcase(tool, pattern)), own)
 
 
 class Shelf(_Settings):
@@ -111,6 +130,7 @@ class Shelf(_Settings):
     active: bool = Field(False, description="The model may ask it.")
     most_read: int = Field(20, ge=1, description="Resources that are read for one query.")
     block_chars: int = Field(8000, ge=1, description="Characters of one block.")
+    images: bool = Field(False, description="Images, sounds and PDF files among resources as parts of blocks; else they are passed over.")
 
     def takes(self, uri: str) -> bool:
         """Whether a listed resource is read."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
@@ -11,7 +12,7 @@ from axil_agent import ContextBlock, ContextQuery
 from axil_mcp.config import ContextConfig, MCPServer, Shelf, split
 from axil_mcp.connection import link_of
 from axil_mcp.errors import ListingRefused
-from axil_mcp.results import parts_of
+from axil_mcp.results import parts_of, shown_part
 from axil_mcp.texts import clean
 from axil_mcp.tools import PAGES
 
@@ -80,7 +81,13 @@ class MCPContext:
     async def _read(self, uri: str, title: str, ctx: Any) -> list[ContextBlock]:
         found = await self._link.line.ask(f"reading {uri}", lambda client: client.read_resource(uri), ctx=ctx)
         texts = [(str(each.uri), each.text) for each in found.contents if getattr(each, "text", None)]
-        return [self._block(text, uri, clean(title, 200), str(n) if n else None) for n, (uri, text) in enumerate(texts)]
+        blocks = [self._block(text, uri, clean(title, 200), str(n) if n else None) for n, (uri, text) in enumerate(texts)]
+        for number, each in enumerate(found.contents if self.shelf.images else ()):
+            part = shown_part(each.mime_type or "", each.blob) if getattr(each, "blob", None) else None
+            if part is not None:
+                shown = self._block(title or str(each.uri), str(each.uri), clean(title, 200), f"part:{number}")
+                blocks.append(replace(shown, part=part))
+        return blocks
 
     def _prompt(self, name: str, found: Any) -> list[ContextBlock]:
         contents = [message.content for message in found.messages]
@@ -93,7 +100,7 @@ class MCPContext:
 
     def _scored(self, block: ContextBlock, wanted: frozenset[str]) -> ContextBlock:
         score = _shared(wanted, f"{block.title or ''} {block.text}") / len(wanted) if wanted else 0.0
-        return ContextBlock(block.text, block.uri, block.chunk_id, min(score, 0.99), block.title, block.metadata)
+        return replace(block, score=min(score, 0.99))
 
     def permit(self, ctx: Any) -> None:
         """Whether the server may be used by this firing; what Python code makes may."""

@@ -85,6 +85,12 @@ def _part(block: Any) -> dict[str, Any]:
     return {"type": "text", "text": f"[{kind}]"}
 
 
+def shown_part(media_type: str, data: str) -> dict[str, Any] | None:
+    """What a resource holds, in base64, as a content part; None: models are not shown such things, or not so much of them."""
+    kind = "file" if media_type == "application/pdf" else media_type.partition("/")[0]
+    return {"type": kind, "media_type": media_type, "data": data} if kind in ("image", "audio", "file") and _is_sound(data) else None
+
+
 def _is_sound(data: str) -> bool:
     """Whether it is base64, and not too much of it: what a model's adapter could not send must not end the run."""
     if len(data) > _LARGEST_IMAGE:

@@ -64,6 +64,7 @@ class MCPTools:
                 description=shown.description,
                 parameters=shown.parameters,
                 call=_elsewhere,
+                effects=self.offer.effects_of(shown.tool.name, shown.tool.annotations),
                 ask=functools.partial(self._call, shown.tool.name),
             )
             for shown in listing.tools

@@ -103,6 +103,11 @@ def dotted() -> str:
     return "dotted"
 
 
+@server.tool(annotations=ToolAnnotations(idempotent_hint=True))
+def repeat() -> str:
+    return "as before"
+
+
 class Choice(BaseModel):
     size: int
     sure: bool = False
@@ -159,6 +164,11 @@ def roots() -> str:
 @server.resource("private://keys", title="Keys")
 def keys() -> str:
     return "not for anybody"
+
+
+@server.resource("pictures://pixel", title="A pixel", mime_type="image/gif")
+def pixel() -> bytes:
+    return base64.b64decode("R0lGODlhAQABAAAAACw=")
 
 
 @server.resource("search://{query}")

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from axil.config import refers
 from axil_agent.context import block_of, blocks_of, label_of
-from axil_agent.documents import fits, keyed
+from axil_agent.documents import fits, held, keyed
 from axil_agent.errors import ContextError
 from axil_agent.interfaces import ContextBlock, ContextQuery, Turn
 from axil_agent.providers import Flight, Offered, Owner, component, configured, owners, remembered, signed, turn_id, turn_of
@@ -91,7 +91,7 @@ class FileMemory:
         """Add or replace blocks. Raises: ContextError (AX892, AX895)."""
         for block in blocks:
             keyed(block)
-        records = [{"put": _plain(block)} for block in blocks]
+        records = [{"put": held(block)} for block in blocks]
         if records:
             await called(self._lines.append, records)
 
@@ -170,10 +170,6 @@ class FileMemory:
 
     def __repr__(self) -> str:
         return f"FileMemory({self._lines.path.name!r})"
-
-
-def _plain(block: ContextBlock) -> dict[str, Any]:
-    return {"text": block.text, "uri": block.uri, "chunk_id": block.chunk_id, "title": block.title, "metadata": dict(block.metadata)}
 
 
 def _entry(record: Mapping[str, Any]) -> tuple[Key, ContextBlock | None] | None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,55 +17,13 @@ from axil.errors import did_you_mean, listed
 from axil_agent.errors import ContextError
 from axil_agent.interfaces import ContextBlock, ContextQuery
 from axil_agent.providers import Offered, configured
+from axil_agent.skills import FILE, LARGEST_BYTES, Skill
 from axil_agent.threads import called
 from axil_agent.tools import Refused, Tool
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _FRONT = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*\r?$\n?(.*)\Z", re.DOTALL | re.MULTILINE)
 _HEAD = "Skills: how some things are done well. Before you do one of them, read its skill with read_skill(name)."
-FILE = "SKILL.md"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Skill:
-    """One skill."""
-
-    name: str
-    description: str
-    """When it is used, for a model that has to choose."""
-    folder: Path
-    body: str = field(repr=False)
-    front: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
-    """All that its front matter says: ``license``, ``allowed-tools``, ``compatibility`` …"""
-
-    def files(self) -> list[str]:
-        """The files beside it, as paths below its folder, sorted."""
-        found = (each for each in self.folder.rglob("*") if each.is_file() and each.name != FILE)
-        return sorted(each.relative_to(self.folder).as_posix() for each in found if _is_inside(each, self.folder))
-
-    def read(self, path: str, most_bytes: int) -> str:
-        """A file beside it. Raises: Refused: it is not there, not inside the folder, not text, or too large."""
-        try:
-            file = (self.folder / path).resolve()
-            if not _is_inside(file, self.folder) or not file.is_file():
-                there = listed(self.files(), 20) or "none"
-                raise Refused(f'the skill "{self.name}" has no file "{path}". Its files: {there}.')
-            with file.open("rb") as opened:
-                data = opened.read(most_bytes + 1)
-        except (OSError, ValueError) as error:
-            if isinstance(error, Refused):
-                raise
-            raise Refused(f'"{path}" cannot be read.') from error
-        if len(data) > most_bytes:
-            raise Refused(f'"{path}" is larger than {most_bytes} bytes.')
-        try:
-            return data.decode("utf-8")
-        except UnicodeDecodeError:
-            raise Refused(f'"{path}" is not text.') from None
-
-
-def _is_inside(file: Path, folder: Path) -> bool:
-    return file.resolve().is_relative_to(folder.resolve())
 
 
 class SkillsConfig(Offered):
@@ -74,7 +31,7 @@ class SkillsConfig(Offered):
 
     paths: list[str] = Field(min_length=1, description="Folders of skills, or of folders that are skills.")
     allow: list[str] = Field(default_factory=list[str], description="Only these skills; empty: all.")
-    max_file_bytes: int = Field(131_072, ge=1, description="A larger file is not read.")
+    max_file_bytes: int = Field(LARGEST_BYTES, ge=1, description="A larger file is not read.")
 
 
 class Skills:
@@ -157,7 +114,7 @@ def _tool(name: str, description: str, properties: Mapping[str, Any], call: Any)
     return Tool(name=name, description=description, parameters=schema, call=call, validate=validate)
 
 
-def read_skills(path: Path, most_bytes: int = 131_072) -> list[Skill]:
+def read_skills(path: Path, most_bytes: int = LARGEST_BYTES) -> list[Skill]:
     """The skill in a folder, or those in the folders inside it. Raises: ContextError (AX896)."""
     if (path / FILE).is_file():
         return [_read(path, most_bytes)]

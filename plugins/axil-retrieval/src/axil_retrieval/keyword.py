@@ -42,7 +42,7 @@ class KeywordRetriever:
         if not self._is_fresh or self.config.refresh == "query":
             self.refresh()
         found = self._table.search(query.query_text, top_k, query.filters, self.config.min_score)
-        return signed(found, self.context_label)
+        return signed(self.config.opened(found), self.context_label)
 
     def refresh(self) -> list[str]:
         """Index what is new or has changed, forget what is gone; the names of the documents that were indexed."""

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from axil_agent.documents import fits, keyed
+from axil_agent.documents import fits, held, keyed
 from axil_agent.errors import ContextError
 from axil_agent.interfaces import ContextBlock
 from axil_retrieval.words import words
@@ -163,8 +163,7 @@ def _key(block: ContextBlock) -> str:
 
 def _insert(database: sqlite3.Connection, blocks: Sequence[ContextBlock]) -> None:
     for block in blocks:
-        held = {"text": block.text, "uri": block.uri, "chunk_id": block.chunk_id, "title": block.title, "metadata": dict(block.metadata)}
-        row = (_key(block), _told(block.uri or ""), json.dumps(held, default=str))
+        row = (_key(block), _told(block.uri or ""), json.dumps(held(block), default=str))
         _list(database, database.execute("INSERT INTO blocks (key, uri, block) VALUES (?, ?, ?)", row).lastrowid, block)
 
 

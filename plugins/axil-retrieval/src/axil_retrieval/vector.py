@@ -78,7 +78,7 @@ class VectorRetriever:
         fitting = [(key, block, vector) for key, (block, vector) in known if fits(block.metadata, filters)]
         scored = [(-sum(map(mul, asked, vector)), key, block) for key, block, vector in fitting]
         best = nsmallest(top_k, (each for each in scored if -each[0] >= least and each[0]), key=lambda each: each[:2])
-        return signed((replace(block, score=-cost) for cost, _, block in best), self.context_label)
+        return signed(self.config.opened(replace(block, score=-cost) for cost, _, block in best), self.context_label)
 
     async def refresh(self) -> list[str]:
         """Embed what is new or has changed, forget what is gone; the names of the documents that were embedded."""

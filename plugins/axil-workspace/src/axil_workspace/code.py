@@ -13,7 +13,7 @@ from pydantic import Field
 
 from axil_workspace.errors import NotAllowed, ProgramFault
 from axil_workspace.process import Bounds, Ended, run
-from axil_workspace.toolset import Tools, ToolsConfig, one_of
+from axil_workspace.toolset import Tools, ToolsConfig, again, one_of
 from axil_workspace.workspace import Workspace
 
 _START: Final = "import runpy, sys; del sys.argv[0]; sys.path.insert(0, ''); runpy.run_path(sys.argv[0], run_name='__main__')"
@@ -63,6 +63,7 @@ class Code(Programs):
 
     provides: ClassVar = ("run_code", "run_command")
 
+    @again("external")  # nobody knows what the program did
     async def run_code(self, ctx: Any, code: Annotated[str, "a Python program"], timeout_seconds: Seconds = 60) -> Any:
         """Run a Python program in the workspace; what it prints is the result. It can read and write the files there.
 
@@ -76,6 +77,7 @@ class Code(Programs):
             ended = await self.started(ctx, [sys.executable, "-I", "-B", "-X", "utf8", "-c", _START, str(program)], bounds)
         return ended.told(bounds)
 
+    @again("external")
     async def run_command(
         self,
         ctx: Any,

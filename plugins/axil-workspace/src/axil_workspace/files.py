@@ -5,8 +5,10 @@ A tool's parameters are what a model is told: there are as many as workflows tha
 
 from __future__ import annotations
 
+import base64
 import datetime
-from typing import Annotated, Any, ClassVar, Literal
+import json
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import Field
 
@@ -14,11 +16,17 @@ from axil_workspace.entries import Entry, missing
 from axil_workspace.errors import TextFault
 from axil_workspace.search import Budget, Wanted, search
 from axil_workspace.text import Newline, decoded, encoded, exchanged, lines_of, with_lines
-from axil_workspace.toolset import Tools, ToolsConfig, one_of
+from axil_workspace.toolset import Tools, ToolsConfig, again, one_of
 from axil_workspace.workspace import Limits, Workspace
 
 Path = Annotated[str, "a path below the workspace"]
 Count = Annotated[int, Field(ge=1, le=10_000)]
+_SEEN: Final = {
+    **dict.fromkeys(("image/png", "image/jpeg", "image/gif", "image/webp"), "image"),
+    **dict.fromkeys(("audio/mpeg", "audio/wav", "audio/x-wav"), "audio"),
+    "application/pdf": "file",
+}
+"""Kinds of files that models are shown, as the types of content parts."""
 
 
 class Files(Tools):
@@ -31,6 +39,7 @@ class Files(Tools):
         total_bytes: int = Field(default=Limits().total_bytes, ge=1, description="What all files have together.")
         files: int = Field(default=Limits().files, ge=1, description="How many files and folders there are.")
         shown_characters: int = Field(default=200_000, ge=1, description="Characters of a file that load_file gives.")
+        seen_bytes: int = Field(default=5_000_000, ge=1, description="The size of an image, a recording or a PDF that load_file shows.")
         search_seconds: int | float = Field(default=5, gt=0, allow_inf_nan=False, description="How long a search may take.")
 
     provides: ClassVar = (
@@ -138,7 +147,7 @@ class Files(Tools):
         return f"{shown}{'' if shown.endswith(chr(10)) else chr(10)}[lines {start_line} to {last} of {len(lines)}{rest}]"
 
     def load_file(self, ctx: Any, path_or_id: Annotated[str, "a path below the workspace, or the name of an attachment"]) -> Any:
-        """Read a whole text file, or an attachment; of files that are no text, say what they are."""
+        """Read a whole text file, or an attachment. An image, a recording or a PDF is shown; of other files it says what they are."""
         place = self.place(ctx)
         path = path_or_id
         if place.stat(path) is None and place.stat(f"attachments/{path_or_id}") is not None:
@@ -146,9 +155,21 @@ class Files(Tools):
         try:
             text, _ = decoded(place.read(path), "auto", path)
         except TextFault:
-            return self.describe_file(ctx, path)
+            return self._seen(ctx, path)
         most = self.config.shown_characters
         return text if len(text) <= most else f"{text[:most]}\n[characters 0 to {most} of {len(text)}; read_text gives the rest]"
+
+    def _seen(self, ctx: Any, path: str) -> Any:
+        """What a file is, and the file itself if it is of a kind that models are shown, as the parts of a message's content."""
+        told = self.describe_file(ctx, path)
+        kind = _SEEN.get(told["media_type"])
+        if kind is None:
+            return told
+        if told["size"] > self.config.seen_bytes:
+            return told | {"shown": False, "why": f"it has more than {self.config.seen_bytes} bytes"}
+        data = base64.b64encode(self.place(ctx).read(path)).decode("ascii")
+        part = {"type": kind, "media_type": told["media_type"], "name": path.rpartition("/")[2], "data": data}
+        return [{"type": "text", "text": json.dumps(told, ensure_ascii=False)}, part]
 
     def search_files(
         self,
@@ -192,6 +213,7 @@ class Files(Tools):
 
     # -- changing
 
+    @again(lambda arguments: "external" if arguments.get("mode") == "append" else "idempotent")
     def write_file(
         self, ctx: Any, path: Path, content: str, encoding: str = "utf-8", mode: Literal["overwrite", "append"] = "overwrite"
     ) -> Any:
@@ -204,6 +226,7 @@ class Files(Tools):
         """
         return _shown(self.place(ctx).write(path, encoded(content, encoding, path), append=mode == "append"))
 
+    @again(lambda arguments: "external" if str(arguments.get("old_text")) in str(arguments.get("new_text")) else "idempotent")
     def edit_file(
         self,
         ctx: Any,
@@ -223,6 +246,7 @@ class Files(Tools):
 
         return {**_shown(self.place(ctx).update(path, change)), "replaced": times}
 
+    @again("external")  # the lines are others by then
     def edit_lines(
         self,
         ctx: Any,

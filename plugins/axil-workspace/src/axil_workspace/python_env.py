@@ -10,7 +10,7 @@ from pydantic import Field
 
 from axil_workspace.code import Programs, Seconds, permitted, program
 from axil_workspace.errors import TextFault
-from axil_workspace.toolset import one_of
+from axil_workspace.toolset import again, one_of
 from axil_workspace.workspace import Workspace
 
 _PACKAGE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]*(\[[A-Za-z0-9_.,\- ]*\])?\s*([<>=!~]=?=?\s*[A-Za-z0-9_.*+!\-]+\s*,?\s*)*")
@@ -55,6 +55,7 @@ class PythonEnv(Programs):
         added = ("add", *(("--upgrade",) if upgrade else ()), "--", *(each.strip() for each in packages))
         return await self._steps(ctx, [*steps, added])
 
+    @again("external")
     async def uv_run(
         self,
         ctx: Any,

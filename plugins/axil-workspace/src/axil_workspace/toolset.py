@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, Field
 
 from axil.errors import ConfigError, Problem, did_you_mean, listed
+from axil.tokens import Effects
+
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 class ToolsConfig(BaseModel, extra="forbid", frozen=True):
@@ -17,6 +20,9 @@ class ToolsConfig(BaseModel, extra="forbid", frozen=True):
 
     only: tuple[str, ...] = Field(default=(), description="The tools that are wanted; empty: all.")
     names: dict[str, str] = Field(default_factory=dict[str, str], description="Other names for tools, as a model is shown them.")
+    effects: dict[str, Effects] = Field(
+        default_factory=dict[str, "Effects"], description="What calling a tool again does: none, idempotent, external."
+    )
 
 
 class Tools:
@@ -32,7 +38,7 @@ class Tools:
     def __init__(self, config: ToolsConfig | None = None) -> None:
         """Raises: ConfigError (AX887): a name in the config is no tool of the set."""
         self.config: Any = config or self.Config()
-        for key in ("only", "names"):
+        for key in ("only", "names", "effects"):
             for name in getattr(self.config, key):
                 if name not in self.provides:
                     hint = did_you_mean(name, self.provides) or f"There are {listed(self.provides, 20)}."
@@ -41,12 +47,22 @@ class Tools:
     async def tools(self) -> Sequence[Callable[..., Any]]:
         """The tools that are wanted."""
         wanted = self.config.only or self.provides
-        return [shown_as(getattr(self, name), self.config.names.get(name, name)) for name in wanted]
+        return [shown_as(getattr(self, name), self.config.names.get(name, name), self.config.effects.get(name)) for name in wanted]
 
 
-def shown_as(function: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """The same function under another name."""
-    if getattr(function, "__name__", "") == name:
+def again(effects: Effects | Callable[[Mapping[str, Any]], Effects]) -> Callable[[Method], Method]:
+    """Says of a method what calling it again may do: for a run that broke off in the middle of a call. ``idempotent`` need not be said."""
+
+    def marked(method: Method) -> Method:
+        method.effects = effects  # pyright: ignore[reportFunctionMemberAccess]  # where whoever makes it a tool looks
+        return method
+
+    return marked
+
+
+def shown_as(function: Callable[..., Any], name: str, effects: Effects | None = None) -> Callable[..., Any]:
+    """The same function under another name, and with other effects if they are said."""
+    if getattr(function, "__name__", "") == name and effects is None:
         return function
 
     def renamed(*args: Any, **named: Any) -> Any:
@@ -57,6 +73,8 @@ def shown_as(function: Callable[..., Any], name: str) -> Callable[..., Any]:
 
     made: Any = functools.wraps(function)(awaited if inspect.iscoroutinefunction(function) else renamed)
     made.__name__ = name
+    if effects is not None:
+        made.effects = effects
     return made
 
 

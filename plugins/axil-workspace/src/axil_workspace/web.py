@@ -19,7 +19,7 @@ from axil_workspace.addresses import Network, Resolve, chosen, resolved
 from axil_workspace.code import permitted
 from axil_workspace.errors import AddressRefused, FetchFault, LimitExceeded
 from axil_workspace.page import text_of_page
-from axil_workspace.toolset import Tools, ToolsConfig, one_of
+from axil_workspace.toolset import Tools, ToolsConfig, again, one_of
 
 _MOVED: Final = frozenset({301, 302, 303, 307, 308})
 _URL: Final = 2_000
@@ -62,10 +62,12 @@ class Web(Tools):
     resolve: Resolve = staticmethod(resolved)
     """How hosts are looked up."""
 
+    @again("none")
     async def http_get(self, ctx: Any, url: Annotated[str, "http://… or https://…"]) -> str:
         """Get what is at an address, as text: a page's source, JSON, CSV."""
         return self._shown(await self._page(ctx, url), "")
 
+    @again("none")
     async def read_web_page(self, ctx: Any, url: Annotated[str, "http://… or https://…"]) -> str:
         """Read a web page: its title and its text."""
         page = await self._page(ctx, url)
