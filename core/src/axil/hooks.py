@@ -146,21 +146,31 @@ def _guarded(
     call: Callable[..., Any], taken: tuple[str, ...], parameters: tuple[str, ...], who: str, plugin: Any, dropped: set[int]
 ) -> Callable[..., None]:
     positions = tuple(parameters.index(name) for name in taken)
-    in_order = taken == parameters
 
-    def observe(*values: Any) -> None:
-        if dropped and id(plugin) in dropped:
-            return
-        try:
-            if in_order:
-                call(*values)
-            else:
-                call(**{name: values[position] for name, position in zip(taken, positions, strict=True)})
-        except Exception:
-            dropped.add(id(plugin))
-            log.exception("observer %s failed and is dropped for the rest of the run", who)
+    def by_name(*values: Any) -> None:
+        call(**{name: values[position] for name, position in zip(taken, positions, strict=True)})
 
-    return observe
+    listen: Callable[..., Any] = call if taken == parameters else by_name
+
+    def failed() -> None:
+        dropped.add(id(plugin))
+        log.exception("observer %s failed and is dropped for the rest of the run", who)
+
+    def of_firing(one: Any, two: Any, three: Any) -> None:
+        if not dropped or id(plugin) not in dropped:
+            try:
+                listen(one, two, three)
+            except Exception:  # noqa: BLE001  # an observer may raise anything: it is logged, and the run goes on
+                failed()
+
+    def of_any(*values: Any) -> None:
+        if not dropped or id(plugin) not in dropped:
+            try:
+                listen(*values)
+            except Exception:  # noqa: BLE001  # as above
+                failed()
+
+    return of_firing if len(parameters) == 3 else of_any
 
 
 def _one(calls: list[Callable[..., None]]) -> Callable[..., None] | None:

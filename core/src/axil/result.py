@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from axil.composite import output_of
 from axil.context import Channel, Clock, Question
@@ -204,8 +204,7 @@ def made(run_id: str, graph: Graph, ended: Ended, ending: Ending, usage: Usage, 
     return result
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(NamedTuple):
     """One thing that happened in a run, for those who watch it."""
 
     kind: str

@@ -35,7 +35,7 @@ from axil.result import CycleTally, Meter, Options, Result, ending_of, made
 from axil.spec import Limits
 from axil.state import State
 from axil.sync import run_sync
-from axil.tokens import EXIT, Activation, Changes, Frame, Out, Task, inner_frame
+from axil.tokens import EXIT, Activation, Changes, Frame, Out, Task, inner_frame, quick
 from axil.values import isolate, unshared
 
 _SLICE = 0.005  # seconds of inline work before the event loop gets a turn
@@ -242,9 +242,12 @@ class Run:
         is_kept = self._book is not None or bool(self._replay.done)
         step_on = machine.prepare if is_kept else machine.follow
         turn = live.visit.turn if isinstance(live.visit, CycleVisit) and not is_kept else None
+        who: Any = None
         while True:
+            if started is not None or finished is not None:
+                who = quick(Activation, (task.frame, node.name, task.ordinal))
             if started is not None:
-                started(Activation(task.frame, node.name, task.ordinal), "node")
+                started(who, "node")
             try:
                 out = node.call(task, self._context(task, node) if node.wants_ctx else None)
                 if type(out) is not Out:
@@ -266,7 +269,7 @@ class Run:
                     return
                 after = again
             if finished is not None:
-                finished(Activation(task.frame, node.name, task.ordinal), "node", isolate(after.tokens[0].payload))
+                finished(who, "node", isolate(after.tokens[0].payload))
             task, node = after, nodes[after.node]
             fired = usage.firings
             if not node.quick or fired >= meter.most or self._stop is not None or time.monotonic() > self._turn_ends:

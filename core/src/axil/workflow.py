@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 from axil.errors import JournalError, Problem, SpecError
 from axil.planner import Setting, compile
 from axil.result import Event, Options, Result
+from axil.tokens import quick
 from axil.values import isolate
 
 if TYPE_CHECKING:
@@ -260,15 +261,19 @@ class _Watch:
         self._lost = 0
 
     def _add(self, kind: str, activation: Any = None, data: Any = None) -> None:
-        lost, self._lost = self._lost, 0
-        self.events.append(Event(kind, activation, data, lost))
-        self.more.set()
+        if not self.events:
+            self.more.set()
+        self.events.append(quick(Event, (kind, activation, data, self._lost)))
+        self._lost = 0
 
     def run_started(self, run_id: str) -> None:
         self._add("run_started", None, run_id)
 
     def firing_started(self, activation: Any, kind: str) -> None:
-        self._add("firing_started", activation, kind)
+        if self._lost or not self.events:
+            self._add("firing_started", activation, kind)
+        else:  # the same, without the call
+            self.events.append(quick(Event, ("firing_started", activation, kind, 0)))
 
     def chunk(self, activation: Any, chunk: Any) -> None:
         waiting = sum(1 for event in self.events if event.kind == "chunk") if len(self.events) >= self.buffer else 0
@@ -278,13 +283,16 @@ class _Watch:
             del self.events[oldest]
             if oldest < len(self.events):  # the event behind the gap tells of it
                 behind = self.events[oldest]
-                self.events[oldest] = replace(behind, lost=behind.lost + lost)
+                self.events[oldest] = behind._replace(lost=behind.lost + lost)
             else:
                 self._lost += lost
         self._add("chunk", activation, chunk)
 
     def firing_finished(self, activation: Any, kind: str, output: Any) -> None:
-        self._add("firing_finished", activation, output)
+        if self._lost or not self.events:
+            self._add("firing_finished", activation, output)
+        else:
+            self.events.append(quick(Event, ("firing_finished", activation, output, 0)))
 
     def firing_failed(self, activation: Any, kind: str, error: BaseException) -> None:
         self._add("firing_failed", activation, error)
