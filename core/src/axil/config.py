@@ -7,7 +7,6 @@ config's entries as arguments. Making a component has no effects: it connects to
 from __future__ import annotations
 
 import inspect
-import logging
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,9 +25,6 @@ else:
 
 T = TypeVar("T")
 Keys = tuple[str | int, ...]
-
-
-log = logging.getLogger("axil.config")
 
 
 def decode(model: type[Model], raw: Any, where: str | Place = "", *, lenient: bool = False) -> Model:
@@ -60,7 +56,9 @@ def decode(model: type[Model], raw: Any, where: str | Place = "", *, lenient: bo
         raise ConfigError(problems)
     for problem in problems:
         if problem.id == "AX130":
-            log.warning("%s: %s is ignored. %s", problem.where, problem.message.rstrip("."), problem.hint)
+            import logging
+
+            logging.getLogger("axil.config").warning("%s: %s is ignored. %s", problem.where, problem.message.rstrip("."), problem.hint)
     return decode(model, _without(raw, strangers), where, lenient=True)
 
 

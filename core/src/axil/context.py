@@ -6,8 +6,7 @@ import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 from axil.ledger import Hold, Ledger
 from axil.plan import Body, Plan
@@ -16,6 +15,9 @@ from axil.state import State
 from axil.tokens import Activation, Changes, Effects, Out, Task
 from axil.values import isolate
 from axil.views import StateView
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

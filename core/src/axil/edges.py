@@ -6,7 +6,6 @@ left: the edge is dead), of the whole payload otherwise.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, cast
@@ -113,6 +112,8 @@ def _selecting(spec: EdgeSpec) -> Carry:
         except KeyError:
             missing = [key for key in keys if key not in fields]
             has = sorted(map(str, fields))
+            import difflib
+
             near = difflib.get_close_matches(missing[0], has, n=1)
             error = MissingKeys(
                 f"edge {name} carries {listed(list(keys))}, and the payload lacks {listed(missing)}; it has {listed(has) or 'no fields'}.",

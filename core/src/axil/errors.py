@@ -34,7 +34,6 @@ and begins with an id (``AX104``) that has an entry in ``docs/reference/errors.m
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -275,6 +274,8 @@ class KernelBug(_Told, RuntimeError):
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """``'Did you mean "reviewer"?'`` when one of ``known`` is close to ``name``, else the empty string."""
+    import difflib
+
     close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
     return f'Did you mean "{close[0]}"?' if close else ""
 

@@ -8,7 +8,6 @@ An observer that raises is logged with its plugin's name and dropped for the res
 from __future__ import annotations
 
 import inspect
-import logging
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet
@@ -25,8 +24,6 @@ PROJECT = "axil"
 hookspec = pluggy.HookspecMarker(PROJECT)
 hookimpl = pluggy.HookimplMarker(PROJECT)
 """Marks a function as the implementation of the hook it is named after."""
-
-log = logging.getLogger("axil.hooks")
 
 
 class Hooks:
@@ -154,7 +151,9 @@ def _guarded(
 
     def failed() -> None:
         dropped.add(id(plugin))
-        log.exception("observer %s failed and is dropped for the rest of the run", who)
+        import logging
+
+        logging.getLogger("axil.hooks").exception("observer %s failed and is dropped for the rest of the run", who)
 
     def of_firing(one: Any, two: Any, three: Any) -> None:
         if not dropped or id(plugin) not in dropped:

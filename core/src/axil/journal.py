@@ -12,7 +12,6 @@ body starts that the world could notice, before a step is gone on from, and befo
 
 from __future__ import annotations
 
-import base64
 import math
 import time
 from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
@@ -60,6 +59,8 @@ def encode(value: Any, depth: int = 0) -> Any:
     if kind is set or kind is frozenset:
         return {_TAG: kind.__name__, "v": sorted((encode(item, depth + 1) for item in value), key=repr)}
     if kind is bytes:
+        import base64
+
         return {_TAG: "bytes", "v": base64.b64encode(value).decode()}
     if value is MISSING:
         return {_TAG: "missing"}
@@ -86,6 +87,8 @@ def decode(data: Any) -> Any:
     if tag == "float":
         return float(inner)
     if tag == "bytes":
+        import base64
+
         return base64.b64decode(inner)
     if tag == "missing":
         return MISSING

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-import secrets
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from axil.composite import output_of
 from axil.context import Channel, Clock, Question
@@ -19,6 +18,9 @@ from axil.outcome import Ended
 from axil.plan import Graph
 from axil.spec import Limits
 from axil.values import thaw
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 Status = Literal["done", "paused", "failed", "limited", "cancelled"]
 
@@ -58,7 +60,7 @@ class Options:
 
     def identified(self) -> str:
         """The run's id."""
-        return self.run_id or secrets.token_hex(8)
+        return self.run_id or os.urandom(8).hex()
 
 
 class Meter:

@@ -6,7 +6,6 @@ Everything in a spec that came from a file is plain data. Specs made in Python m
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
@@ -294,6 +293,8 @@ def digest_of(spec: GraphSpec) -> str:
         outer, body = stack.pop()
         order.append((outer, body))
         stack.extend((node.body.to_spec(), id(node.body)) for node in outer.nodes if hasattr(node.body, "to_spec"))
+    import hashlib
+
     digest, inner = "", dict[int, str]()
     for outer, body in reversed(order):
         own = replace(outer, extras={k: v for k, v in outer.extras.items() if k not in SURROUNDINGS})

@@ -7,7 +7,6 @@ subgraph, one item of a map. Its name is a tuple of names and numbers, ``()`` fo
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -63,6 +62,8 @@ def next_ordinal(position: int, source: Ordinal) -> Ordinal:
     """
     if len(source) < 24:
         return (*source, position)
+    import hashlib
+
     digest = hashlib.blake2b(repr((source, position)).encode(), digest_size=7).digest()
     length = source[1] + 1 if source[0] == -1 else len(source) + 1
     return (-1, length, int.from_bytes(digest, "big"), *([0] * 21))

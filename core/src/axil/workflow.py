@@ -5,7 +5,6 @@ A workflow is immutable once it is compiled and keeps nothing of a run: any numb
 
 from __future__ import annotations
 
-import logging
 import os
 from collections import deque
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
     from axil.run import Run
     from axil.spec import GraphSpec
 
-
-log = logging.getLogger("axil.workflow")
 
 Input = Mapping[str, Any] | str | None
 """What a run is given: fields, or the text of a message; of a typed graph: values of its state, or an instance of its model."""
@@ -239,7 +236,9 @@ async def _close(components: Any) -> None:
             if hasattr(component, "close"):
                 await component.close()
         except Exception:
-            log.exception("closing a %s failed", type(component).__name__)
+            import logging
+
+            logging.getLogger("axil.workflow").exception("closing a %s failed", type(component).__name__)
 
 
 def _fields_of_model(given: Any) -> Mapping[str, Any]:
