@@ -104,6 +104,35 @@ def test_answers_may_name_their_questions_and_too_many_are_refused(axil):
     assert (done.code, done.out.strip()) == (0, "Yours")
 
 
+def timed(here: Path, **config: Any) -> None:
+    config = {"description": "Sign as?", **config}
+    (here / "letters.yaml").write_text(ASKING.replace("{description: Sign as?}", json.dumps(config)))
+
+
+def test_a_question_says_when_it_is_due(axil, here):
+    timed(here, within="3 days", default="Anonymous")
+    axil("run", "letters.yaml", "--run-id", "r")
+    assert "paused, due in 2d 23h" in axil("runs", "list").out
+    shown = axil("runs", "show", "r").out
+    assert "waits for an answer to sign?1, due in 2d 23h" in shown
+    assert "then: Anonymous" in shown
+    (question,) = axil("runs", "show", "r", "--format", "json").data["questions"]
+    assert question["due"] == axil("runs", "list", "--format", "json").data[0]["due"]
+    assert axil("runs", "answer", "r", "Ada").code == 0
+    assert axil("runs", "list", "--format", "json").data[0]["due"] is None
+
+
+def test_a_question_that_is_overdue_takes_no_answer_and_has_its_default(axil, here):
+    timed(here, within=0.001, default="Anonymous")
+    axil("run", "letters.yaml", "--run-id", "r")
+    assert "overdue for" in axil("runs", "list").out
+    refused = axil("runs", "answer", "r", "Ada")
+    assert (refused.code, "AX522" in refused.err) == (2, True)
+    assert axil("runs", "resume", "r").code == 0
+    shown = axil("runs", "show", "r").out
+    assert "sign->close: Anonymous" in shown
+
+
 def test_a_run_goes_on_with_the_file_that_it_began_with(axil, here):
     axil("run", "letters.yaml", "--run-id", "r")
     (here / "letters.yaml").write_text(ASKING.replace("Yours", "Cheers"))

@@ -434,6 +434,8 @@ class Replay:
         """How often they had been, when the body stopped at a question by itself: that is known."""
         self.answers: dict[str, Any] = {}
         self.asked: dict[str, Entry] = {}
+        self.due: dict[str, float] = {}
+        """When questions are due, in seconds since 1970: as it was when they were first asked."""
         self.order: dict[Frame, list[Activation]] = {}
         self.header: Entry | None = None
         self.ended: Entry | None = None
@@ -468,7 +470,9 @@ class Replay:
             self.began[began] = self.began.get(began, 0) + 1
         elif kind == "asked":
             self.asked[data["id"]] = entry
-            if data.get("kind") != "uncertain":
+            if data.get("due") is not None:
+                self.due.setdefault(data["id"], data["due"])
+            if data.get("kind") != "uncertain" and not data.get("shown"):
                 self.paused.update((began, times) for began, times in self.began.items() if began[0] == who)
         elif kind == "answer":
             self.answers[data["id"]] = decode(data["value"])

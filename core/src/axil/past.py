@@ -42,6 +42,8 @@ class Step:
     """What it wrote, the fields of nodes apart."""
     used: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """What the run had used by then, as far as it is said."""
+    by: str = ""
+    """Who gave an answer, if it was no person: ``deadline``."""
 
 
 def steps(entries: Sequence[Entry]) -> list[Step]:
@@ -71,6 +73,7 @@ def _step(number: int, entry: Entry) -> Step:
         output=output,
         delta={name: decode(value) for name, value in written.items() if not name.startswith("@")},
         used=data.get("used", {}),
+        by=str(data.get("by", "")),
     )
 
 
@@ -208,6 +211,8 @@ async def fork(
                 if origin is not None:
                     data["origin"] = encode(dict(origin))
                 entry = replace(entry, data=data)
+            if entry.kind == "asked" and "due" in entry.data:  # whoever goes on with the fork has the whole time
+                entry = replace(entry, data={name: value for name, value in entry.data.items() if name != "due"})
             if entry.kind not in ("ended", "resumed"):
                 book.append(entry)
         if (waiting := book.kept()) is not None:

@@ -23,6 +23,7 @@ from axil.composite import CycleVisit, GraphVisit, Left, Subgraph, Visit, entry_
 from axil.context import Clock, Context, Executor, Returned, SubRun
 from axil.crew import Crew, LocalExecutor, Work
 from axil.desk import Desk, Pause, RealClock, paused_by
+from axil.due import accepted
 from axil.errors import AxilError, BodyError, KernelBug, LimitReached, NodeFailed, RunCancelled
 from axil.fold import Cycle
 from axil.hooks import Observers
@@ -128,14 +129,14 @@ class Run:
         return self._result
 
     def _begin(self) -> None:
+        fresh = accepted(self._replay, self.options.answers, self._desk.clock)
         if self._book is not None:
             begun = self._replay.header is not None
             self._desk.note(Entry("resumed") if begun else header(self.plan, self._first, self.options.origin))
-        for question, answer in self.options.answers.items():
-            if question not in self._replay.answers:
-                self._replay.answers[question] = answer
-                if self._book is not None:
-                    self._desk.note(Entry("answer", data={"id": question, "value": encode(answer)}))
+        for question in fresh:
+            answer = self._replay.answers[question] = self.options.answers[question]
+            if self._book is not None:
+                self._desk.note(Entry("answer", data={"id": question, "value": encode(answer)}))
         machine = self._root.machine
         try:
             tokens = entry_tokens(self.plan, self._first.inputs, machine.root)

@@ -9,15 +9,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from axil.due import open_questions
 from axil.errors import JournalError
-from axil.journal import Entry, Replay, decode
+from axil.journal import Entry, Replay, RunInfo, decode
 from axil.past import differences, fork, moment, steps
 from axil.run import run_sync
 from axil_cli import record
 from axil_cli.command import Exit, Session, allowing, equipped, misuse, read_text
 from axil_cli.folder import placed
 from axil_cli.launch import Launch, prepared
-from axil_cli.picture import listed, told_difference, told_run, told_step
+from axil_cli.picture import listed, told_difference, told_question, told_run, told_step
 from axil_cli.plain import as_json, plain
 from axil_cli.run import Job, answers_in, as_data, as_input, stopping, watched, ways_of_watching
 
@@ -99,10 +100,11 @@ class Runs:
             if (not options.thread or info.thread == options.thread) and (not options.status or info.status in options.status)
         ]
         some = infos[: options.limit] if options.limit > 0 else infos
+        dues = _dues(journal, some)
         if options.format == "json":
-            session.say(as_json([plain(info) for info in some]))
+            session.say(as_json([{**plain(info), "due": dues.get(info.run_id)} for info in some]))
             return Exit.DONE
-        for line in listed(some, time.time()):
+        for line in listed(some, time.time(), dues):
             session.say(line)
         if len(some) < len(infos):
             session.tell(f"{len(infos) - len(some)} more; --limit 0 shows all.")
@@ -116,17 +118,19 @@ class Runs:
         if options.at is not None:
             return self._stood(entries, options, session)
         info = next(info for info in journal.runs() if info.run_id == run_id)
+        waiting = [] if info.status == "done" else open_questions(entries)
         if options.format == "json":
-            session.say(as_json({"run": plain(info), "steps": [plain(step) for step in steps(entries)]}))
+            questions = [plain(question) for question in waiting]
+            session.say(as_json({"run": plain(info), "questions": questions, "steps": [plain(step) for step in steps(entries)]}))
             return Exit.DONE
         for line in told_run(info, time.time(), record.changed(_origin(entries))):
             session.say(line)
         for step in steps(entries):
             for line in told_step(step):
                 session.say(line)
-        replay = Replay(entries)
-        for question in replay.ended.data.get("questions", ()) if replay.ended is not None else ():
-            session.say(f"waits for an answer to {question['id']}")
+        for question in waiting:
+            for line in told_question(question, time.time()):
+                session.say(line)
         return Exit.DONE
 
     def _stood(self, entries: Sequence[Entry], options: argparse.Namespace, session: Session) -> int:
@@ -177,8 +181,8 @@ class Runs:
 
     def _answer(self, journal: Any, options: argparse.Namespace, session: Session) -> int:
         run_id = found(journal, options.run)
-        replay = Replay(journal.entries(run_id))
-        open_ones = [question["id"] for question in (replay.ended.data.get("questions", ()) if replay.ended is not None else ())]
+        entries = journal.entries(run_id)
+        open_ones = [question.id for question in open_questions(entries)] if Replay(entries).ended is not None else []
         if not open_ones:
             raise misuse("RUN", f'no question of "{run_id}" is open.', "axil runs show tells where it stands.")
         given = list(options.answers_given)
@@ -292,6 +296,16 @@ def found(journal: Any, name: str) -> str:
         return near[0]
     told = f'several runs begin with "{name}": {", ".join(near[:5])}.' if near else f'the journal knows no run "{name}".'
     raise JournalError(told, id="AX503", hint="axil runs list shows them.")
+
+
+def _dues(journal: Any, infos: Sequence[RunInfo]) -> dict[str, float]:
+    """When the first question of each run that waits is due, where it is."""
+    dues: dict[str, float] = {}
+    for info in infos:
+        if info.status in ("paused", "running"):
+            found = [question.due for question in open_questions(journal.entries(info.run_id)) if question.due is not None]
+            dues.update({info.run_id: min(found)} if found else {})
+    return dues
 
 
 def answered(questions: Sequence[str], given: Iterable[Any]) -> dict[str, Any]:
