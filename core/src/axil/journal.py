@@ -16,7 +16,7 @@ import base64
 import math
 import time
 from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Protocol, TypeVar, cast
 
 from axil.errors import JournalError
@@ -480,6 +480,8 @@ class Replay:
             self.header = entry
         elif kind == "resumed":
             self.times += 1
+            if "now" in data and self.header is not None:  # it went on with another graph: what is said of that one counts
+                self.header = replace(self.header, data={**self.header.data, **data["now"]})
         elif kind == "ended":
             self.ended = entry
         self.elapsed = max(self.elapsed, float(data.get("at", 0.0)))

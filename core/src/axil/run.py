@@ -30,8 +30,9 @@ from axil.hooks import Observers
 from axil.journal import Entry, Replay, encode
 from axil.live import Live, broken_off
 from axil.machine import Ended, Machine, Step
+from axil.migrations import as_of_now
 from axil.plan import Body, Node, Plan
-from axil.record import beginning, ending, header, leaving, reopened, retold, told
+from axil.record import beginning, ending, header, leaving, reopened, resumed, retold, told
 from axil.result import CycleTally, Meter, Options, Result, ending_of, made
 from axil.spec import Limits
 from axil.state import State
@@ -57,12 +58,12 @@ class Run:
         self.cycles: dict[str, CycleTally] = {}
         self._observers = Observers.freeze(self.options.hooks, self.options.observers)
         self._book = self.options.journal.open(self.id) if self.options.journal is not None else None
-        self._replay = Replay(self._book.entries if self._book is not None else ())
+        self._replay = Replay(as_of_now(self._book.entries, plan, migrate=self.options.migrate) if self._book is not None else ())
         clock: Clock = self.options.clock or RealClock()
         self._desk = Desk(self.id, self.options, self._observers, self._replay, clock, self, book=self._book)
         checked = plan.graph.schema.check(values or {}, whole=True)
         if self._replay.header is not None:
-            self._first = reopened(self._replay.header, plan, inputs, checked, resuming=self.options.resuming)
+            self._first = reopened(self._replay.header, plan, (inputs, checked), self.options)
             self.meter.restore(self._replay.used)
             self.cycles.update((path, CycleTally(*tally)) for path, tally in self._replay.used.get("cycles", {}).items())
         else:
@@ -131,8 +132,9 @@ class Run:
     def _begin(self) -> None:
         fresh = accepted(self._replay, self.options.answers, self._desk.clock)
         if self._book is not None:
-            begun = self._replay.header is not None
-            self._desk.note(Entry("resumed") if begun else header(self.plan, self._first, self.options.origin))
+            begun = self._replay.header
+            opening = header(self.plan, self._first, self.options) if begun is None else resumed(begun, self.plan, self.options)
+            self._desk.note(opening)
         for question in fresh:
             answer = self._replay.answers[question] = self.options.answers[question]
             if self._book is not None:

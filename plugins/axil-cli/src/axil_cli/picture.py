@@ -63,8 +63,8 @@ def told_question(question: Question, now: float) -> Iterator[str]:
         yield f"    then: {'it fails' if question.default is None else said(question.default)}"
 
 
-def told_run(info: RunInfo, now: float, changed: Sequence[str]) -> Iterator[str]:
-    """A run in a few lines."""
+def told_run(info: RunInfo, now: float, changed: Sequence[str], differences: Sequence[str] = ()) -> Iterator[str]:
+    """A run in a few lines. ``changed``: files that are not what they were; ``differences``: of its graph and what is there now."""
     yield f"{info.run_id}  {info.graph}  {info.status}"
     parts = [f"begun {ago(now - info.begun)}", f"touched {ago(now - info.touched)}"]
     parts += [f"thread {info.thread}"] if info.thread else []
@@ -72,6 +72,7 @@ def told_run(info: RunInfo, now: float, changed: Sequence[str]) -> Iterator[str]
     yield "  " + ", ".join(parts)
     if changed:
         yield f"  changed since: {', '.join(changed)}"
+        yield from (f"    {line}" for line in differences)
 
 
 def told_step(step: Step) -> Iterator[str]:

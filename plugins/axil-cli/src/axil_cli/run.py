@@ -218,8 +218,8 @@ def _signals(stop: Any) -> Generator[None]:
 # ------------------------------------------------------------------------------------------------------- what is given
 
 
-def settings(given: Iterable[str]) -> dict[str, Any]:
-    """``--set`` options as variables. Raises: ConfigError (AX700).
+def settings(given: Iterable[str], option: str = "--set") -> dict[str, Any]:
+    """``--set`` options as variables, and others like it. Raises: ConfigError (AX700).
 
     >>> settings(["rounds=3", "tone=dry", 'version="3"'])
     {'rounds': 3, 'tone': 'dry', 'version': '3'}
@@ -228,7 +228,7 @@ def settings(given: Iterable[str]) -> dict[str, Any]:
     for each in given:
         name, equals, value = each.partition("=")
         if not equals or not name.strip():
-            raise misuse("--set", f'expected name=value, found "{each}".', "Write --set tone=dry.")
+            raise misuse(option, f'expected name=value, found "{each}".', f"Write {option} tone=dry.")
         values[name.strip()] = as_data(value)
     return values
 
