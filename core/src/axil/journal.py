@@ -22,6 +22,7 @@ from typing import Any, Generic, Protocol, TypeVar, cast
 from axil.errors import JournalError
 from axil.fields import NO_RESET, Change
 from axil.state import Schema
+from axil.threads import follow, left_behind, overtaken
 from axil.tokens import Activation, Frame, Ordinal
 from axil.values import MISSING, Log
 
@@ -305,6 +306,7 @@ class _Shelf:
     begun: float = field(default_factory=time.time)
     touched: float = 0.0
     ended: str = ""
+    thread: str = ""
 
     def told(self, run_id: str) -> RunInfo:
         headers = [entry.data for entry in self.entries.values() if entry.kind == "run"]
@@ -378,8 +380,7 @@ class _MemoryBook:
         if shelf.holder is not self:
             if shelf.is_forgotten or shelf.holder is not None or shelf.count != self._seen:
                 raise claimed(self.run_id, "in this process")
-            if entry.kind == "run" and entry.data.get("thread"):
-                follow(self._threads.setdefault(entry.data["thread"], []), self.run_id, entry)
+            self._in_turn(entry)
             shelf.holder = self
         shelf.count += 1
         for gone in shelf.superseding.add(entry, shelf.count):
@@ -387,6 +388,21 @@ class _MemoryBook:
         shelf.entries[shelf.count] = entry
         shelf.touched = time.time()
         shelf.ended = entry.data["status"] if entry.kind == "ended" else ""
+
+    def _in_turn(self, entry: Entry) -> None:
+        """Nothing, if it is the run's turn in its thread. Raises: JournalError: AX508, AX529."""
+        shelf = self._shelf
+        shelf.thread = entry.data.get("thread", "") if entry.kind == "run" else shelf.thread
+        if not shelf.thread:
+            return
+        thread = self._threads.setdefault(shelf.thread, [])
+        last = self._shelves[thread[-1]] if thread else None
+        if entry.kind == "run":
+            if last is not None and last.holder is not None and not last.ended:
+                raise overtaken(shelf.thread, thread[-1])
+            follow(thread, self.run_id, entry.data)
+        elif last is not shelf and shelf.ended != "done":
+            raise left_behind(shelf.thread, self.run_id, thread[-1])
 
     def kept(self) -> None:
         return None
@@ -401,19 +417,6 @@ def claimed(run_id: str, by: str) -> JournalError:
     """Another holder runs it, or went on with it."""
     told = f'the run "{run_id}" is at work elsewhere ({by}), or was gone on with there.'
     return JournalError(told, id="AX506", hint="Wait until it has ended, or cancel it there; then resume it.")
-
-
-def follow(thread: list[str], run_id: str, header: Entry) -> None:
-    """Put a run at the end of its thread. Raises: JournalError (AX508): another run was quicker."""
-    if header.data.get("after", "") != (thread[-1] if thread else ""):
-        raise overtaken(header.data["thread"], thread[-1] if thread else "")
-    thread.append(run_id)
-
-
-def overtaken(thread: str, by: str) -> JournalError:
-    """Two runs began on one thread at once; this one was second."""
-    told = f'another run, "{by}", has begun on the thread "{thread}".'
-    return JournalError(told, id="AX508", hint="Runs of one thread go one after the other: wait until that one has ended.")
 
 
 class Replay:
