@@ -82,10 +82,11 @@ def as_of_now(entries: Sequence[Entry], plan: Plan, *, migrate: bool = False) ->
     """
     graph = plan.graph
     before = said(entries)
-    if not before or (before["digest"] != graph.spec.digest() and not migrate):
+    has_moved = any("now" in entry.data for entry in entries if entry.kind == "resumed")
+    if not before or not (migrate or has_moved):
         return entries
     is_other = before["digest"] != graph.spec.digest()
-    if not is_other and not any("now" in entry.data for entry in entries if entry.kind == "resumed"):
+    if not (migrate if is_other else has_moved):
         return entries
     walk = _Walk(graph)
     return [read for entry in entries if (read := walk.entry(entry)) is not None]

@@ -78,8 +78,10 @@ def graph_told(plan: Plan, options: Options) -> dict[str, Any]:
 
 def resumed(told: Entry, plan: Plan, options: Options) -> Entry:
     """What a journal keeps of a run being gone on with: where it is with another graph, or other plugins, what is said of those."""
+    if not options.migrate:
+        return Entry("resumed")
     now = graph_told(plan, options)
-    if not options.migrate or all(now.get(name) == told.data.get(name) for name in now):
+    if all(now.get(name) == told.data.get(name) for name in now):
         return Entry("resumed")
     return Entry("resumed", data={"now": {"states": {}, "marked": {}, **now}})
 
