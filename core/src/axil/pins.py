@@ -12,13 +12,13 @@ import json
 import re
 from collections.abc import Iterator
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from axil.files import Reading
 from axil.kinds import KERNEL, canonical
-from axil.needs import of_graph
-from axil.planner import Setting
-from axil.spec import GraphSpec
+from axil.spec import GraphSpec, Use
+
+if TYPE_CHECKING:
+    from axil.planner import Setting
 
 _OWN: Final = re.compile(r"(^|/)(RECORD|INSTALLER|REQUESTED|direct_url\.json|uv_cache\.json)$|\.pyc$|__pycache__|^\.\./")
 """Lines of a RECORD that the installer writes, not the distribution."""
@@ -31,6 +31,9 @@ def pins(spec: GraphSpec, setting: Setting) -> dict[str, dict[str, str]]:
     """
     found = {KERNEL: "", **dict.fromkeys((name for graph in _graphs(spec) for name in _packages(graph)), "")}
     if any(_names_something(graph) for graph in _graphs(spec)):
+        from axil.files import Reading  # what was made in Python alone does without
+        from axil.needs import of_graph
+
         reading = Reading(registry=setting.components(), environment=setting.environment, allow_code=setting.allow_code)
         for graph in _graphs(spec):
             for need in of_graph(graph, reading).found:
@@ -50,8 +53,14 @@ def _graphs(spec: GraphSpec) -> Iterator[GraphSpec]:
 
 
 def _names_something(spec: GraphSpec) -> bool:
-    edges = (edge.condition is not None or edge.process is not None for edge in spec.edges)
-    return spec.schema is not None or any(node.use is not None or node.wrappers for node in spec.nodes) or any(edges)
+    if spec.schema is not None:
+        from axil.reducers import BUILT_IN
+
+        if any(declared.reducer.name not in BUILT_IN for declared in spec.schema.fields.values()):
+            return True
+    parts = [part for edge in spec.edges for part in (edge.condition, edge.process)]
+    parts += [use for node in spec.nodes for use in (node.use, *node.wrappers)]
+    return any(isinstance(part, Use) and part.made is None for part in parts)
 
 
 def _packages(spec: GraphSpec) -> Iterator[str]:
