@@ -16,7 +16,7 @@ from axil.tokens import Out
 from axil.values import MISSING
 from axil.workflow import Workflow
 
-from .tools import Jumping, node, workflow
+from .tools import Jumping, Tape, node, workflow
 
 ASKED = Question(text="Send it?", within_seconds=3600.0, default="no")
 
@@ -175,3 +175,16 @@ def test_what_was_shown_to_somebody_does_not_pass_for_a_pause_before_an_effect()
 def test_nobody_can_answer_now_is_a_pause_and_not_a_late_answer():
     clock = Jumping(0)
     assert run(asking(), clock, channel=Slow(clock, 1, MISSING)).status == "paused"
+
+
+def test_a_crash_at_any_write_changes_neither_when_it_is_due_nor_what_the_answer_is():
+    for seconds, answer in ((7200, "no"), (60, "yes")):
+        clock, tape = Jumping(0), Tape()
+        run(asking(), clock, journal=tape, run_id="r", channel=Slow(clock, seconds))
+        assert [entry.kind for entry in tape.lines] == ["run", "asked", "answer", "done", "ended"]
+        for written in range(1, len(tape.lines) + 1):
+            later, again_on = Jumping(1800), Tape(tape.lines[:written])
+            result = run(asking(), later, journal=again_on, run_id="r", resuming=True, channel=Slow(later, 99_999))
+            was_answered = written > 2
+            assert result.output == {"said": answer if was_answered else "no"}
+            assert later.now() == (1800 if was_answered else 5400 if written == 1 else 3600)

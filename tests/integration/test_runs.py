@@ -180,6 +180,13 @@ def test_a_migrated_run_goes_on_with_the_files_as_they_are_now(axil, here):
     events = [json.loads(line) for line in done.out.splitlines()]
     assert [event["node"] for event in events if event["event"] == "firing_started"] == ["sign", "close"]
     assert events[-1]["output"] == "Cheers"
+    assert "next: sign" in axil("runs", "show", "r", "--at", 2).out  # what came before is looked at as it was
+    assert "over" in axil("runs", "show", "r", "--at", len(axil("runs", "export", "r").out.splitlines())).out
+    axil("runs", "fork", "r", "--at", 2, "--as", "old")
+    assert axil("runs", "resume", "old").code == 3
+    assert axil("runs", "answer", "old", "Ada").out.strip() == "Yours"
+    axil("runs", "fork", "r", "--as", "new")
+    assert axil("runs", "resume", "new").out.strip() == "Cheers"
 
 
 MOVED = """

@@ -15,6 +15,7 @@ from typing import Any, Final, cast
 
 from axil.config import make
 from axil.context import Channel, Question
+from axil.due import moment_of
 from axil.errors import AxilError, ConfigError, MissingKeys, NodeFailed, Problem, UnknownComponent
 from axil.inputs import render, text_of
 from axil.result import Result
@@ -363,6 +364,7 @@ def _ask(questions: Iterable[Question], session: Session) -> None:
             str(question.data.get("description") or ""),
             question.text,
             f"one of: {', '.join(question.options)}" if question.options else "",
+            f"due at {moment_of(question.due)}" if question.due is not None else "",
         )
         session.tell(f"{question.node} asks:\n" + "\n".join(f"    {line}" for line in "\n".join(filter(None, told)).splitlines()))
     session.tell("The run is paused: answer on a terminal, or with --answers FILE.")

@@ -162,7 +162,7 @@ class Runs:
     def _stood(self, entries: Sequence[Entry], options: argparse.Namespace, session: Session) -> int:
         if not 0 < options.at <= len(entries):
             raise misuse("--at", f"expected a step from 1 to {len(entries)}, found {options.at}.")
-        kept = _origin(entries)
+        kept = _origin(entries[: options.at])  # before a run was migrated it was that of another version
         with equipped(options, session, kept.get("functions")) as here:
             workflow = record.reopened(kept, here, allow_code="code" in options.allow)
             workflow.plan  # noqa: B018  # its components are found while they can be
@@ -255,7 +255,7 @@ class Runs:
         entries = journal.entries(run_id)
         if options.at is not None and not 0 < options.at <= len(entries):
             raise misuse("--at", f"expected a step from 1 to {len(entries)}, found {options.at}.")
-        kept = _origin(entries)
+        kept = _origin(entries[: options.at])
         needed = options.current or options.input is not None or options.state or options.output is not None or options.set
         with equipped(options, session, kept.get("functions") if needed else None) as here:
             kept["vars"] = {**kept.get("vars", {}), **settings(options.set)}
