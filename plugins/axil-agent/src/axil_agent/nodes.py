@@ -316,6 +316,17 @@ class HumanFormConfig(_Settings):
         default_factory=dict[str, str], description="What to ask for, with descriptions; without it, what the edges carry."
     )
     as_form: bool = Field(True, description="One question for all fields; false: one question a field.")
+    within: float | str | None = Field(
+        None, description='How long there is for each question: seconds, or "15m", "2h 30m", "3 days"; without it for ever.'
+    )
+    defaults: dict[str, Any] = Field(
+        default_factory=dict[str, Any], description="The answers, by field, where nobody gives one within that time."
+    )
+
+    @field_validator("within")
+    @classmethod
+    def _is_a_duration(cls, within: float | str | None) -> float | None:
+        return None if within is None else seconds(within)
 
 
 class HumanFormNode(HumanNode):
@@ -324,5 +335,6 @@ class HumanFormNode(HumanNode):
     Config = HumanFormConfig
 
     def __init__(self, config: HumanFormConfig) -> None:
-        super().__init__(config.prompt, fields=config.fields, as_form=config.as_form)
+        ways: dict[str, Any] = {"within": config.within, "defaults": config.defaults}
+        super().__init__(config.prompt, fields=config.fields, as_form=config.as_form, **ways)
         self.config = config
