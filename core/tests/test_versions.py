@@ -19,7 +19,7 @@ from axil.journal import MemoryJournal, Replay
 from axil.past import Edit, fork, moment
 from axil.record import drift
 from axil.schema import schema_of
-from axil.spec import GraphSpec
+from axil.spec import GraphSpec, NodeSpec
 from axil.sync import run_sync
 from axil.tokens import Out
 from axil.workflow import Workflow
@@ -155,6 +155,13 @@ def test_a_thread_goes_on_under_a_newer_state():
     assert run_sync(new.run({}, journal=journal, thread="t")).state.cents == 27
     with pytest.raises(JournalError, match=r"AX525.*lead forward only"):
         run_sync(old.run({}, journal=journal, thread="t"))
+
+
+def test_a_thread_whose_state_does_not_fit_any_more_says_so():
+    journal = MemoryJournal()
+    run_sync(workflow(["a"], ["in a"], **typed(Brief)).run({"topic": "seeds"}, journal=journal, thread="t"))
+    with pytest.raises(JournalError, match=r'AX526 .*what the thread.s last run left does not fit.*"topic".*migration'):
+        run_sync(workflow(["a"], ["in a"], **typed(Paper)).run({}, journal=journal, thread="t"))
 
 
 def test_versions_and_migrations_of_attributes_and_of_a_loops_rounds():
@@ -321,6 +328,15 @@ def test_a_run_is_pinned_to_its_plugins():
         run_sync(flow.resume("r", journal=journal))
     assert run_sync(flow.resume("r", journal=journal, pins=other, answers={question: "n2"})).status == "done"
     assert run_sync(moment(flow, journal.entries("r"))).result.status == "done"  # to look back no plugin is needed
+
+
+def test_what_was_made_in_python_is_pinned_by_its_package_and_what_a_wheel_listed():
+    import pluggy
+
+    pins = Workflow(GraphSpec(id="g", nodes=(NodeSpec(id="a", body=pluggy.HookimplMarker("x")),))).pins
+    assert pins["pluggy"]["version"] == pluggy.__version__
+    assert len(pins["pluggy"]["record"]) == 16
+    assert "record" not in pins["axil"] or pins["axil"]["record"] != pins["pluggy"]["record"]
 
 
 def test_a_run_that_says_nothing_of_plugins_is_gone_on_with():

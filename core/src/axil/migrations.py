@@ -24,7 +24,7 @@ from axil.composite import Subgraph
 from axil.errors import AxilError, JournalError, listed
 from axil.fields import NO_RESET, Change
 from axil.journal import Entry, decode, decode_delta, encode
-from axil.plan import Graph, Plan
+from axil.plan import Graph, Plan, Vertex
 from axil.state import Schema
 from axil.tokens import Frame
 from axil.values import MISSING
@@ -116,7 +116,7 @@ class _Walk:
         self.now = versions(graph)
         self.then: Mapping[str, int] = {}
         self.marks: Mapping[str, Sequence[str]] = {}
-        self._names: dict[int, tuple[frozenset[str], frozenset[str]]] = {}
+        self._names: dict[int, tuple[Mapping[str, Vertex], frozenset[str]]] = {}
 
     def heed(self, told: Mapping[str, Any]) -> None:
         """What comes next was written by a graph of which this is said."""
@@ -160,7 +160,7 @@ class _Walk:
         """The path of the graph that a frame is of, and the graph; and whether it is surely that one."""
         graph, path = self.graph, list[str]()
         for part in frame:
-            vertex = next((v for v in graph.vertices if v.name == part), None) if isinstance(part, str) else None
+            vertex = self._known(graph)[0].get(part) if isinstance(part, str) else None
             if vertex is None:
                 continue
             if not isinstance(vertex.body, Subgraph):
@@ -169,9 +169,10 @@ class _Walk:
             path.append(vertex.name)
         return tuple(path), graph, True
 
-    def _known(self, graph: Graph) -> tuple[frozenset[str], frozenset[str]]:
+    def _known(self, graph: Graph) -> tuple[Mapping[str, Vertex], frozenset[str]]:
+        """The nodes of a graph by their names, and the names of its edges."""
         if id(graph) not in self._names:
-            self._names[id(graph)] = frozenset(v.name for v in graph.vertices), frozenset(edge.name for edge in graph.edges)
+            self._names[id(graph)] = {v.name: v for v in graph.vertices}, frozenset(edge.name for edge in graph.edges)
         return self._names[id(graph)]
 
     def _has(self, graph: Graph, node: str) -> bool:

@@ -83,13 +83,18 @@ def _pin(name: str, version: str) -> tuple[tuple[str, str], ...]:
 
 
 def _record(there: Distribution) -> str:
-    """A short digest of the paths and hashes that a distribution lists, without what the installer added; empty: it is not known."""
+    """A short digest of what a distribution says it installed; empty: it is not known."""
     try:
         said: Any = json.loads(there.read_text("direct_url.json") or "{}")
     except ValueError:
         said = {}
-    lines = [line.strip() for line in (there.read_text("RECORD") or "").splitlines()]
-    if not lines or said.get("dir_info", {}).get("editable"):
+    listed = recorded(there)
+    if not listed or said.get("dir_info", {}).get("editable"):
         return ""
-    kept = sorted(line.rpartition(",")[0] for line in lines if line and not _OWN.search(line.partition(",")[0]))
-    return hashlib.sha256("\n".join(kept).encode()).hexdigest()[:16]
+    return hashlib.sha256(listed.encode()).hexdigest()[:16]
+
+
+def recorded(there: Any) -> str:
+    """The paths and hashes that a distribution lists in its RECORD, sorted, without what the installer added."""
+    lines = [line.strip() for line in (there.read_text("RECORD") or "").splitlines()]
+    return "\n".join(sorted(line.rpartition(",")[0] for line in lines if line and not _OWN.search(line.partition(",")[0])))

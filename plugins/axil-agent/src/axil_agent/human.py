@@ -100,7 +100,7 @@ def _form(answer: Any, wanted: Mapping[str, str]) -> dict[str, Any]:
 class HumanFileEdit(HumanNode):
     """Writes fields into files, lets a person edit them, and reads them back; then asks for the other fields as ``HumanNode`` does.
 
-    Files are in the run's workspace and nowhere else.
+    Files are in the run's workspace and nowhere else. Who confirms nothing ``within`` the time has edited what is there then.
     """
 
     def __init__(self, file_fields: Mapping[str, str], prompt: str | Sequence[str] = "", **settings: Any) -> None:
@@ -121,6 +121,7 @@ class HumanFileEdit(HumanNode):
             text="\n".join(["Edit, save, and confirm:", *map(str, paths.values())]),
             kind="approval",
             default=True,
+            within_seconds=self._within,
             data={"files": list(map(str, paths.values()))},
         )
         await ctx.ask(question)
