@@ -22,7 +22,7 @@ from typing import Any, Generic, Protocol, TypeVar, cast
 from axil.errors import JournalError
 from axil.fields import NO_RESET, Change
 from axil.state import Schema
-from axil.threads import follow, left_behind, overtaken
+from axil.threads import admit
 from axil.tokens import Activation, Frame, Ordinal
 from axil.values import MISSING, Log
 
@@ -306,7 +306,12 @@ class _Shelf:
     begun: float = field(default_factory=time.time)
     touched: float = 0.0
     ended: str = ""
-    thread: str = ""
+    header: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """What a run of a thread began with."""
+
+    @property
+    def status(self) -> str:
+        return self.ended or ("open" if self.holder is None else "running")
 
     def told(self, run_id: str) -> RunInfo:
         headers = [entry.data for entry in self.entries.values() if entry.kind == "run"]
@@ -314,7 +319,7 @@ class _Shelf:
         return RunInfo(
             run_id=run_id,
             graph=header.get("graph", ""),
-            status=self.ended or ("open" if self.holder is None else "running"),
+            status=self.status,
             thread=header.get("thread", ""),
             begun=self.begun,
             touched=self.touched,
@@ -391,18 +396,14 @@ class _MemoryBook:
 
     def _in_turn(self, entry: Entry) -> None:
         """Nothing, if it is the run's turn in its thread. Raises: JournalError: AX508, AX529."""
-        shelf = self._shelf
-        shelf.thread = entry.data.get("thread", "") if entry.kind == "run" else shelf.thread
-        if not shelf.thread:
+        header = entry.data if entry.kind == "run" else self._shelf.header
+        if not header.get("thread"):
             return
-        thread = self._threads.setdefault(shelf.thread, [])
-        last = self._shelves[thread[-1]] if thread else None
-        if entry.kind == "run":
-            if last is not None and last.holder is not None and not last.ended:
-                raise overtaken(shelf.thread, thread[-1])
-            follow(thread, self.run_id, entry.data)
-        elif last is not shelf and shelf.ended != "done":
-            raise left_behind(shelf.thread, self.run_id, thread[-1])
+        thread = self._threads.setdefault(header["thread"], [])
+        admit(header, self.run_id, thread, lambda run_id: self._shelves[run_id].status)
+        if self.run_id not in thread:
+            thread.append(self.run_id)
+            self._shelf.header = header
 
     def kept(self) -> None:
         return None

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from axil.errors import JournalError
 
 
-def follow(thread: list[str], run_id: str, header: Mapping[str, Any]) -> None:
-    """Put a run at the end of its thread. Raises: JournalError (AX508): another run was quicker."""
-    last = thread[-1] if thread else ""
-    if header.get("after", "") != last:
-        raise overtaken(header["thread"], last)
-    thread.append(run_id)
+def admit(header: Mapping[str, Any], run_id: str, runs: Sequence[str], status: Callable[[str], str]) -> None:
+    """Nothing, if it is a run's turn in its thread; asked when it is claimed.
+
+    Args:
+        header: what it began with: ``thread``, and ``after``: the run that it follows.
+        runs: those of the thread so far, oldest first.
+        status: of a run, as of ``RunInfo``; of this one how it ended.
+    Raises: JournalError: AX508 another run was quicker, or is at work; AX529 it did not end well, and the thread went on without it.
+    """
+    last = runs[-1] if runs else ""
+    if run_id not in runs:
+        if header.get("after", "") != last or (last and status(last) == "running"):
+            raise overtaken(header["thread"], last)
+    elif last != run_id and status(run_id) != "done":
+        raise left_behind(header["thread"], run_id, last)
 
 
 def overtaken(thread: str, by: str) -> JournalError:
