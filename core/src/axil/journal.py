@@ -307,15 +307,13 @@ class _Shelf:
     touched: float = 0.0
     ended: str = ""
     header: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """What a run of a thread began with."""
 
     @property
     def status(self) -> str:
         return self.ended or ("open" if self.holder is None else "running")
 
     def told(self, run_id: str) -> RunInfo:
-        headers = [entry.data for entry in self.entries.values() if entry.kind == "run"]
-        header = headers[0] if headers else dict[str, Any]()
+        header = self.header
         return RunInfo(
             run_id=run_id,
             graph=header.get("graph", ""),
@@ -385,7 +383,11 @@ class _MemoryBook:
         if shelf.holder is not self:
             if shelf.is_forgotten or shelf.holder is not None or shelf.count != self._seen:
                 raise claimed(self.run_id, "in this process")
-            self._in_turn(entry)
+            header = shelf.header = entry.data if entry.kind == "run" else shelf.header
+            if header.get("thread"):
+                runs = self._threads.setdefault(header["thread"], [])
+                admit(header, self.run_id, runs, lambda run_id: self._shelves[run_id].status)
+                runs += [self.run_id] if self.run_id not in runs else []
             shelf.holder = self
         shelf.count += 1
         for gone in shelf.superseding.add(entry, shelf.count):
@@ -393,17 +395,6 @@ class _MemoryBook:
         shelf.entries[shelf.count] = entry
         shelf.touched = time.time()
         shelf.ended = entry.data["status"] if entry.kind == "ended" else ""
-
-    def _in_turn(self, entry: Entry) -> None:
-        """Nothing, if it is the run's turn in its thread. Raises: JournalError: AX508, AX529."""
-        header = entry.data if entry.kind == "run" else self._shelf.header
-        if not header.get("thread"):
-            return
-        thread = self._threads.setdefault(header["thread"], [])
-        admit(header, self.run_id, thread, lambda run_id: self._shelves[run_id].status)
-        if self.run_id not in thread:
-            thread.append(self.run_id)
-            self._shelf.header = header
 
     def kept(self) -> None:
         return None
