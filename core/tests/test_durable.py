@@ -323,6 +323,27 @@ def test_two_runs_on_one_thread_never_interleave():
         run_sync(two.result())
 
 
+def test_a_run_that_its_thread_left_behind_is_not_gone_on_with():
+    journal, broken = MemoryJournal(), True
+
+    def body(task: Any, ctx: Any) -> Out:
+        if broken:
+            raise ValueError("broken")
+        return Out({})
+
+    flow = workflow([node("a", body)], ["in a", "a out"])
+    run(flow, journal=journal, thread="t", run_id="first")
+    broken = False
+    later = flow.start({}, journal=journal, thread="t")  # it has seen how the first one ended
+    again = flow.start({}, journal=journal, run_id="first", resuming=True)
+    assert run_sync(later.result()).status == "done"
+    with pytest.raises(JournalError, match="AX529"):
+        run_sync(again.result())
+    with pytest.raises(JournalError, match=r'AX529.*has gone on without the run "first"'):
+        run(flow, journal=journal, run_id="first", resuming=True)
+    assert run(flow, journal=journal, run_id=later.id, resuming=True).status == "done"
+
+
 def test_a_thread_waits_for_its_paused_run_and_needs_a_journal():
     async def body(task: Any, ctx: Any) -> Out:
         return Out({"said": await ctx.ask("?")})

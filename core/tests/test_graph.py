@@ -576,6 +576,34 @@ def test_a_loop_writes_its_counters_and_no_other_attribute_by_default():
     assert g.invoke({})[1] == {"mine": 0, "current_iteration": 3, "max_iterations": 3}
 
 
+def test_a_loop_needs_no_declared_fields_for_its_counters():
+    class Told(TypedDict):
+        n: int
+        current_iteration: int
+
+    class Bare(TypedDict):
+        n: int
+
+    def built(state: Any, **more: Any) -> RootGraph:
+        g = RootGraph("g", state=state)
+        loop = g.create_node(Loop, name="loop", max_iterations=3, push_keys={"n": "", **more})
+
+        def step(attributes: Any) -> dict[str, Any]:
+            return {"n": attributes["n"] + attributes["current_iteration"]}
+
+        loop.create_node(step, name="step", push_keys={"n": ""}, inline=True)
+        loop.edge_from_controller("step", {})
+        loop.edge_to_controller("step", {})
+        g.edge_from_entry(loop)
+        g.edge_to_exit(loop)
+        return g.build()
+
+    assert built(Bare).invoke({"n": 1})[1] == {"n": 7}
+    assert built(Told).invoke({"n": 1})[1] == {"n": 7, "current_iteration": 3}
+    with pytest.raises(NodeFailed, match='AX201 "max_iterations"'):  # who names it wants it to be there
+        built(Bare, max_iterations="").invoke({"n": 1})
+
+
 def test_a_loop_told_to_push_nothing_pushes_nothing():
     assert looping(passing, attributes={"mine": 0}, push_keys={}).build().invoke({})[1] == {"mine": 0}
 

@@ -156,12 +156,15 @@ def write(journal: MemoryJournal, entries: Sequence[Entry], run_id: str = "r") -
 class Jumping:
     """A clock that jumps to the next sleeper when the loop has had nothing else to do for a while. ``axil_testing`` has the good one."""
 
-    def __init__(self) -> None:
-        self.time = 0.0
+    def __init__(self, time: float = 0.0) -> None:
+        self.time = time
         self.sleepers: list[tuple[float, int, asyncio.Future[None]]] = []
-        self._count = 0
+        self._count = self._woken = 0
 
     def now(self) -> float:
+        return self.time
+
+    def wall(self) -> float:
         return self.time
 
     async def sleep(self, seconds: float) -> None:
@@ -176,13 +179,17 @@ class Jumping:
 
     async def _tick(self) -> None:
         while True:
+            before = self._woken
             for _ in range(50):
                 await asyncio.sleep(0)
+            if before != self._woken:  # another sleeper's tick was first: let what it woke run
+                continue
             while self.sleepers and self.sleepers[0][2].done():
                 heapq.heappop(self.sleepers)
             if self.sleepers:
                 self.time, _, woken = heapq.heappop(self.sleepers)
                 woken.set_result(None)
+                self._woken += 1
 
 
 @dataclass

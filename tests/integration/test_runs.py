@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from axil.journal import Entry
+from axil.sync import run_sync
 from axil_cli.main import main
 from axil_sqlite import SqliteJournal
 
@@ -104,6 +106,35 @@ def test_answers_may_name_their_questions_and_too_many_are_refused(axil):
     assert (done.code, done.out.strip()) == (0, "Yours")
 
 
+def timed(here: Path, **config: Any) -> None:
+    config = {"description": "Sign as?", **config}
+    (here / "letters.yaml").write_text(ASKING.replace("{description: Sign as?}", json.dumps(config)))
+
+
+def test_a_question_says_when_it_is_due(axil, here):
+    timed(here, within="3 days", default="Anonymous")
+    axil("run", "letters.yaml", "--run-id", "r")
+    assert "paused, due in 2d 23h" in axil("runs", "list").out
+    shown = axil("runs", "show", "r").out
+    assert "waits for an answer to sign?1, due in 2d 23h" in shown
+    assert "then: Anonymous" in shown
+    (question,) = axil("runs", "show", "r", "--format", "json").data["questions"]
+    assert question["due"] == axil("runs", "list", "--format", "json").data[0]["due"]
+    assert axil("runs", "answer", "r", "Ada").code == 0
+    assert axil("runs", "list", "--format", "json").data[0]["due"] is None
+
+
+def test_a_question_that_is_overdue_takes_no_answer_and_has_its_default(axil, here):
+    timed(here, within=0.001, default="Anonymous")
+    axil("run", "letters.yaml", "--run-id", "r")
+    assert "overdue for" in axil("runs", "list").out
+    refused = axil("runs", "answer", "r", "Ada")
+    assert (refused.code, "AX522" in refused.err) == (2, True)
+    assert axil("runs", "resume", "r").code == 0
+    shown = axil("runs", "show", "r").out
+    assert "sign->close: Anonymous" in shown
+
+
 def test_a_run_goes_on_with_the_file_that_it_began_with(axil, here):
     axil("run", "letters.yaml", "--run-id", "r")
     (here / "letters.yaml").write_text(ASKING.replace("Yours", "Cheers"))
@@ -125,6 +156,119 @@ def test_a_changed_graph_is_not_gone_on_with_unasked(axil, here):
     (here / "letters.yaml").write_text(ASKING.replace("Yours", "Cheers"))
     refused = axil("runs", "resume", "r", "--current")
     assert (refused.code, "AX504" in refused.err) == (2, True)
+
+
+def test_what_changed_is_told_with_the_ways_on(axil, here):
+    axil("run", "letters.yaml", "--run-id", "r")
+    (here / "letters.yaml").write_text(ASKING.replace("Yours", "Cheers"))
+    assert "    node close: config.content changed" in axil("runs", "show", "r").out.splitlines()
+    refused = axil("runs", "resume", "r", "--current").err
+    for way in ("axil runs resume r\n", "axil runs resume r --migrate", "axil runs fork r --current"):
+        assert way in refused
+    noted = axil("runs", "resume", "r").err
+    assert "node close: config.content changed" in noted
+    (here / "letters.yaml").write_text("graph: [")
+    assert "the graph as it is now cannot be read" in axil("runs", "show", "r").out
+
+
+def test_a_migrated_run_goes_on_with_the_files_as_they_are_now(axil, here):
+    axil("run", "letters.yaml", "--run-id", "r")
+    (here / "letters.yaml").write_text(ASKING.replace("Yours", "Cheers"))
+    assert axil("runs", "resume", "r", "--migrate").code == 3
+    (here / "letters.yaml").write_text(ASKING.replace("Yours", "Bye"))
+    done = axil("runs", "answer", "r", "Ada", "--format", "events")  # it is the second version's run now
+    events = [json.loads(line) for line in done.out.splitlines()]
+    assert [event["node"] for event in events if event["event"] == "firing_started"] == ["sign", "close"]
+    assert events[-1]["output"] == "Cheers"
+    assert "next: sign" in axil("runs", "show", "r", "--at", 2).out  # what came before is looked at as it was
+    assert "over" in axil("runs", "show", "r", "--at", len(axil("runs", "export", "r").out.splitlines())).out
+    axil("runs", "fork", "r", "--at", 2, "--as", "old")
+    assert axil("runs", "resume", "old").code == 3
+    assert axil("runs", "answer", "old", "Ada").out.strip() == "Yours"
+    axil("runs", "fork", "r", "--as", "new")
+    assert axil("runs", "resume", "new").out.strip() == "Cheers"
+
+
+MOVED = """
+graph:
+  id: letters
+  state_version: 2
+  state: {%s}
+  migrations: {1: "moving:to_2"}
+  nodes:
+    - {id: sign, type: human, config: {description: Sign as?}}
+    - {id: close, type: python}
+  edges: [{from: sign, to: close}]
+  start: [sign]
+  end: [close]
+"""
+
+
+def test_a_file_says_how_an_old_state_becomes_a_new_one(axil, here, monkeypatch):
+    old = MOVED.replace("  state_version: 2\n", "").replace('  migrations: {1: "moving:to_2"}\n', "")
+    (here / "letters.yaml").write_text((old % "topic: {type: str, default: seeds}").replace("type: python", "type: passthrough"))
+    (here / "moving.py").write_text(
+        "def to_2(values):\n    return {'title' if n == 'topic' else n: v.upper() for n, v in values.items()}\n"
+    )
+    monkeypatch.syspath_prepend(here)
+    axil("run", "letters.yaml", "--run-id", "r", "--input", "{}")
+    new = (MOVED % "title: {type: str}").replace("type: python", "type: passthrough")
+    (here / "letters.yaml").write_text(new)
+    assert "AX148" in axil("runs", "resume", "r", "--migrate").err  # naming code is code
+    assert axil("runs", "resume", "r", "--migrate", "--allow", "code").code == 3
+    assert axil("runs", "answer", "r", "Ada", "--allow", "code").out.strip() == "Ada"
+
+
+def test_a_run_is_pinned_to_its_plugins_and_says_what_became_of_them(axil, monkeypatch):
+    from axil.workflow import Workflow
+
+    axil("run", "letters.yaml", "--run-id", "r")
+    header = json.loads(axil("runs", "export", "r").out.splitlines()[0])["data"]
+    assert header["pins"].keys() == {"axil", "axil-control"}
+    newer = {**header["pins"], "axil-control": {"version": "7.0"}}
+    monkeypatch.setattr(Workflow, "pins", newer)
+    refused = axil("runs", "answer", "r", "Ada")
+    version = header["pins"]["axil-control"]["version"]
+    assert (refused.code, f"axil-control was {version}, and is 7.0" in refused.err) == (2, True)
+    assert f"pip install axil-control=={version} && axil runs resume r" in refused.err
+    assert axil("runs", "show", "r", "--at", 2).code == 0
+    assert axil("runs", "answer", "r", "Ada", "--migrate").out.strip() == "Yours"
+    assert axil("runs", "resume", "r").out.strip() == "Yours"
+
+
+def test_a_fork_may_have_another_input_state_outcome_or_variable(axil, here):
+    (here / "flow.yaml").write_text(
+        "vars: {WORD: then}\ngraph:\n  id: flow\n  state: {mark: one}\n  nodes:\n    - {id: a, type: passthrough}\n"
+        "    - {id: b, type: literal, config: {content: '${WORD}'}}\n    - {id: c, type: passthrough, config: {only_last_message: false}}\n"
+        "  edges: [{from: a, to: c}, {from: a, to: b}, {from: b, to: c}]\n  start: [a]\n  end: [c]\n"
+    )
+    axil("run", "flow.yaml", "--input", "first", "--run-id", "r")
+
+    def forked(*edits: object) -> Any:
+        new = axil("runs", "fork", "r", *edits)
+        assert new.code == 0, new.err
+        return axil("runs", "resume", new.out.strip(), "--format", "json").data
+
+    def said(result: Any) -> list[str]:
+        return [message["content"] for message in result["messages"]]
+
+    assert said(forked()) == ["first", "then"]
+    assert said(forked("--input", "second")) == ["second", "then"]
+    assert said(forked("--at", 2, "--set", "WORD=now")) == ["first", "now"]
+    assert said(forked("--at", 2, "--output", '[{"role": "user", "content": "third"}]')) == ["third", "then"]
+    assert forked("--at", 2, "--state", "mark=two")["attributes"] == {"mark": "two"}
+    refused = axil("runs", "fork", "r", "--output", "x")
+    assert (refused.code, "AX528" in refused.err) == (2, True)
+
+
+def test_a_run_is_stepped_through_node_by_node(axil):
+    """A debugger: stop before each node, look, edit an outcome, go on."""
+    axil("run", "letters.yaml", "--run-id", "r", "--break", "*")
+    stops = [axil("runs", "show", "r", "--format", "json").data["questions"][0]["node"]]
+    for answer in ("go", "go", "Ada", '{"output": [{"role": "user", "content": "Love"}]}'):
+        done = axil("runs", "answer", "r", answer, "--break", "*")
+        stops += [question["node"] for question in axil("runs", "show", "r", "--format", "json").data["questions"]]
+    assert (stops, done.out.strip()) == (["draft", "sign", "sign", "close"], "Love")
 
 
 def test_where_a_run_stood_is_shown_for_each_of_its_steps(axil):
@@ -181,6 +325,27 @@ def test_old_runs_are_forgotten_and_those_that_wait_are_not(axil, here):
     assert axil("runs", "prune", "--older-than", 0, "--dry-run", "--format", "json").data == ["done"]
     assert axil("runs", "prune", "--older-than", 0, "--format", "json").data == ["done"]
     assert [info["run_id"] for info in axil("runs", "list", "--format", "json").data] == ["waiting"]
+
+
+def test_a_run_that_somebody_goes_on_with_in_the_meantime_does_not_keep_others_from_being_forgotten(axil, here, monkeypatch):
+    for name in ("one", "two", "three"):
+        axil("run", "letters.yaml", "--run-id", name, "--answers", answers(here, "Ada"))
+    forget = SqliteJournal.forget
+
+    async def claim(book: Any) -> None:
+        book.append(Entry("resumed"))
+        await book.kept()
+
+    def busy(self: SqliteJournal, run_id: str) -> None:
+        book = self.open(run_id)
+        if run_id == "two":
+            run_sync(claim(book))
+        forget(self, run_id)
+
+    monkeypatch.setattr(SqliteJournal, "forget", busy)
+    done = axil("runs", "prune", "--older-than", 0)
+    assert (done.code, "2 run(s) are forgotten" in done.err, "two is left: " in done.err) == (0, True, True)
+    assert [info["run_id"] for info in axil("runs", "list", "--format", "json").data] == ["two"]
 
 
 def test_the_whole_record_can_be_exported(axil):

@@ -289,6 +289,8 @@ class Nested:
     push: Mapping[str, str] | None = None
     hidden: frozenset[str] = frozenset()
     """Fields that are neither pulled nor pushed, whatever the rules say."""
+    offered: frozenset[str] = frozenset()
+    """Of the fields that are pushed those that a graph around it with declared fields need not have."""
     keep: bool = False
     """Whether its nodes' own fields outlast a visit, until the next in the same run."""
 
@@ -336,6 +338,8 @@ class GraphVisit:
     def _pushed(self, ended: Ended) -> dict[str, Any]:
         nested, outer = self.body.nested, self.task.state
         mine = {n: v for n, v in ended.changes.items() if not n.startswith("@") and n not in nested.hidden}
+        if nested.offered and outer.schema.closed:
+            mine = {n: v for n, v in mine.items() if n not in nested.offered or n in outer.schema.fields}
         if nested.push is not None:
             taken = {n: mine[n] for n in nested.push if n in mine}
         elif nested.pull is not None:

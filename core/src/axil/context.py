@@ -29,18 +29,26 @@ class Question:
     """``text``, ``choice``, ``approval``, or a name that a channel understands."""
     options: tuple[str, ...] = ()
     default: Any = None
+    """What an empty line on a terminal means; and the answer, where nobody gives one in time."""
+    within_seconds: float | None = None
+    """How long there is to answer, from when it is first asked in a run; None: for ever. Then ``default`` is the answer; without one
+    ``Overdue`` is raised to the body that asked."""
     data: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Anything a channel may show beside the text."""
     id: str = ""
     """Set by the run: the activation that asks, and which of its questions this is."""
     node: str = ""
     """Set by the run: the path of the node that asks."""
+    due: float | None = None
+    """Set by the run: when it is too late, in seconds since 1970; kept with the run, so that a resumed one does not begin to wait anew."""
 
     def plain(self) -> dict[str, Any]:
         """Everything but who asks, as plain data; what is none is told by its ``repr``."""
         told: dict[str, Any] = {"text": self.text, "kind": self.kind, "options": list(self.options)}
         if self.default is not None:
             told["default"] = json.loads(json.dumps(self.default, default=repr))
+        if self.due is not None:
+            told["due"] = self.due
         if self.data:
             told["data"] = json.loads(json.dumps(dict(self.data), default=repr))
         return told
@@ -314,6 +322,7 @@ class Context:
 
         If one is at hand it is returned; if a channel is attached, this waits for it; else the run ends *paused*, with
         the question in its result, and this body runs again from its top when the answer is there.
+        Raises: Overdue (AX520): nobody answered within the question's ``within_seconds``, and it has no default.
         """
         asked = Question(text=question) if isinstance(question, str) else question
         asking: Context | None = self

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol, cast
 
+from axil import due
 from axil.context import Call, Channel, Clock, Context, Executor, Question, Returned, StepCall, SubRun
-from axil.errors import Uncertain
+from axil.errors import Overdue, Uncertain
 from axil.hooks import Observers
 from axil.journal import Book, Entry, Replay, decode, encode
 from axil.ledger import Ledger
@@ -178,9 +179,14 @@ class Desk:
     async def ask(self, activation: Activation, call: Call, question: Question) -> Any:
         asked = replace(question, id=f"{activation}?{call}", node=activation.path)
         if asked.id in self.replay.answers:
-            return self.replay.answers[asked.id]
-        channel: Channel | None = self.options.channel
-        answer = MISSING if channel is None else await channel.ask(asked)
+            return due.answered(asked, self.replay.answers[asked.id])
+        deadline = due.deadline(asked, self.replay.due, self.clock)
+        asked = asked if deadline is None else deadline.question
+        answer = await self._told(activation, asked, deadline)
+        if answer is Overdue:
+            answer = self.replay.answers[asked.id] = due.late(asked)
+            await self.keep(Entry("answer", data={"id": asked.id, "value": encode(answer), "by": due.LATE}))
+            return due.answered(asked, answer)
         if answer is MISSING:
             data = {"id": asked.id, **asked.plain()}
             await self.keep(Entry("asked", activation.frame, activation.node, activation.ordinal, data))
@@ -189,6 +195,19 @@ class Desk:
         if self.book is not None:
             await self.keep(Entry("answer", data={"id": asked.id, "value": encode(answer)}))
         return answer
+
+    async def _told(self, activation: Activation, asked: Question, deadline: due.Deadline | None) -> Any:
+        """What a channel answers; ``MISSING``: nobody can now; the class ``Overdue``: it is too late."""
+        channel: Channel | None = self.options.channel
+        if deadline is None:
+            return MISSING if channel is None else await channel.ask(asked)
+        if deadline.left <= 0:
+            return Overdue
+        if channel is None:
+            return MISSING
+        if deadline.is_new:
+            await self.keep(Entry("asked", activation.frame, activation.node, activation.ordinal, due.asked(asked)))
+        return await due.in_time(channel, deadline, self.clock)
 
     def all_asked(self, activation: Activation, pause: Pause) -> Pause:
         """``pause``, and what else the same body asked without an answer, side by side."""

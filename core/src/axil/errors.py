@@ -24,6 +24,7 @@
     │   ├── LimitReached         a limit of the run or of a cycle
     │   ├── RunPaused            questions are open and nobody is there to answer
     │   ├── RunCancelled         the run was cancelled
+    │   ├── Overdue              nobody answered a question in time
     │   └── Uncertain            something with effects outside may have happened, and was given up
     ├── JournalError         the journal refused a value or does not fit the plan
     └── KernelBug            us; please report it
@@ -258,6 +259,12 @@ class Uncertain(RunError):
     """It may have happened when the run broke off, and a person gave it up."""
 
     id = "AX406"
+
+
+class Overdue(RunError):
+    """Nobody answered a question in time, and it has no default."""
+
+    id = "AX520"
 
 
 class JournalError(_Told, ValueError):

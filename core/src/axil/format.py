@@ -141,6 +141,12 @@ GRAPH: Final[Shape] = _object(
         "end": _of(NODE_IDS, "The nodes whose output is the result, in order of preference."),
         "state": _of(_MAPPING, "Attributes with their first values, or fields: {name: {type, strategy, default}}."),
         "attributes": _of(_MAPPING, "Attributes with their first values."),
+        "state_version": {
+            "type": "integer",
+            "minimum": 1,
+            "description": "Of the shape of the state; see migrations.",
+        },
+        "migrations": _of(_MAPPING, "By the version it begins at, the import path of what leads to the next: module:function."),
         "payload": {"enum": ["messages", "fields", "state"], "description": "What edges carry."},
         "flow": {"enum": ["carried", "shared"]},
         "cycles": {"enum": ["allow", "forbid"]},

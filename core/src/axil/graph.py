@@ -58,6 +58,8 @@ class Graph:
         limits: Limits | None = None,
         cycle_limits: Mapping[str, CycleLimit] | None = None,
         keep: bool = False,
+        state_version: int = 1,
+        migrations: Mapping[int, Callable[[dict[str, Any]], Mapping[str, Any]]] | None = None,
         node_wrappers: Mapping[Any, Sequence[Any]] | Sequence[Any] | None = None,
     ) -> None:
         """See ``GraphSpec`` for what the options mean.
@@ -75,6 +77,7 @@ class Graph:
         by_type: Mapping[Any, Sequence[Any]] = node_wrappers if isinstance(node_wrappers, Mapping) else {"*": node_wrappers or ()}
         self._usual = [(kind, [Use.of(wrapper) for wrapper in wrappers]) for kind, wrappers in by_type.items()]
         self._limits, self._cycle_limits = limits or Limits(), dict(cycle_limits or {})
+        self._version: tuple[int, Mapping[int, Any]] = state_version, dict(migrations or {})
         self._components: dict[str, Any] = {}
         self._specs: dict[str, NodeSpec] = {}
         self._edges: list[EdgeSpec] = []
@@ -293,6 +296,8 @@ class Graph:
             flow=cast("Any", self._flow),
             cycles=cast("Any", self._cycles),
             cycle_limits=self._cycle_limits,
+            state_version=self._version[0],
+            migrations=self._version[1],
             limits=self._limits,
         )
 

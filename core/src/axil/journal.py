@@ -15,12 +15,13 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Protocol, TypeVar, cast
 
 from axil.errors import JournalError
 from axil.fields import NO_RESET, Change
 from axil.state import Schema
+from axil.threads import admit
 from axil.tokens import Activation, Frame, Ordinal
 from axil.values import MISSING, Log
 
@@ -308,14 +309,18 @@ class _Shelf:
     begun: float = field(default_factory=time.time)
     touched: float = 0.0
     ended: str = ""
+    header: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    @property
+    def status(self) -> str:
+        return self.ended or ("open" if self.holder is None else "running")
 
     def told(self, run_id: str) -> RunInfo:
-        headers = [entry.data for entry in self.entries.values() if entry.kind == "run"]
-        header = headers[0] if headers else dict[str, Any]()
+        header = self.header
         return RunInfo(
             run_id=run_id,
             graph=header.get("graph", ""),
-            status=self.ended or ("open" if self.holder is None else "running"),
+            status=self.status,
             thread=header.get("thread", ""),
             begun=self.begun,
             touched=self.touched,
@@ -381,8 +386,11 @@ class _MemoryBook:
         if shelf.holder is not self:
             if shelf.is_forgotten or shelf.holder is not None or shelf.count != self._seen:
                 raise claimed(self.run_id, "in this process")
-            if entry.kind == "run" and entry.data.get("thread"):
-                follow(self._threads.setdefault(entry.data["thread"], []), self.run_id, entry)
+            header = shelf.header = entry.data if entry.kind == "run" else shelf.header
+            if header.get("thread"):
+                runs = self._threads.setdefault(header["thread"], [])
+                admit(header, self.run_id, runs, lambda run_id: self._shelves[run_id].status)
+                runs += [self.run_id] if self.run_id not in runs else []
             shelf.holder = self
         shelf.count += 1
         for gone in shelf.superseding.add(entry, shelf.count):
@@ -406,19 +414,6 @@ def claimed(run_id: str, by: str) -> JournalError:
     return JournalError(told, id="AX506", hint="Wait until it has ended, or cancel it there; then resume it.")
 
 
-def follow(thread: list[str], run_id: str, header: Entry) -> None:
-    """Put a run at the end of its thread. Raises: JournalError (AX508): another run was quicker."""
-    if header.data.get("after", "") != (thread[-1] if thread else ""):
-        raise overtaken(header.data["thread"], thread[-1] if thread else "")
-    thread.append(run_id)
-
-
-def overtaken(thread: str, by: str) -> JournalError:
-    """Two runs began on one thread at once; this one was second."""
-    told = f'another run, "{by}", has begun on the thread "{thread}".'
-    return JournalError(told, id="AX508", hint="Runs of one thread go one after the other: wait until that one has ended.")
-
-
 class Replay:
     """What a journal knows about a run, indexed by activation."""
 
@@ -437,6 +432,8 @@ class Replay:
         """How often they had been, when the body stopped at a question by itself: that is known."""
         self.answers: dict[str, Any] = {}
         self.asked: dict[str, Entry] = {}
+        self.due: dict[str, float] = {}
+        """When questions are due, in seconds since 1970: as it was when they were first asked."""
         self.order: dict[Frame, list[Activation]] = {}
         self.header: Entry | None = None
         self.ended: Entry | None = None
@@ -471,7 +468,9 @@ class Replay:
             self.began[began] = self.began.get(began, 0) + 1
         elif kind == "asked":
             self.asked[data["id"]] = entry
-            if data.get("kind") != "uncertain":
+            if data.get("due") is not None:
+                self.due.setdefault(data["id"], data["due"])
+            if data.get("kind") != "uncertain" and not data.get("shown"):
                 self.paused.update((began, times) for began, times in self.began.items() if began[0] == who)
         elif kind == "answer":
             self.answers[data["id"]] = decode(data["value"])
@@ -479,6 +478,8 @@ class Replay:
             self.header = entry
         elif kind == "resumed":
             self.times += 1
+            if "now" in data and self.header is not None:  # it went on with another graph: what is said of that one counts
+                self.header = replace(self.header, data={**self.header.data, **data["now"]})
         elif kind == "ended":
             self.ended = entry
         self.elapsed = max(self.elapsed, float(data.get("at", 0.0)))

@@ -125,12 +125,13 @@ class Loop(Graph):
             )
 
     def scope(self, node: str, setting: Setting) -> Nested:
-        """This loop as a node's body. It pushes its counters and what ``push_keys`` names."""
+        """This loop as a node's body. It pushes what ``push_keys`` names, and its counters where there is a place for them."""
         counters = {} if self._in_loop or self.push_keys == {} else {"current_iteration": "", "max_iterations": ""}
         push = {**(self.push_keys or {}), **counters}
         return replace(
             super().scope(node, setting),
             push=push,
+            offered=frozenset(counters) - (self.push_keys or {}).keys(),
             hidden=frozenset({"current_iteration", "max_iterations"}) if self._in_loop else frozenset(),
         )
 

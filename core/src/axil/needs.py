@@ -85,6 +85,13 @@ def needs(
     return walk.needs
 
 
+def of_graph(spec: GraphSpec, reading: Reading) -> Needs:
+    """What one graph needs, and the graphs in the settings of its nodes. ``reading``: with what those are read."""
+    walk = _Walk(reading.registry or default(), reading)
+    walk.graph(spec, {})
+    return walk.needs
+
+
 class _Lenient(Mapping[str, str]):
     """An environment in which everything is set: what a workflow needs does not depend on keys and passwords."""
 

@@ -14,15 +14,20 @@ from axil.bodies import inputs_of
 from axil.context import Question
 from axil.desk import Pause
 from axil.errors import JournalError
+from axil.fields import OVERWRITE, Change
 from axil.hooks import hookimpl, manager
-from axil.journal import Book, Entry, Journal, RunInfo, decode, encode
+from axil.journal import Book, Entry, Journal, RunInfo, decode, encode, encode_delta
+from axil.migrations import as_of_now, graph_at
 from axil.plan import Body, Mode
-from axil.result import Result
+from axil.record import graph_told
+from axil.result import Options, Result
+from axil.state import Schema
 from axil.tokens import Activation, Out, Task
+from axil.values import MISSING
 from axil.views import plain
 from axil.workflow import Workflow
 
-__all__ = ["Breakpoints", "Difference", "Due", "Moment", "Step", "differences", "fork", "moment", "steps"]
+__all__ = ["Breakpoints", "Difference", "Due", "Edit", "Moment", "Step", "differences", "fork", "moment", "steps"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +47,8 @@ class Step:
     """What it wrote, the fields of nodes apart."""
     used: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """What the run had used by then, as far as it is said."""
+    by: str = ""
+    """Who gave an answer, if it was no person: ``deadline``."""
 
 
 def steps(entries: Sequence[Entry]) -> list[Step]:
@@ -71,6 +78,7 @@ def _step(number: int, entry: Entry) -> Step:
         output=output,
         delta={name: decode(value) for name, value in written.items() if not name.startswith("@")},
         used=data.get("used", {}),
+        by=str(data.get("by", "")),
     )
 
 
@@ -110,9 +118,16 @@ async def moment(workflow: Workflow, entries: Sequence[Entry], *, at: int | None
         raise JournalError("nothing is known of the run.", id="AX503")
     due: list[Due] = []
     watching = Workflow(workflow.spec, replace(workflow.setting, hooks=manager([_Stopping(due)]), engine=None))
-    known = [entry for entry in entries[:at] if entry.kind not in ("asked", "ended")]
+    known = [_unpinned(entry) for entry in entries[:at] if entry.kind not in ("asked", "ended")]
     result = await watching.start(run_id="past", journal=_Record(known), resuming=True, hooks=None).result()
     return Moment(state=result.attributes, due=tuple(due), result=result)
+
+
+def _unpinned(entry: Entry) -> Entry:
+    """Without the plugins that a run is pinned to: nothing of them is run to look back."""
+    if entry.kind == "resumed" and "now" in entry.data:
+        return replace(entry, data={"now": {**entry.data["now"], "pins": {}}})
+    return replace(entry, data={**entry.data, "pins": {}}) if entry.kind == "run" else entry
 
 
 class _Stopping:
@@ -174,46 +189,112 @@ class _Record:
 # ------------------------------------------------------------------------------------------------------------- going on
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edit:
+    """What a fork has otherwise than the run that it comes from."""
+
+    input: Any = MISSING
+    """Instead of the run's. What was done with the other stays done, so without ``at`` the fork begins at the beginning."""
+    state: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Values of fields, as if the step ``at`` had written them: what lies behind it sees them."""
+    output: Any = MISSING
+    """What the edges of the step ``at`` carry."""
+    origin: Mapping[str, Any] | None = None
+    """Instead of the run's own, see ``Options.origin``."""
+
+
 async def fork(
-    journal: Journal,
-    run_id: str,
-    new_id: str,
-    *,
-    at: int | None = None,
-    workflow: Workflow | None = None,
-    origin: Mapping[str, Any] | None = None,
+    journal: Journal, run_id: str, new_id: str, *, at: int | None = None, workflow: Workflow | None = None, edit: Edit | None = None
 ) -> None:
     """Begin the run ``new_id`` with what is known of ``run_id``, up to entry number ``at`` (None: all, but for its end).
 
-    What was done is not done again; what follows is, under keys of its own (see ``Context.key``). Resume it to let it go on.
+    What was done is not done again; what follows is, under keys of its own (see ``Context.key``). Questions that are open are asked
+    anew, with all their time. Resume it to let it go on.
 
     Args:
-        workflow: another version of the graph, to go on with; nodes that it does not have any more are left out.
-        origin: instead of the run's own, see ``Options.origin``.
-    Raises: JournalError: AX503 nothing is known of the run; AX506 there is a run ``new_id`` already.
+        workflow: the graph to go on with, perhaps another version; nodes that it does not have any more are left out.
+        edit: what else is changed; for its input and state the workflow is needed.
+    Raises: JournalError: AX503 nothing is known of the run; AX506 there is a run ``new_id`` already; AX525, AX526 its state does
+        not lead to the workflow's; AX528 the edit does not fit the step. StateError: nor the schema.
     """
-    entries = list(journal.entries(run_id))[:at]
+    edit = edit or Edit()
+    entries = list(journal.entries(run_id))
+    if at is None and edit.input is not MISSING and not edit.state and edit.output is MISSING:
+        at = 1
+    entries = entries[:at]
     if not entries:
         raise JournalError(f'the journal knows no run "{run_id}".', id="AX503")
     if list(journal.entries(new_id)):
         raise JournalError(f'there is a run "{new_id}" already.', id="AX506", hint="Choose another name.")
+    if workflow is not None:
+        entries = list(as_of_now(entries, workflow.plan, migrate=True))
+    if edit.state or edit.output is not MISSING or edit.input is not MISSING:
+        entries = _edited(entries, edit, workflow, is_placed=at is not None)
     book = journal.open(new_id)
     try:
         for entry in entries:
-            if entry.kind == "run":
-                data = {name: value for name, value in entry.data.items() if name not in ("thread", "after")}
-                data["forked_from"] = run_id
-                if workflow is not None:
-                    data["digest"] = workflow.spec.digest()
-                if origin is not None:
-                    data["origin"] = encode(dict(origin))
-                entry = replace(entry, data=data)
-            if entry.kind not in ("ended", "resumed"):
-                book.append(entry)
+            if (forked := _forked(entry, run_id, workflow, edit)) is not None:
+                book.append(forked)
         if (waiting := book.kept()) is not None:
             await waiting
     finally:
         book.close()
+
+
+def _forked(entry: Entry, run_id: str, workflow: Workflow | None, edit: Edit) -> Entry | None:
+    """An entry as the fork has it; None: it has none such."""
+    data = dict(entry.data)
+    if entry.kind == "run":
+        told: Mapping[str, Any] = {}
+        if workflow is not None:
+            told = {"states": {}, "marked": {}, **graph_told(workflow.plan, Options(pins=workflow.pins, origin=edit.origin or {}))}
+        data = {name: value for name, value in data.items() if name not in ("thread", "after")}
+        return replace(entry, data={**data, "forked_from": run_id, **told})
+    if entry.kind == "ended" or (entry.kind == "resumed" and (workflow is not None or "now" not in data)):
+        return None
+    if entry.kind == "asked" and "due" in data:
+        del data["due"]
+    return replace(entry, data=data)
+
+
+def _edited(entries: Sequence[Entry], edit: Edit, workflow: Workflow | None, *, is_placed: bool) -> list[Entry]:
+    """The entries, the first and the last of them changed. Raises: JournalError (AX528)."""
+    first, *others = entries
+    last = entries[-1]
+    if workflow is None:
+        raise JournalError("an edit was given, and no workflow.", id="AX528", hint="Give the graph that the fork goes on with.")
+    if edit.input is not MISSING:
+        inputs, values = workflow.given(edit.input)
+        checked = workflow.plan.graph.schema.check(values, whole=True)
+        told = {"inputs": encode(inputs), **({"values": encode_delta(checked, workflow.plan.graph.schema)} if checked else {})}
+        first = replace(first, data={**first.data, **told})
+    if edit.state or edit.output is not MISSING:
+        if not is_placed or last.kind not in ("run", "done") or (last.kind == "run" and edit.output is not MISSING):
+            found = f"{last.kind} {last.activation}".strip() if is_placed else "no step"
+            hint = "Name the step of a node that is done (axil runs show); for the state, the first step is the beginning."
+            raise JournalError(f"an outcome is edited at the step of a node; found {found}.", id="AX528", hint=hint)
+        if len(entries) == 1:
+            return [_begun_otherwise(first, edit, workflow)]
+        others[-1] = _ended_otherwise(last, edit, graph_at(workflow.plan.graph, last.frame).schema)
+    return [first, *others]
+
+
+def _begun_otherwise(entry: Entry, edit: Edit, workflow: Workflow) -> Entry:
+    schema = workflow.plan.graph.schema
+    values = {**entry.data["values"], **encode_delta(schema.check(edit.state, whole=True), schema)}
+    return replace(entry, data={**entry.data, "values": values})
+
+
+def _ended_otherwise(entry: Entry, edit: Edit, schema: Schema) -> Entry:
+    """An outcome with other values and another output: what a field held before does not count, whatever its reducer."""
+    values = schema.check(edit.state, whole=True)
+    changed = {name: value if schema.of(name).reducer is OVERWRITE else Change((), value) for name, value in values.items()}
+    delta = {**entry.data["delta"], **encode_delta(changed, schema)}
+    sends = [
+        [name, payload if edit.output is MISSING else encode(edit.output), own if own is None else {**own, **encode_delta(values, schema)}]
+        for name, payload, own in entry.data["sends"]
+    ]
+    return replace(entry, data={**entry.data, "delta": delta, "sends": sends})
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,10 +74,11 @@ class Setting:
     def resolve(self, kind: str, name: str, where: str, *, requires: Iterable[str] = ()) -> Any:
         """The component; see ``Registry.resolve``. An import path, ``module:Name``, only where code is allowed."""
         if ":" in name:
-            return self._imported(name, where)
+            return self.imported(name, where)
         return self.components().resolve(kind, name, where, requires=requires)
 
-    def _imported(self, path: str, where: str) -> Any:
+    def imported(self, path: str, where: str) -> Any:
+        """What ``module:Name`` is. Raises: SpecError (AX148): code is not allowed, or there is no such thing."""
         if not self.allow_code:
             raise SpecError(Problem("AX148", where, f'"{path}" is an import path.', "Use a component's name, or allow code for this run."))
         module, _, name = path.partition(":")
@@ -193,6 +194,8 @@ class _Draft:
         self.rules: dict[str, Rules] = {}
         self.nested: dict[str, Nested] = {}
         self.schema = spec.whole_schema()
+        if spec.migrations:
+            self.spec = replace(spec, migrations=planner.attempt(_where(spec.place, f'graph "{spec.id}"'), self._migrations) or {})
         found = check(spec)
         if planner.setting.hooks is not None:
             found = [*found, *(p for told in planner.setting.hooks.hook.check(spec=spec) for p in told or ())]
@@ -201,6 +204,18 @@ class _Draft:
         for node in spec.nodes:
             planner.attempt(_where(node.place, f'node "{node.id}"'), lambda node=node: self._node(node))
         self.edges = [self._edge(edge) for edge in spec.edges]
+
+    def _migrations(self) -> dict[int, Any]:
+        """From versions to functions. Raises: SpecError: AX527 one is none, or begins where nothing is to come; AX148 its path."""
+        found: dict[int, Any] = {}
+        for version, given in self.spec.migrations.items():
+            where = f"migrations.{version}"
+            step = self.setting.imported(given, where) if isinstance(given, str) else given
+            if type(version) is not int or not 0 < version < self.spec.state_version or not callable(step):
+                told = f"expected functions by versions from 1 to {self.spec.state_version - 1}, found {given!r:.80} for {version!r}."
+                raise SpecError(Problem("AX527", where, told, "state_version is the version that the last of them leads to."))
+            found[version] = step
+        return found
 
     # -- nodes
 

@@ -94,12 +94,25 @@ class Reader:
             cycles=data.get("cycles") or "allow",
             loop=self._controller(data, keys, names),
             cycle_limits=self._cycle_limits(data.get("cycle_limits"), (*keys, "cycle_limits"), names),
+            state_version=data.get("state_version") or 1,
+            migrations=self._migrations(data.get("migrations") or {}, (*keys, "migrations")),
             limits=self._limits(data.get("limits"), (*keys, "limits")),
             requires=requires,
             description=str(data.get("description") or ""),
             extras={**extras, **kept, **own},
             place=self._document.place(*keys),
         )
+
+    def _migrations(self, given: Mapping[Any, Any], keys: Keys) -> dict[int, str]:
+        """Import paths by version; whether they may be followed is asked when the plan is made."""
+        found: dict[int, str] = {}
+        for version, path in given.items():
+            if not str(version).isdecimal() or not isinstance(path, str) or ":" not in path:
+                told = f"expected a version and an import path, found {version!r}: {path!r:.80}."
+                self._problem("AX527", (*keys, version), told, "Write 1: my_module:from_1_to_2.")
+            else:
+                found[int(version)] = path
+        return found
 
     def _problem(self, id: str, keys: Keys, message: str, hint: str = "", *, warning: bool = False) -> None:
         severity = "warning" if warning else "error"

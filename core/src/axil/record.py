@@ -12,6 +12,7 @@ from axil.context import KEPT
 from axil.errors import JournalError
 from axil.journal import Entry, Replay, decode, decode_delta, encode, encode_delta
 from axil.machine import Machine
+from axil.migrations import left, marked, said, versions
 from axil.outcome import Send, Step
 from axil.plan import Plan
 from axil.result import Options, Result
@@ -52,24 +53,56 @@ def beginning(plan: Plan, inputs: Any, values: Mapping[str, Any], options: Optio
             told = f'the last run of the thread "{options.thread}", "{run_id}", is {status}.'
             raise JournalError(told, id="AX509", hint="Resume it, answer it or cancel it first: runs of a thread go one after the other.")
         if ended is not None and status == "done":
-            return Beginning(inputs, values, options.thread, runs[-1], decode_delta(ended.data["state"], plan.graph.schema))
+            entries = options.journal.entries(run_id)
+            return Beginning(inputs, values, options.thread, runs[-1], left(ended.data["state"], said(entries), plan))
     return Beginning(inputs, values, options.thread, runs[-1] if runs else "")
 
 
-def header(plan: Plan, begun: Beginning, origin: Mapping[str, Any]) -> Entry:
+def header(plan: Plan, begun: Beginning, options: Options) -> Entry:
     """What a journal keeps of a run before anything runs. Raises: JournalError: an input cannot be kept."""
     schema, spec = plan.graph.schema, plan.graph.spec
-    data: dict[str, Any] = {
-        "graph": spec.id,
-        "digest": spec.digest(),
-        "inputs": encode(begun.inputs),
-        "values": encode_delta(begun.values, schema),
-    }
+    data: dict[str, Any] = {"graph": spec.id, "inputs": encode(begun.inputs), "values": encode_delta(begun.values, schema)}
     if begun.thread:
         data |= {"thread": begun.thread, "after": begun.after, "before": encode_delta(begun.before, schema)}
-    if origin:
-        data["origin"] = encode(dict(origin))
-    return Entry("run", data=data)
+    return Entry("run", data={**data, **graph_told(plan, options)})
+
+
+def graph_told(plan: Plan, options: Options) -> dict[str, Any]:
+    """What a journal keeps of the graph that a run runs, so that whoever goes on with it knows whether it is another."""
+    graph = plan.graph
+    data: dict[str, Any] = {"digest": graph.spec.digest(), "states": versions(graph), "marked": marked(graph)}
+    data["pins"] = {name: dict(pin) for name, pin in options.pins.items()}
+    if options.origin:
+        data["origin"] = encode(dict(options.origin))
+    return {name: value for name, value in data.items() if value}
+
+
+def resumed(told: Entry, plan: Plan, options: Options) -> Entry:
+    """What a journal keeps of a run being gone on with: where it is with another graph, or other plugins, what is said of those."""
+    if not options.migrate:
+        return Entry("resumed")
+    now = graph_told(plan, options)
+    if all(now.get(name) == told.data.get(name) for name in now):
+        return Entry("resumed")
+    return Entry("resumed", data={"now": {"states": {}, "marked": {}, **now}})
+
+
+def drift(before: Mapping[str, Mapping[str, str]], now: Mapping[str, Mapping[str, str]]) -> list[str]:
+    """What became of the distributions that a run is pinned to, in words.
+
+    >>> drift({"acme": {"version": "1.0"}}, {"acme": {"version": "1.1"}})
+    ['acme was 1.0, and is 1.1']
+    """
+    found: list[str] = []
+    for name, pin in before.items():
+        there = now.get(name)
+        if there is None:
+            found.append(f"{name} {pin['version']} is not used any more, or not installed")
+        elif there["version"] != pin["version"]:
+            found.append(f"{name} was {pin['version']}, and is {there['version']}")
+        elif there.get("record") and pin.get("record") and there["record"] != pin["record"]:
+            found.append(f"{name} {pin['version']} has other contents under the same version")
+    return found
 
 
 def ending(result: Result, state: State, thread: str) -> Entry:
@@ -88,19 +121,26 @@ def ending(result: Result, state: State, thread: str) -> Entry:
     return Entry("ended", data=data)
 
 
-def reopened(told: Entry, plan: Plan, inputs: Any, values: Mapping[str, Any], *, resuming: bool) -> Beginning:
-    """What a run that a journal knows began with.
+_WAYS = "Finish it on {old}; or go on with what is there now, in the same run (migrate) or in a fork."
 
-    ``resuming``: whatever is given now. Raises: JournalError: AX504 another graph's; AX505 begun with another input.
+
+def reopened(told: Entry, plan: Plan, given: tuple[Any, Mapping[str, Any]], options: Options) -> Beginning:
+    """What a run that a journal knows began with; ``given``: input and values, as they are said now.
+
+    Raises: JournalError: AX504 another graph's; AX505 begun with another input; AX524 with other versions of its plugins.
     """
-    schema, data = plan.graph.schema, told.data
-    if data["digest"] != plan.graph.spec.digest():
-        raise JournalError("the run was begun with another version of this graph.", id="AX504", hint="Finish it with that version.")
+    schema, data, (inputs, values) = plan.graph.schema, told.data, given
+    if not options.migrate:
+        if data["digest"] != plan.graph.spec.digest():
+            raise JournalError("the run was begun with another version of this graph.", id="AX504", hint=_WAYS.format(old="that version"))
+        if options.pins and (changed := drift(data.get("pins", {}), options.pins)):
+            told_of = f"the run was begun with other plugins: {'; '.join(changed)}."
+            raise JournalError(told_of, id="AX524", hint=_WAYS.format(old="those"))
     nothing_given = inputs is None and not values
-    if not (resuming or nothing_given) and (data["inputs"], data["values"]) != (encode(inputs), encode_delta(values, schema)):
+    if not (options.resuming or nothing_given) and (data["inputs"], data["values"]) != (encode(inputs), encode_delta(values, schema)):
         raise JournalError("a run of this id was begun with another input.", id="AX505", hint="Resume it, or choose another run_id.")
-    given = decode(data["inputs"]), decode_delta(data["values"], schema)
-    return Beginning(*given, data.get("thread", ""), data.get("after", ""), decode_delta(data.get("before", {}), schema))
+    began = decode(data["inputs"]), decode_delta(data["values"], schema)
+    return Beginning(*began, data.get("thread", ""), data.get("after", ""), decode_delta(data.get("before", {}), schema))
 
 
 def told(machine: Machine, task: Task, step: Step) -> Entry:

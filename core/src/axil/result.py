@@ -37,8 +37,13 @@ class Options:
     """None: nothing is kept, and a run that pauses cannot be resumed."""
     thread: str = ""
     """The conversation that the run continues: it begins with the state in which the thread's last run ended. Needs a journal."""
+    migrate: bool = False
+    """Go on with a run that was begun with another version of the graph or of its plugins: what was done stays done, under the names
+    that it was done under; the rest runs as it is now. It is that version's run from then on."""
     origin: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Plain data that the journal keeps with the run: which file it was, with what variables."""
+    pins: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, "Mapping[str, str]"])
+    """The distributions that the graph's components come from, with their versions; a workflow knows them."""
     answers: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Answers to questions that an earlier part of the run asked, by question id."""
     channel: Channel | None = None

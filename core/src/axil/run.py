@@ -22,15 +22,17 @@ from axil.composite import CycleVisit, GraphVisit, Left, Subgraph, Visit, entry_
 from axil.context import Clock, Context, Executor, Returned, SubRun
 from axil.crew import Crew, LocalExecutor, Work
 from axil.desk import Desk, Pause, RealClock, paused_by
+from axil.due import accepted
 from axil.errors import AxilError, KernelBug, LimitReached, NodeFailed, RunCancelled
 from axil.fold import Cycle
 from axil.hooks import Observers
 from axil.journal import NOTHING_KNOWN, Entry, Replay, encode
 from axil.live import Live, broken_off
 from axil.machine import Machine
+from axil.migrations import as_of_now
 from axil.outcome import Ended, Step
 from axil.plan import Body, Node, Plan, no_outcome
-from axil.record import beginning, ending, header, leaving, reopened, retold, told
+from axil.record import beginning, ending, header, leaving, reopened, resumed, retold, told
 from axil.result import CycleTally, Meter, Options, Result, ending_of, made
 from axil.spec import Limits
 from axil.state import State
@@ -62,13 +64,15 @@ class Run:
         self.cycles: dict[str, CycleTally] = {}
         self._observers = Observers.freeze(self.options.hooks, self.options.observers)
         self._book = self.options.journal.open(self.id) if self.options.journal is not None else None
-        known = () if self._book is None else self._book.entries
-        self._replay = Replay(known) if known or self._book is not None or self.options.answers else NOTHING_KNOWN
+        if self._book is not None:
+            self._replay = Replay(as_of_now(self._book.entries, plan, migrate=self.options.migrate))
+        else:
+            self._replay = Replay() if self.options.answers else NOTHING_KNOWN
         clock: Clock = self.options.clock or RealClock()
         self._desk = Desk(self.id, self.options, self._observers, self._replay, clock, self, book=self._book)
         checked = plan.graph.schema.check(values or {}, whole=True)
         if self._replay.header is not None:
-            self._first = reopened(self._replay.header, plan, inputs, checked, resuming=self.options.resuming)
+            self._first = reopened(self._replay.header, plan, (inputs, checked), self.options)
             self.meter.restore(self._replay.used)
             self.cycles.update((path, CycleTally(*tally)) for path, tally in self._replay.used.get("cycles", {}).items())
         else:
@@ -137,14 +141,15 @@ class Run:
         return self._result
 
     def _begin(self) -> None:
+        fresh = accepted(self._replay, self.options.answers, self._desk.clock)
         if self._book is not None:
-            begun = self._replay.header is not None
-            self._desk.note(Entry("resumed") if begun else header(self.plan, self._first, self.options.origin))
-        for question, answer in self.options.answers.items():
-            if question not in self._replay.answers:
-                self._replay.answers[question] = answer
-                if self._book is not None:
-                    self._desk.note(Entry("answer", data={"id": question, "value": encode(answer)}))
+            begun = self._replay.header
+            opening = header(self.plan, self._first, self.options) if begun is None else resumed(begun, self.plan, self.options)
+            self._desk.note(opening)
+        for question in fresh:
+            answer = self._replay.answers[question] = self.options.answers[question]
+            if self._book is not None:
+                self._desk.note(Entry("answer", data={"id": question, "value": encode(answer)}))
         machine = self._root.machine
         try:
             tokens = entry_tokens(self.plan, self._first.inputs, machine.root)

@@ -249,6 +249,11 @@ class GraphSpec:
     """By the name of the node at which the cycle is entered; ``""``: all others."""
     loop: str = ""
     """A loop's controller: every node that it reaches belongs to its cycle, also where no edge leads back."""
+    state_version: int = 1
+    """Of the shape of the state; see ``migrations``."""
+    migrations: Mapping[int, Any] = field(default_factory=dict[int, Any])
+    """By the version it begins at: a function from what was written under it (plain data by field: a whole state, or what one node
+    wrote) to the same under the next one; in files its import path. Used where an old run goes on with this graph, or a thread does."""
     limits: Limits = field(default_factory=Limits)
     requires: Mapping[str, str] = field(default_factory=dict[str, str])
     """Distributions that provide what the graph uses, with version specifiers."""
@@ -304,6 +309,8 @@ def digest_of(spec: GraphSpec) -> str:
 
 
 _TOO_DEEP = 200
+_UNCOUNTED = ("place", "made", "migrations")
+"""Where something was written, what it was made into, and how one comes here from before, are not what it is."""
 
 
 def _plain(value: Any, depth: int, inner: Mapping[int, str]) -> Any:
@@ -318,9 +325,10 @@ def _plain(value: Any, depth: int, inner: Mapping[int, str]) -> Any:
     if isinstance(value, Place):
         return None
     if is_dataclass(value) and not isinstance(value, type):
-        plain: dict[str, Any] = {
-            f.name: _plain(getattr(value, f.name), depth + 1, inner) for f in fields(value) if f.name not in ("place", "made")
-        }
+        names = [f.name for f in fields(value) if f.name not in _UNCOUNTED]
+        plain: dict[str, Any] = {name: _plain(getattr(value, name), depth + 1, inner) for name in names}
+        if plain.get("state_version") == 1:
+            del plain["state_version"]  # as if nobody had said it
         return plain
     if isinstance(value, Mapping):
         items: list[Any] = [[str(k), _plain(v, depth + 1, inner)] for k, v in value.items()]  # pyright: ignore[reportUnknownVariableType,reportUnknownArgumentType]

@@ -37,6 +37,7 @@ class Workflow:
         self._spec = spec
         self.setting = setting or Setting()
         self._plan: Plan | None = None
+        self._pins: dict[str, dict[str, str]] | None = None
         self._houses: dict[int, _House] = {}  # by event loop
 
     @staticmethod
@@ -62,6 +63,15 @@ class Workflow:
             self._plan = compile(self.spec, self.setting)
         return self._plan
 
+    @property
+    def pins(self) -> dict[str, dict[str, str]]:
+        """The distributions that its components come from, with their versions; see ``axil.pins``."""
+        if self._pins is None:
+            from axil.pins import pins
+
+            self._pins = pins(self.spec, self.setting)
+        return self._pins
+
     # -- running
 
     def start(self, input: Input = None, attributes: Mapping[str, Any] | None = None, **options: Any) -> Run:
@@ -69,12 +79,13 @@ class Workflow:
         from axil.run import Run
 
         plan = self.plan
-        inputs, values = self._given(input, attributes)
+        inputs, values = self.given(input, attributes)
         if self.setting.engine is not None:
             return self.setting.engine.start(plan, inputs, self._options(options), values)
         return Run(plan, inputs, self._options(options), values)
 
-    def _given(self, input: Any, attributes: Mapping[str, Any] | None) -> tuple[Any, Mapping[str, Any]]:
+    def given(self, input: Any, attributes: Mapping[str, Any] | None = None) -> tuple[Any, Mapping[str, Any]]:
+        """What a run is given, as its edges carry it, and the values of its state. Raises: SpecError (AX120): it does not fit the graph."""
         payload = self.plan.graph.spec.payload
         if payload == "state":
             given = cast("Mapping[str, Any]", input) if isinstance(input, Mapping) else _fields_of_model(input)
@@ -96,7 +107,8 @@ class Workflow:
         unknown = [name for name in given if name not in Options.__dataclass_fields__]
         if unknown:
             raise TypeError(f"unknown option(s) {', '.join(unknown)}; there are {', '.join(Options.__dataclass_fields__)}.")
-        return replace(Options(hooks=self.setting.hooks), **given)
+        options = replace(Options(hooks=self.setting.hooks), **given)
+        return options if options.journal is None or options.pins else replace(options, pins=self.pins)
 
     async def run(self, input: Input = None, attributes: Mapping[str, Any] | None = None, **options: Any) -> Result:
         """Run to the end.

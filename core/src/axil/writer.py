@@ -57,6 +57,8 @@ class _Writer:
             "loop": spec.loop,
             "state": None if typed is None else self.plain(typed, where),
             "attributes": self.plain(spec.attributes, where),
+            "state_version": None if spec.state_version == 1 else spec.state_version,
+            "migrations": self.plain(dict(spec.migrations), where),
             "limits": self.plain(_limits(spec.limits), where),
             "cycle_limits": {
                 name or "*": {"rounds": "unlimited" if limit.rounds is None else limit.rounds, "at_limit": limit.at_limit}

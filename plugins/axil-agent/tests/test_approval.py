@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
-from axil import MISSING, MemoryJournal, RootGraph
+from axil import MISSING, MemoryJournal, NodeFailed, RootGraph
 from axil_agent import Agent, Scripted, Tool
 from axil_agent.errors import ToolError
+from axil_agent.tools import Approval
+from axil_testing import VirtualClock
 
 
 class Person:
@@ -176,3 +178,48 @@ def test_each_call_has_a_question_of_its_own_across_pauses(pay, paid):
     assert paid == [(1, "Ada")]
     assert told(model) == ["allow", "paid 1", "Error: the call was not allowed."]
     assert len(model.requests) == 3
+
+
+class Absent:
+    """A channel at which nobody ever answers."""
+
+    async def ask(self, question: Any) -> Any:
+        await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize(("late", "told_of", "came"), [("deny", "nobody answered in time", []), ("allow", "paid 5", [(5, "Ada")])])
+def test_what_counts_where_nobody_answers_in_time_is_said_beforehand(pay, paid, late, told_of, came):
+    model, clock = Scripted([calls({"amount": 5}), '{"o": "done"}']), VirtualClock()
+    graph = built(model, pay, approval=Approval(within_seconds=60, late=late))
+    assert graph.invoke({"message": "x"}, channel=Absent(), clock=clock)[0] == {"o": "done"}
+    assert (told_of in told(model)[0], paid, clock.now()) == (True, came, 60)
+
+
+def test_an_approval_that_has_to_be_given_fails_the_node_when_it_is_late(pay, paid):
+    graph = built(Scripted([calls({"amount": 5}), '{"o": "done"}']), pay, approval=Approval(within_seconds=60, late="fail"))
+    with pytest.raises(NodeFailed, match="AX520"):
+        graph.invoke({"message": "x"}, channel=Absent(), clock=VirtualClock())
+    assert paid == []
+
+
+def test_arguments_that_nobody_edits_in_time_are_not_used(pay, paid):
+    class Hesitant(Person):
+        async def ask(self, question: Any) -> Any:
+            return await super().ask(question) if self.left else await asyncio.Event().wait()
+
+    model = Scripted([calls({"amount": 5}), '{"o": "done"}'])
+    graph = built(model, pay, approval=Approval(within_seconds=60))
+    graph.invoke({"message": "x"}, channel=Hesitant("edit"), clock=VirtualClock())
+    assert (paid, "nobody answered in time" in told(model)[0]) == ([], True)
+
+
+def test_an_approval_that_is_late_is_denied_in_another_process_too(pay, paid):
+    async def go() -> None:
+        journal = MemoryJournal()
+        graph = built(Scripted([calls({"amount": 5}), '{"o": "done"}']), pay, approval=Approval(within_seconds=60))
+        paused = await graph.run({"message": "x"}, run_id="r", journal=journal, clock=VirtualClock(0))
+        assert paused.questions[0].due == 60
+        assert (await graph.resume("r", journal=journal, clock=VirtualClock(61))).output == {"o": "done"}
+
+    asyncio.run(go())
+    assert paid == []

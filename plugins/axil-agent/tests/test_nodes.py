@@ -9,7 +9,7 @@ import pytest
 
 from axil import Loop, MemoryJournal, RootGraph, SpecError
 from axil.documents import Document
-from axil.errors import ConfigError
+from axil.errors import ConfigError, NodeFailed
 from axil.files import Reading, spec_from
 from axil.planner import Setting, compile
 from axil.result import Options
@@ -17,6 +17,7 @@ from axil.run import Run
 from axil_agent import AgentSwitch, HumanFileEdit, HumanNode, Scripted
 from axil_agent.errors import ReplyError
 from axil_agent.verdict import verdict
+from axil_testing import VirtualClock
 
 # ---------------------------------------------------------------------- switches and judges
 
@@ -121,6 +122,21 @@ def test_a_form_is_one_question_and_has_to_be_answered_whole():
     assert person.asked[0].data == {"fields": {"verdict": "good?", "score": ""}}
     with pytest.raises(Exception, match=r"AX667.*score"):
         asyncio.run(g.run({"draft": "D"}, channel=Person({"verdict": "ok"})))
+
+
+@pytest.mark.parametrize("as_form", [True, False])
+def test_who_does_not_fill_in_in_time_gave_the_defaults(as_form):
+    class Absent:
+        async def ask(self, question: Any) -> Any:
+            await asyncio.Event().wait()
+
+    def asked(defaults: dict[str, Any]) -> Any:
+        g = people(HumanNode, {"verdict": "", "score": ""}, as_form=as_form, within="1h", defaults=defaults)
+        return asyncio.run(g.run({"draft": "D"}, channel=Absent(), clock=VirtualClock()))
+
+    assert asked({"verdict": "ok", "score": 5}).output == {"verdict": "ok", "score": 5}
+    with pytest.raises(NodeFailed, match="AX520"):
+        asked({"verdict": "ok"})
 
 
 def test_without_a_channel_the_run_pauses_and_goes_on():

@@ -14,6 +14,7 @@ from axil.values import MISSING
 from axil_control import Replies
 from axil_control.channels import Terminal, asked, read
 from axil_control.human import Human, answered, shown
+from axil_testing import VirtualClock
 
 
 class Asked:
@@ -150,3 +151,75 @@ def test_a_line_is_read_as_the_question_wants(line, more, answer):
 
 def test_a_default_is_shown():
     assert "(empty: d)" in asked(Question(text="?", default="d"))
+
+
+# ---------------------------------------------------------------------- time
+
+
+def late(**config: Any) -> dict[str, Any]:
+    nodes = [{"id": "H", "type": "human", "config": {"within": "1h", **config}}, *({"id": name, "type": "passthrough"} for name in "YL")]
+    return {"nodes": nodes, "edges": [{"from": "H", "to": "Y"}, {"from": "H", "to": "L"}], "start": ["H"], "end": ["Y", "L"]}
+
+
+class Never:
+    """A channel at which nobody ever answers."""
+
+    async def ask(self, question: Question) -> Any:
+        await asyncio.Event().wait()
+
+
+def test_a_person_who_is_late_gave_the_default(run):
+    clock = VirtualClock()
+    assert run(late(default="no"), channel=Never(), clock=clock).output == "no"
+    assert clock.now() == 3600
+
+
+def test_where_nobody_answers_another_node_goes_on_with_what_came(run, watch):
+    result = run(late(late="L"), "Please sign.", channel=Never(), clock=VirtualClock(), watch=watch)
+    assert (result.output, watch.fired) == ("Please sign.", ["H", "L"])
+    watch.fired.clear()
+    assert run(late(late="L"), channel=Replies(["yes"]), clock=VirtualClock(), watch=watch).output == "yes"
+    assert watch.fired == ["H", "Y"]
+
+
+def test_where_nobody_answers_and_nothing_is_said_of_it_the_node_fails(run):
+    result = run(late(), channel=Never(), clock=VirtualClock())
+    assert (result.status, "AX520" in str(result.error)) == ("failed", True)
+
+
+@pytest.mark.parametrize("config", [{"within": None, "default": "no"}, {"default": "no", "late": "L"}, {"within": "soon"}, {"within": 0}])
+def test_times_that_make_no_sense_are_refused(run, config):
+    with pytest.raises(Exception, match=r"AX523|duration above zero"):
+        run(late(**config))
+
+
+def test_another_node_has_to_be_one_that_an_edge_leads_to(run):
+    with pytest.raises(Exception, match="AX611"):
+        run(late(late="Nobody"))
+
+
+def test_a_line_that_was_being_typed_when_a_question_was_taken_back_answers_the_next_one():
+    import threading
+
+    class Typing(Keyboard):
+        pressed = threading.Event()
+
+        def readline(self, *size: Any) -> str:
+            self.pressed.wait(10)
+            return super().readline()
+
+    async def go() -> Any:
+        screen = io.StringIO()
+        terminal = Terminal(stdin=Typing("mine\n"), stdout=screen)
+        first = asyncio.ensure_future(terminal.ask(Question(text="first?")))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        first.cancel()
+        await asyncio.gather(first, return_exceptions=True)
+        Typing.pressed.set()
+        return await terminal.ask(Question(text="second?", within_seconds=90)), screen.getvalue()
+
+    answer, screen = asyncio.run(go())
+    assert answer == "mine"
+    assert "(not answered)" in screen
+    assert "(within 1m 30s)" in screen

@@ -268,13 +268,17 @@ async def main():
 
 def python(folder: Path, body: str) -> str:
     """What a process of its own prints that does ``body`` with a journal in ``folder``."""
+    with started(folder, body) as child:
+        return child.communicate(timeout=120)[0]
+
+
+def started(folder: Path, body: str) -> subprocess.Popen[str]:
     code = (
         PRELUDE
         + textwrap.indent(textwrap.dedent(body), "    ")
         + "\ntry:\n    asyncio.run(main())\nexcept JournalError as e:\n    print(e)\n"
     )
-    ran = subprocess.run([sys.executable, "-c", code, folder], capture_output=True, text=True, timeout=120)
-    return ran.stdout + ran.stderr
+    return subprocess.Popen([sys.executable, "-c", code, folder], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
 def test_a_holder_that_died_is_replaced_at_once(tmp_path):
@@ -357,6 +361,37 @@ def test_a_thread_goes_on_across_processes_and_of_two_that_begin_at_once_one_is_
     assert one.status == "done"
     assert isinstance(two, JournalError)
     assert two.id == "AX508"
+    journal.close()
+
+
+def test_of_many_processes_on_one_thread_one_at_a_time_is_let_in(tmp_path):
+    body = """
+    from axil import RootGraph
+    from axil.errors import JournalError
+    import pathlib, sys
+    place = pathlib.Path(sys.argv[1], "at-work")
+    graph = RootGraph("g", attributes={"n": 0, "log": []})
+    async def count(attributes, ctx):
+        place.touch(exist_ok=False)  # two at once would meet here
+        await asyncio.sleep(0)
+        place.unlink()
+        attributes["n"] += 1
+        return {}
+    a = graph.create_node(count, name="a", pull_keys={"n": ""}, push_keys={"n": ""})
+    graph.edge_from_entry(a, keys={}); graph.edge_to_exit(a, keys={}); graph.build()
+    done = 0
+    while done < 5:
+        try:
+            done += (await graph.run({}, journal=journal, thread="ada")).status == "done"
+        except JournalError as error:
+            assert error.id in ("AX508", "AX509"), error
+    print(done)
+    """
+    children = [started(tmp_path, body) for _ in range(3)]
+    assert [child.communicate(timeout=120)[0].strip() for child in children] == ["5"] * 3
+    journal = SqliteJournal(tmp_path)
+    ended = [next(e for e in journal.entries(run) if e.kind == "ended") for run in journal.thread("ada")]
+    assert [entry.data["state"]["n"] for entry in ended] == list(range(1, 16))
     journal.close()
 
 

@@ -32,7 +32,7 @@ from axil_agent.sharing import held, is_shared, keep, kept, shared_delta, shared
 from axil_agent.template import joined, rendered
 from axil_agent.thinking import considered
 from axil_agent.threads import called
-from axil_agent.tools import Tool, by_name, guarded, is_toolset, tool_of, tools_of, untitled
+from axil_agent.tools import Approval, Tool, by_name, guarded, is_toolset, tool_of, tools_of, untitled
 from axil_agent.values import plain
 
 
@@ -63,6 +63,7 @@ class Agent:
         titles: Mapping[str, str | None] | None = None,
         context: ContextPolicy | None = None,
         approve: Sequence[str] = (),
+        approval: Approval | None = None,
         thinking: Any = None,
         max_turns: int = 10,
         max_repairs: int = 2,
@@ -83,6 +84,7 @@ class Agent:
             output_type: the reply has to be this model's data, which is then the output.
             titles: other titles for the parts ``message``, ``format``, ``fields``, ``context``; ``""``: no title, None: not that part.
             approve: names of tools whose calls a person has to allow first; ``*``: all.
+            approval: how long there is for it, and what counts then; None: as each tool says, for ever unless it does.
             thinking: what it does around its reply: a ``Reflection``, another ``Thinking``, or several.
             max_turns: how often the model may ask for tools.
             max_repairs: how often a reply that cannot be read is shown its fault and asked again.
@@ -99,7 +101,7 @@ class Agent:
         self.model_settings = checked(model_settings)
         self.output_type, self.policy = output_type, context or ContextPolicy()
         self.max_turns, self.max_repairs = max_turns, max_repairs
-        self.approve = tuple(approve)
+        self.approve, self.approval = tuple(approve), approval
         self.thinking: list[Any] = listed_or_one(thinking)
         self._model = Chosen(model)
         self._tools: list[Any] = list(tools or ())
@@ -265,7 +267,7 @@ class Agent:
             settings=self.model_settings,
             output=output,
             structure=None if output is None else Structure(name=output.__name__, schema=untitled(output.model_json_schema())),
-            tools=guarded(by_name(tools), self.approve),
+            tools=guarded(by_name(tools), self.approve, self.approval),
             max_turns=self.max_turns,
             max_repairs=self.max_repairs,
             where=f'node "{wiring.node}"' if wiring.node else "",

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol, cast
 
 from axil.context import Question
+from axil.errors import Overdue
 from axil_agent.interfaces import ToolCall
 from axil_agent.tools import Refused, Tool
 from axil_agent.values import plain
@@ -22,6 +23,7 @@ _WORDS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("deny", "no", "n", "false"), "deny"),
     "edit": "edit",
 }
+_NOBODY: Final = "nobody answered in time"
 _TRIES: Final = 3
 """How often an answer that says nothing is asked for again; then the call is not made."""
 
@@ -66,14 +68,19 @@ async def verdict(tool: Tool, call: ToolCall, ctx: Asker, name: str) -> Verdict:
         return Verdict(arguments)
     fault = ""
     for number in range(_TRIES):
-        answer = await ctx.ask(_question(tool.name, arguments, fault), name=f"approve:{name}:{number}")
+        answer = await ctx.ask(_timed(_question(tool.name, arguments, fault), tool), name=f"approve:{name}:{number}")
         word, reason, edited = _read(answer)
         if word == "allow":
             return Verdict(arguments)
         if word == "deny":
             return Verdict(arguments, f"the call was not allowed{f': {reason}' if reason else '.'}")
         if word == "edit":
-            given = edited if edited is not None else await ctx.ask(_form(tool.name, arguments), name=f"edit:{name}:{number}")
+            try:
+                given = edited if edited is not None else await ctx.ask(_form(tool, arguments), name=f"edit:{name}:{number}")
+            except Overdue:
+                if tool.approval.late == "fail":
+                    raise
+                return Verdict(arguments, "" if tool.approval.late == "allow" else f"the call was not allowed: {_NOBODY}.")
             fault = _misfit(tool, given := _data(given))
             if not fault:
                 return Verdict(given, is_edited=True)
@@ -89,10 +96,22 @@ def _question(name: str, arguments: Mapping[str, Any], fault: str) -> Question:
     return Question(text=f"{fault}\n{text}" if fault else text, kind="tool_approval", options=("allow", "deny", "edit"), data=data)
 
 
-def _form(name: str, arguments: Mapping[str, Any]) -> Question:
+def _timed(question: Question, tool: Tool) -> Question:
+    """With the tool's deadline, and what counts then."""
+    within, late = tool.approval.within_seconds, tool.approval.late
+    if within is None:
+        return question
+    return replace(question, within_seconds=within, default=None if late == "fail" else f"{late}: {_NOBODY}")
+
+
+def _form(tool: Tool, arguments: Mapping[str, Any]) -> Question:
+    """For edited arguments; those that were asked for are the usual ones, unless time would make them the answer."""
+    name, within = tool.name, tool.approval.within_seconds
     shown = json.dumps(plain(arguments), ensure_ascii=False, default=str)
     data = {"tool": name, "arguments": plain(arguments)}
-    return Question(text=f'The arguments for "{name}", as a JSON object:', default=shown, data=data)
+    return Question(
+        text=f'The arguments for "{name}", as a JSON object:', default=shown if within is None else None, data=data, within_seconds=within
+    )
 
 
 def _read(answer: Any) -> tuple[str, str, Any]:

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from axil.bodies import Rules, adapt
 from axil.context import Context, Question
+from axil.durations import seconds
 from axil.plan import Body
 from axil_agent.errors import WiringError
 from axil_agent.prompt import Wiring
@@ -26,7 +27,14 @@ class HumanNode:
     strict = True
 
     def __init__(
-        self, prompt: str | Sequence[str] = "", *, fields: Mapping[str, str] | None = None, as_form: bool = False, name: str = ""
+        self,
+        prompt: str | Sequence[str] = "",
+        *,
+        fields: Mapping[str, str] | None = None,
+        as_form: bool = False,
+        within: float | str | None = None,
+        defaults: Mapping[str, Any] | None = None,
+        name: str = "",
     ) -> None:
         """How to ask.
 
@@ -34,7 +42,11 @@ class HumanNode:
             prompt: what the person is told; ``{name}`` is the place of an input. Empty: all inputs are shown.
             fields: what to ask for, with descriptions, instead of what the edges carry.
             as_form: one question of kind ``form`` for all fields, answered by a mapping; else one question a field.
+            within: how long there is for each question: seconds, or ``"15m"``, ``"2h 30m"``, ``"3 days"``.
+            defaults: the answers, by field, where nobody gives one in time; without one the node fails (AX520).
         """
+        self._within = None if within is None else seconds(within)
+        self._defaults = dict(defaults or {})
         self.name, self.prompt, self.as_form = name, joined(prompt), as_form
         self._fields = dict(fields or {})
         self._needed: dict[str, str] = {}
@@ -56,14 +68,16 @@ class HumanNode:
         """The person's answers. Raises: WiringError (AX667): an answer to a form lacks a field."""
         shown = rendered(self.prompt, {**attributes, **inputs}) if self.prompt else _shown(inputs)
         if self.as_form:
-            answer = await ctx.ask(Question(text=shown, kind="form", data={"fields": dict(wanted)}))
+            default = {name: self._defaults[name] for name in wanted} if self._defaults.keys() >= wanted.keys() and self._defaults else None
+            form = Question(text=shown, kind="form", data={"fields": dict(wanted)}, default=default, within_seconds=self._within)
+            answer = await ctx.ask(form)
             return _form(answer, wanted)
         answers: dict[str, Any] = {}
         for name, text in wanted.items():
             data = {"field": name, "description": text}
-            answers[name] = await ctx.ask(
-                Question(text=f"{shown}\n\n{name}: {text}".strip() if text else f"{shown}\n\n{name}:".strip(), data=data)
-            )
+            said = f"{shown}\n\n{name}: {text}".strip() if text else f"{shown}\n\n{name}:".strip()
+            question = Question(text=said, data=data, default=self._defaults.get(name), within_seconds=self._within)
+            answers[name] = await ctx.ask(question)
         return answers
 
 
@@ -86,7 +100,7 @@ def _form(answer: Any, wanted: Mapping[str, str]) -> dict[str, Any]:
 class HumanFileEdit(HumanNode):
     """Writes fields into files, lets a person edit them, and reads them back; then asks for the other fields as ``HumanNode`` does.
 
-    Files are in the run's workspace and nowhere else.
+    Files are in the run's workspace and nowhere else. Who confirms nothing ``within`` the time has edited what is there then.
     """
 
     def __init__(self, file_fields: Mapping[str, str], prompt: str | Sequence[str] = "", **settings: Any) -> None:
@@ -107,6 +121,7 @@ class HumanFileEdit(HumanNode):
             text="\n".join(["Edit, save, and confirm:", *map(str, paths.values())]),
             kind="approval",
             default=True,
+            within_seconds=self._within,
             data={"files": list(map(str, paths.values()))},
         )
         await ctx.ask(question)

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from axil.bodies import Rules, adapt
 from axil.config import Secret, make, refers
+from axil.durations import seconds
 from axil.inputs import Message, message
 from axil.plan import Body
 from axil.tokens import Out, Task
@@ -30,6 +31,7 @@ from axil_agent.sharing import shared_delta
 from axil_agent.switch import AgentSwitch
 from axil_agent.template import Verbatim
 from axil_agent.thinking import Reflection, considered
+from axil_agent.tools import Approval
 
 Use = str | dict[str, Any]
 
@@ -77,6 +79,12 @@ class AgentConfig(_Modelled):
         json_schema_extra=refers("tools"),
     )
     approve: list[str] = Field(default_factory=list[str], description="Tools whose calls a person has to allow first; '*': all.")
+    approve_within: float | str | None = Field(
+        None, description='How long there is for it: seconds, or "15m", "2h 30m", "3 days"; without it for ever.'
+    )
+    approve_late: Literal["allow", "deny", "fail"] = Field(
+        "deny", description="What counts where nobody answers within that time; fail: the node fails."
+    )
     memories: list[Use] = Field(
         default_factory=list[Use],
         description="Context providers that are told of each step: history, …",
@@ -103,6 +111,16 @@ class AgentConfig(_Modelled):
     def _in_range(cls, settings: dict[str, Any]) -> dict[str, Any]:
         return checked(settings)
 
+    @field_validator("approve_within")
+    @classmethod
+    def _is_a_duration(cls, within: float | str | None) -> float | None:
+        return None if within is None else seconds(within)
+
+    @property
+    def asking(self) -> Approval | None:
+        """How long there is to approve, if that is said."""
+        return None if self.approve_within is None else Approval(within_seconds=float(self.approve_within), late=self.approve_late)
+
     def settings(self, setting: Any) -> dict[str, Any]:
         """The arguments of an ``Agent``."""
         return {
@@ -112,6 +130,7 @@ class AgentConfig(_Modelled):
             "formatters": self.formatters,
             "tools": self.tools,
             "approve": self.approve,
+            "approval": self.asking,
             "memories": [_provider(use, setting) for use in self.memories],
             "retrievers": [_provider(use, setting) for use in self.retrievers],
             "model_settings": {**self.params, **self.model_settings},
@@ -298,6 +317,17 @@ class HumanFormConfig(_Settings):
         default_factory=dict[str, str], description="What to ask for, with descriptions; without it, what the edges carry."
     )
     as_form: bool = Field(True, description="One question for all fields; false: one question a field.")
+    within: float | str | None = Field(
+        None, description='How long there is for each question: seconds, or "15m", "2h 30m", "3 days"; without it for ever.'
+    )
+    defaults: dict[str, Any] = Field(
+        default_factory=dict[str, Any], description="The answers, by field, where nobody gives one within that time."
+    )
+
+    @field_validator("within")
+    @classmethod
+    def _is_a_duration(cls, within: float | str | None) -> float | None:
+        return None if within is None else seconds(within)
 
 
 class HumanFormNode(HumanNode):
@@ -306,5 +336,6 @@ class HumanFormNode(HumanNode):
     Config = HumanFormConfig
 
     def __init__(self, config: HumanFormConfig) -> None:
-        super().__init__(config.prompt, fields=config.fields, as_form=config.as_form)
+        ways: dict[str, Any] = {"within": config.within, "defaults": config.defaults}
+        super().__init__(config.prompt, fields=config.fields, as_form=config.as_form, **ways)
         self.config = config

@@ -16,7 +16,7 @@ import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, cast
+from typing import Any, Literal, Protocol, cast
 
 import typing_extensions
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
@@ -52,6 +52,16 @@ class Toolset(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Approval:
+    """How a person is asked whether a tool may be called."""
+
+    within_seconds: float | None = None
+    """How long there is to answer; None: for ever."""
+    late: Literal["allow", "deny", "fail"] = "deny"
+    """What counts where nobody answers in time; ``fail``: the node fails (AX520)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
     """A tool: what the model is told, and what is done.
 
@@ -71,6 +81,8 @@ class Tool:
     wants_ctx: bool = False
     needs_approval: bool | Callable[[Mapping[str, Any]], bool] = False
     """Whether a person has to agree to each call, or to those with such arguments. Of a function it is read from its attribute."""
+    approval: Approval = Approval()
+    """How long a person has to agree, and what counts where nobody does. Of a function it is read from its attribute."""
     effects: Effects | Callable[[Mapping[str, Any]], Effects] = "idempotent"
     """``external``: a call must not be made twice unasked: after a crash in the middle of one a person is asked. Read like the above."""
     recorded: bool = True
@@ -158,6 +170,7 @@ def tool_of(given: Any) -> Tool:
         validate=_Validator(model, parameters),
         wants_ctx=_CONTEXT in parameters,
         needs_approval=_approval(given, name),
+        approval=getattr(given, "approval", Approval()),
         effects=_effects(given, name),
     )
 
@@ -345,15 +358,21 @@ def _asks_for_ctx(function: Callable[..., Any]) -> bool:
     return _CONTEXT in inspect.signature(function).parameters
 
 
-def guarded(tools: Mapping[str, Tool], approve: Sequence[str]) -> dict[str, Tool]:
-    """The tools, with those that ``approve`` names in need of approval; ``*`` names all. Raises: ToolError (AX885): one is not there."""
+def guarded(tools: Mapping[str, Tool], approve: Sequence[str], approval: Approval | None = None) -> dict[str, Tool]:
+    """The tools, with those that ``approve`` names in need of approval; ``*`` names all.
+
+    ``approval``: how it is asked for, of all tools that need it. Raises: ToolError (AX885): one is not there.
+    """
     for name in approve:
         if name != "*" and name not in tools:
             hint = did_you_mean(name, tools) or f"There are {listed(list(tools), 20)}."
             raise ToolError("AX885", f'"{name}" is to be approved, and there is no such tool.', hint)
-    if not approve:
+    if not approve and approval is None:
         return dict(tools)
-    return {name: replace(tool, needs_approval=True) if {name, "*"} & set(approve) else tool for name, tool in tools.items()}
+    guarded = {name: replace(tool, needs_approval=True) if {name, "*"} & set(approve) else tool for name, tool in tools.items()}
+    if approval is None:
+        return guarded
+    return {name: replace(tool, approval=approval) if tool.needs_approval is not False else tool for name, tool in guarded.items()}
 
 
 def is_toolset(given: Any) -> bool:

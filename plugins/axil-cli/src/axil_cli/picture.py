@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from axil.context import Question
+from axil.due import moment_of
+from axil.durations import told
 from axil.inputs import is_messages, text_of
 from axil.journal import RunInfo
 from axil.past import Difference, Step
@@ -14,10 +17,13 @@ from axil_cli.scopes import shortened
 _WIDTH = 100
 
 
-def listed(infos: Sequence[RunInfo], now: float) -> Iterator[str]:
-    """Runs as a table."""
+def listed(infos: Sequence[RunInfo], now: float, dues: Mapping[str, float] | None = None) -> Iterator[str]:
+    """Runs as a table. ``dues``: by run, when the first of its questions is due."""
     rows = [("RUN", "STATUS", "STEPS", "TOUCHED", "GRAPH", "THREAD")] if infos else []
-    rows += [(info.run_id, info.status, str(info.entries), ago(now - info.touched), info.graph, info.thread) for info in infos]
+    for info in infos:
+        due = (dues or {}).get(info.run_id)
+        status = info.status if due is None else f"{info.status}, {until(due - now)}"
+        rows.append((info.run_id, status, str(info.entries), ago(now - info.touched), info.graph, info.thread))
     widths = [max(len(row[i]) for row in rows) for i in range(6)] if rows else []
     for row in rows:
         yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
@@ -35,8 +41,30 @@ def ago(seconds: float) -> str:
     return f"{int(max(seconds, 0))}s ago"
 
 
-def told_run(info: RunInfo, now: float, changed: Sequence[str]) -> Iterator[str]:
-    """A run in a few lines."""
+def until(seconds: float) -> str:
+    """How long there is to answer.
+
+    >>> until(7300), until(-200)
+    ('due in 2h 1m', 'overdue for 3m 20s')
+    """
+    return f"due in {told(seconds)}" if seconds > 0 else f"overdue for {told(-seconds)}"
+
+
+def told_question(question: Question, now: float) -> Iterator[str]:
+    """A question that a run waits for."""
+    when = "" if question.due is None else f", {until(question.due - now)} ({moment_of(question.due)})"
+    yield f"waits for an answer to {question.id}{when}"
+    lines = [line for line in question.text.strip().splitlines() if line.strip()]
+    if lines:
+        yield f"    {shortened(lines[-1], _WIDTH - 4)}"
+    if question.options:
+        yield f"    one of: {', '.join(question.options)}"
+    if question.due is not None:
+        yield f"    then: {'it fails' if question.default is None else said(question.default)}"
+
+
+def told_run(info: RunInfo, now: float, changed: Sequence[str], differences: Sequence[str] = ()) -> Iterator[str]:
+    """A run in a few lines. ``changed``: files that are not what they were; ``differences``: of its graph and what is there now."""
     yield f"{info.run_id}  {info.graph}  {info.status}"
     parts = [f"begun {ago(now - info.begun)}", f"touched {ago(now - info.touched)}"]
     parts += [f"thread {info.thread}"] if info.thread else []
@@ -44,6 +72,7 @@ def told_run(info: RunInfo, now: float, changed: Sequence[str]) -> Iterator[str]
     yield "  " + ", ".join(parts)
     if changed:
         yield f"  changed since: {', '.join(changed)}"
+        yield from (f"    {line}" for line in differences)
 
 
 def told_step(step: Step) -> Iterator[str]:
@@ -55,6 +84,8 @@ def told_step(step: Step) -> Iterator[str]:
             yield _line(f"{name}: ", value)
     elif step.output is not None:
         yield _line("", step.output)
+    if step.by:
+        yield _line("by: ", step.by)
     for name, value in step.delta.items():
         yield _line(f"{name} := ", value)
     if tokens := step.used.get("tokens"):

@@ -7,10 +7,12 @@ import os
 from pathlib import Path
 from typing import Any, Final
 
+from axil.changes import changes
 from axil.config import make
-from axil.errors import JournalError, UnknownComponent
+from axil.errors import AxilError, JournalError, UnknownComponent
+from axil.files import load as read
 from axil.workflow import Workflow, load
-from axil_cli.command import Session, misuse
+from axil_cli.command import Session, misuse, problems_of
 
 FOLDER: Final = ".axil"
 _OFF: Final = ("off", "none", "no", "0")
@@ -81,6 +83,17 @@ def changed(kept: dict[str, Any]) -> list[str]:
     """The files of a run that are not what they were, or are gone."""
     root = os.path.dirname(kept.get("file", ""))
     return [name for name, text in kept.get("texts", {}).items() if _text(os.path.join(root, name)) != text]
+
+
+def differences(kept: dict[str, Any], session: Session, *, allow_code: bool) -> list[str]:
+    """What differs between the graph that a run began with and that of its files now, in lines; why that cannot be said, if so."""
+    ways: dict[str, Any] = {"registry": session.registry, "vars": kept["vars"], "allow_code": allow_code}
+    try:
+        before = read(kept["file"], texts=dict(kept["texts"]), **ways)
+        now = read(kept["file"], **ways)
+    except AxilError as error:
+        return [f"the graph as it is now cannot be read: {problems_of(error)[0]}"]
+    return changes(before, now) or ["nothing in the graph itself; perhaps in one that it includes"]
 
 
 def _text(path: str) -> str | None:

@@ -15,6 +15,7 @@ from typing import Any, Final, cast
 
 from axil.config import make
 from axil.context import Channel, Question
+from axil.due import moment_of
 from axil.errors import AxilError, ConfigError, MissingKeys, NodeFailed, Problem, UnknownComponent
 from axil.inputs import render, text_of
 from axil.result import Result
@@ -218,8 +219,8 @@ def _signals(stop: Any) -> Generator[None]:
 # ------------------------------------------------------------------------------------------------------- what is given
 
 
-def settings(given: Iterable[str]) -> dict[str, Any]:
-    """``--set`` options as variables. Raises: ConfigError (AX700).
+def settings(given: Iterable[str], option: str = "--set") -> dict[str, Any]:
+    """``--set`` options as variables, and others like it. Raises: ConfigError (AX700).
 
     >>> settings(["rounds=3", "tone=dry", 'version="3"'])
     {'rounds': 3, 'tone': 'dry', 'version': '3'}
@@ -228,7 +229,7 @@ def settings(given: Iterable[str]) -> dict[str, Any]:
     for each in given:
         name, equals, value = each.partition("=")
         if not equals or not name.strip():
-            raise misuse("--set", f'expected name=value, found "{each}".', "Write --set tone=dry.")
+            raise misuse(option, f'expected name=value, found "{each}".', f"Write {option} tone=dry.")
         values[name.strip()] = as_data(value)
     return values
 
@@ -363,6 +364,7 @@ def _ask(questions: Iterable[Question], session: Session) -> None:
             str(question.data.get("description") or ""),
             question.text,
             f"one of: {', '.join(question.options)}" if question.options else "",
+            f"due at {moment_of(question.due)}" if question.due is not None else "",
         )
         session.tell(f"{question.node} asks:\n" + "\n".join(f"    {line}" for line in "\n".join(filter(None, told)).splitlines()))
     session.tell("The run is paused: answer on a terminal, or with --answers FILE.")

@@ -5,21 +5,25 @@ from __future__ import annotations
 import argparse
 import secrets
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from axil.due import open_questions
 from axil.errors import JournalError
-from axil.journal import Entry, Replay, decode
-from axil.past import differences, fork, moment, steps
+from axil.journal import Entry, Replay, RunInfo, decode
+from axil.migrations import said
+from axil.past import Edit, differences, fork, moment, steps
+from axil.record import drift
 from axil.run import run_sync
+from axil.values import MISSING
 from axil_cli import record
 from axil_cli.command import Exit, Session, allowing, equipped, misuse, read_text
 from axil_cli.folder import placed
 from axil_cli.launch import Launch, prepared
-from axil_cli.picture import listed, told_difference, told_run, told_step
+from axil_cli.picture import listed, told_difference, told_question, told_run, told_step
 from axil_cli.plain import as_json, plain
-from axil_cli.run import Job, answers_in, as_data, as_input, stopping, watched, ways_of_watching
+from axil_cli.run import Job, answers_in, as_data, as_input, settings, stopping, watched, ways_of_watching
 
 _OPEN: Final = ("open", "paused", "failed", "limited", "cancelled")
 
@@ -59,13 +63,27 @@ class Runs:
                 going.add_argument("answers_given", metavar="ANSWER", nargs="*", help="in the order of the questions, or ID=ANSWER")
             ways_of_watching(going)
             self.lends.append((going, "run"))
-            going.add_argument("--current", action="store_true", help="go on with the files as they are now, where the graph is the same")
+            which = going.add_mutually_exclusive_group()
+            which.add_argument("--current", action="store_true", help="go on with the files as they are now, where the graph is the same")
+            which.add_argument(
+                "--migrate",
+                action="store_true",
+                help="go on with files and plugins as they are now, whatever changed: the run is theirs then",
+            )
         forking = one("fork", "branch off: a new run that has done what a run had done up to a step")
         forking.add_argument("run", metavar="RUN")
         forking.add_argument("--at", type=int, metavar="N", help="up to step N; without it all")
         forking.add_argument("--as", dest="new", metavar="ID", default="", help="what the new run is called")
         forking.add_argument(
             "--current", action="store_true", help="with the files as they are now: another prompt, other edges, other code"
+        )
+        forking.add_argument("--input", metavar="TEXT", help="with another input; without --at from the beginning")
+        forking.add_argument(
+            "--state", action="append", default=[], metavar="NAME=VALUE", help="with a field of the state set at step N; may be repeated"
+        )
+        forking.add_argument("--output", metavar="JSON", help="with another outcome of step N")
+        forking.add_argument(
+            "--set", action="append", default=[], metavar="NAME=VALUE", help="with another value of a variable of the file; may be repeated"
         )
         allowing(forking)
         cancelling = one("cancel", "end a run that waits or broke off; nothing of it runs any more", format=())
@@ -99,10 +117,11 @@ class Runs:
             if (not options.thread or info.thread == options.thread) and (not options.status or info.status in options.status)
         ]
         some = infos[: options.limit] if options.limit > 0 else infos
+        dues = _dues(journal, some)
         if options.format == "json":
-            session.say(as_json([plain(info) for info in some]))
+            session.say(as_json([{**plain(info), "due": dues.get(info.run_id)} for info in some]))
             return Exit.DONE
-        for line in listed(some, time.time()):
+        for line in listed(some, time.time(), dues):
             session.say(line)
         if len(some) < len(infos):
             session.tell(f"{len(infos) - len(some)} more; --limit 0 shows all.")
@@ -116,23 +135,34 @@ class Runs:
         if options.at is not None:
             return self._stood(entries, options, session)
         info = next(info for info in journal.runs() if info.run_id == run_id)
+        waiting = [] if info.status == "done" else open_questions(entries)
         if options.format == "json":
-            session.say(as_json({"run": plain(info), "steps": [plain(step) for step in steps(entries)]}))
+            questions = [plain(question) for question in waiting]
+            session.say(as_json({"run": plain(info), "questions": questions, "steps": [plain(step) for step in steps(entries)]}))
             return Exit.DONE
-        for line in told_run(info, time.time(), record.changed(_origin(entries))):
+        kept = _origin(entries)
+        files = record.changed(kept)
+        for line in told_run(info, time.time(), files, self._apart(kept, options, session) if files else ()):
             session.say(line)
         for step in steps(entries):
             for line in told_step(step):
                 session.say(line)
-        replay = Replay(entries)
-        for question in replay.ended.data.get("questions", ()) if replay.ended is not None else ():
-            session.say(f"waits for an answer to {question['id']}")
+        for question in waiting:
+            for line in told_question(question, time.time()):
+                session.say(line)
         return Exit.DONE
+
+    def _apart(self, kept: dict[str, Any], options: argparse.Namespace, session: Session) -> list[str]:
+        """What changed in the graph of a run; where code may not be run, that is not looked for."""
+        if kept.get("allow_code") and "code" not in options.allow:
+            return ["what: axil runs show --allow code tells"]
+        with equipped(options, session, kept.get("functions")) as here:
+            return record.differences(kept, here, allow_code="code" in options.allow)
 
     def _stood(self, entries: Sequence[Entry], options: argparse.Namespace, session: Session) -> int:
         if not 0 < options.at <= len(entries):
             raise misuse("--at", f"expected a step from 1 to {len(entries)}, found {options.at}.")
-        kept = _origin(entries)
+        kept = _origin(entries[: options.at])  # before a run was migrated it was that of another version
         with equipped(options, session, kept.get("functions")) as here:
             workflow = record.reopened(kept, here, allow_code="code" in options.allow)
             workflow.plan  # noqa: B018  # its components are found while they can be
@@ -177,8 +207,8 @@ class Runs:
 
     def _answer(self, journal: Any, options: argparse.Namespace, session: Session) -> int:
         run_id = found(journal, options.run)
-        replay = Replay(journal.entries(run_id))
-        open_ones = [question["id"] for question in (replay.ended.data.get("questions", ()) if replay.ended is not None else ())]
+        entries = journal.entries(run_id)
+        open_ones = [question.id for question in open_questions(entries)] if Replay(entries).ended is not None else []
         if not open_ones:
             raise misuse("RUN", f'no question of "{run_id}" is open.', "axil runs show tells where it stands.")
         given = list(options.answers_given)
@@ -202,24 +232,42 @@ class Runs:
         with launch.within:
             prepared(launch, session.options)
             here = replace(session, registry=launch.registry)
-            workflow = record.reopened(kept, here, allow_code="code" in allow, current=options.current, hooks=hooks)
-            if not options.current and (files := record.changed(kept)):
-                told = f"{', '.join(files)} changed since the run began; it goes on with what it began with."
-                session.tell(f"note: {told} axil runs fork --current goes on with what is there now.")
+            is_current = options.current or options.migrate
+            workflow = record.reopened(kept, here, allow_code="code" in allow, current=is_current, hooks=hooks)
+            if options.migrate:
+                launch.running.update(migrate=True, origin={**kept, **record.origin(kept["file"], workflow, kept)})
+            elif not options.current and (files := record.changed(kept)):
+                session.tell(f"note: {', '.join(files)} changed since the run began; it goes on with what it began with.")
+                for line in record.differences(kept, here, allow_code="code" in allow):
+                    session.tell(f"    {line}")
+                session.tell(f"    With what is there now: axil runs resume {run_id} --migrate, or axil runs fork {run_id} --current.")
             folder = placed(launch.running, kept.get("workspace"))
             job = Job(workflow, as_input(None, workflow.plan.graph.spec.payload), launch.running, launch.observers, folder)
-            return watched(job, options, session)
+            try:
+                return watched(job, options, session)
+            except JournalError as error:
+                for line in _ways_on(error, run_id, said(journal.entries(run_id)).get("pins", {}), workflow.pins):
+                    session.tell(line)
+                raise
 
     def _fork(self, journal: Any, options: argparse.Namespace, session: Session) -> int:
         run_id, new = found(journal, options.run), options.new or secrets.token_hex(4)
         entries = journal.entries(run_id)
         if options.at is not None and not 0 < options.at <= len(entries):
             raise misuse("--at", f"expected a step from 1 to {len(entries)}, found {options.at}.")
-        kept = _origin(entries)
-        with equipped(options, session, kept.get("functions") if options.current else None) as here:
-            workflow = record.reopened(kept, here, allow_code="code" in options.allow, current=True) if options.current else None
+        kept = _origin(entries[: options.at])
+        needed = options.current or options.input is not None or options.state or options.output is not None or options.set
+        with equipped(options, session, kept.get("functions") if needed else None) as here:
+            kept["vars"] = {**kept.get("vars", {}), **settings(options.set)}
+            workflow = record.reopened(kept, here, allow_code="code" in options.allow, current=options.current) if needed else None
             origin = None if workflow is None else {**kept, **record.origin(kept["file"], workflow, kept)}
-        run_sync(fork(journal, run_id, new, at=options.at, workflow=workflow, origin=origin))
+            edit = Edit(
+                input=MISSING if workflow is None or options.input is None else as_input(options.input, workflow.plan.graph.spec.payload),
+                state=settings(options.state, "--state"),
+                output=MISSING if options.output is None else as_data(options.output),
+                origin=origin,
+            )
+        run_sync(fork(journal, run_id, new, at=options.at, workflow=workflow, edit=edit))
         session.say(as_json({"run_id": new, "forked_from": run_id}) if options.format == "json" else new)
         session.tell(f"Let it go on with: axil runs resume {new}")
         return Exit.DONE
@@ -250,10 +298,10 @@ class Runs:
     def _prune(self, journal: Any, options: argparse.Namespace, session: Session) -> int:
         before, ended = time.time() - options.older_than * 86_400, options.status or ["done"]
         old = [info for info in journal.runs() if info.status in ended and info.touched < before]
-        for info in old if not options.dry_run else ():
-            journal.forget(info.run_id)
-        if not options.dry_run and hasattr(journal, "shrink"):
-            journal.shrink()
+        if not options.dry_run:
+            old = [info for info in old if _forgotten(journal, info.run_id, session)]
+            if hasattr(journal, "shrink"):
+                journal.shrink()
         if options.format == "json":
             session.say(as_json([info.run_id for info in old]))
         else:
@@ -292,6 +340,41 @@ def found(journal: Any, name: str) -> str:
         return near[0]
     told = f'several runs begin with "{name}": {", ".join(near[:5])}.' if near else f'the journal knows no run "{name}".'
     raise JournalError(told, id="AX503", hint="axil runs list shows them.")
+
+
+def _forgotten(journal: Any, run_id: str, session: Session) -> bool:
+    """Whether a run is forgotten; one that somebody goes on with, or forgot, in the meantime is left alone."""
+    try:
+        journal.forget(run_id)
+    except JournalError as error:
+        if error.id not in ("AX503", "AX506"):
+            raise
+        session.tell(f"{run_id} is left: {error.message}")
+        return False
+    return True
+
+
+def _ways_on(error: JournalError, run_id: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """The ways on of a run whose graph or plugins are not what they were, as commands. ``before``, ``now``: its plugins."""
+    if error.id not in ("AX504", "AX524"):
+        return []
+    wanted = " ".join(f"{name}=={pin['version']}" for name, pin in before.items() if drift({name: pin}, now))
+    old = f"pip install {wanted} && axil runs resume {run_id}" if error.id == "AX524" else f"axil runs resume {run_id}"
+    return [
+        f"finish it on the old one:       {old}",
+        f"go on with what is there now:   axil runs resume {run_id} --migrate",
+        f"branch off:                     axil runs fork {run_id} --current",
+    ]
+
+
+def _dues(journal: Any, infos: Sequence[RunInfo]) -> dict[str, float]:
+    """When the first question of each run that waits is due, where it is."""
+    dues: dict[str, float] = {}
+    for info in infos:
+        if info.status in ("paused", "running"):
+            found = [question.due for question in open_questions(journal.entries(info.run_id)) if question.due is not None]
+            dues.update({info.run_id: min(found)} if found else {})
+    return dues
 
 
 def answered(questions: Sequence[str], given: Iterable[Any]) -> dict[str, Any]:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import sys
 from collections import deque
 from collections.abc import Iterable
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from pydantic import BaseModel, Field
 
 from axil.context import Question
+from axil.durations import told
 from axil.values import MISSING
+
+if TYPE_CHECKING:
+    import asyncio
 
 
 class Replies:
@@ -51,6 +55,7 @@ class Terminal:
         self.config = config or self.Config()
         self._streams = (stdin, stdout)
         self._lock: Any = None
+        self._reading: asyncio.Future[str] | None = None
 
     async def ask(self, question: Question) -> Any:
         import asyncio
@@ -62,19 +67,35 @@ class Terminal:
             self._lock = asyncio.Lock()
         async with self._lock:
             stdout.write(asked(question))
-            while True:
-                stdout.write("> ")
+            try:
+                while True:
+                    stdout.write("> ")
+                    stdout.flush()
+                    line = await self._line(stdin)
+                    if not line:
+                        return MISSING
+                    answer = read(question, line.rstrip("\r\n"))
+                    if answer is not MISSING:
+                        return answer
+                    stdout.write("Please give one of the answers above.\n")
+            except asyncio.CancelledError:  # too late, or the run is over
+                stdout.write("(not answered)\n")
                 stdout.flush()
-                line = await _line(stdin)
-                if not line:
-                    return MISSING
-                answer = read(question, line.rstrip("\r\n"))
-                if answer is not MISSING:
-                    return answer
-                stdout.write("Please give one of the answers above.\n")
+                raise
+
+    async def _line(self, stdin: TextIO) -> str:
+        """The next line. What is still being typed when a question is taken back is the answer to the one after it."""
+        import asyncio
+
+        reading = self._reading
+        if reading is None or reading.get_loop() is not asyncio.get_running_loop():
+            reading = self._reading = _line(stdin)
+        line = await asyncio.shield(reading)
+        self._reading = None
+        return line
 
 
-async def _line(stdin: TextIO) -> str:
+def _line(stdin: TextIO) -> asyncio.Future[str]:
     """One line, from a thread that keeps nobody waiting: a reading that nobody needs any more ends with the process."""
     import asyncio
     import threading
@@ -97,7 +118,7 @@ async def _line(stdin: TextIO) -> str:
             return
 
     threading.Thread(target=wait_for_it, name="axil-terminal", daemon=True).start()
-    return await answer
+    return answer
 
 
 def asked(question: Question) -> str:
@@ -107,6 +128,8 @@ def asked(question: Question) -> str:
     parts += [f"{number}. {option}" for number, option in enumerate(question.options, 1)]
     if question.kind == "approval":
         parts.append("yes or no")
+    if question.within_seconds is not None:
+        parts.append(f"(within {told(question.within_seconds)})")
     if question.default is not None:
         parts.append(f"(empty: {question.default})")
     return "\n" + "\n".join(dict.fromkeys(part for part in parts if part)) + "\n"

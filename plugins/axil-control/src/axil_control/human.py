@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, field_validator, model_validator
 
 from axil.context import Context, Question
+from axil.durations import seconds
+from axil.errors import Overdue
 from axil.inputs import Message, as_messages, is_messages, message, render, text_of
+from axil.tokens import Out
+from axil_control.switches import receiver_of, spoken, unfit
 
 TASK = "TASK"
 """What a message is said to come from that no node sent: the run's own input."""
@@ -29,20 +33,62 @@ class Human:
     How the person is asked is a channel's business; where no channel is attached, the run pauses with the question.
     """
 
+    examples = ({"description": "May it be sent?", "within": "2 days", "default": "no"},)
     lane = "human"
 
     class Config(BaseModel, extra="forbid", frozen=True):
         """What the person is asked to do."""
 
         description: str | None = Field(default=None, description="What the person is asked to do; shown with what came.")
+        within: float | str | None = Field(
+            default=None, description='How long there is to answer: seconds, or "15m", "2h 30m", "3 days"; without it for ever.'
+        )
+        default: Any = Field(default=None, description="The answer, where nobody gives one within that time.")
+        late: str | None = Field(
+            default=None,
+            description="The node that goes on instead, with what came, where nobody answers within that time; else it gets nothing.",
+        )
+
+        @field_validator("within")
+        @classmethod
+        def _is_a_duration(cls, within: float | str | None) -> float | None:
+            return None if within is None else seconds(within)
+
+        @model_validator(mode="after")
+        def _says_one_thing(self) -> Human.Config:
+            if self.within is None and (self.default is not None or self.late is not None):
+                raise ValueError("AX523 default and late say what happens after a time; within says which.")
+            if self.default is not None and self.late is not None:
+                raise ValueError("AX523 where nobody answers in time there is a default, or another node goes on; not both.")
+            return self
 
     def __init__(self, config: Config | None = None) -> None:
         self.config = config or self.Config()
+        self._late, self._others = self.config.late or "", frozenset[str]()
+
+    def bind(self, out_edges: list[Any]) -> None:
+        """Called when the plan is made: ``late`` is one of the nodes that it leads to. Raises: BindingError (AX611)."""
+        receivers = [receiver_of(edge) for edge in out_edges]
+        if self.config.late:
+            self._late = spoken(self.config.late, receivers)
+            unfit("late", [self._late], receivers, all_of_them=False)
+            self._others = frozenset(receivers) - {self._late}
 
     async def run(self, messages: list[Message], ctx: Context) -> Any:
-        description = self.config.description or ""
-        question = Question(text=shown(messages) or description, data={"description": description} if description else {})
-        return answered(await ctx.ask(question))
+        config, description = self.config, self.config.description or ""
+        question = Question(
+            text=shown(messages) or description,
+            data={"description": description} if description else {},
+            default=config.default,
+            within_seconds=cast("float | None", config.within),
+        )
+        if not config.late:
+            return answered(await ctx.ask(question))
+        try:
+            answer = answered(await ctx.ask(question))
+        except Overdue:
+            return Out(messages, to=frozenset([self._late]))
+        return Out(answer, to=self._others)
 
 
 def answered(answer: Any) -> Any:

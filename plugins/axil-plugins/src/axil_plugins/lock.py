@@ -13,7 +13,6 @@ import hashlib
 import importlib.util
 import json
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, cast
@@ -21,13 +20,12 @@ from typing import Any, Final, cast
 from axil.errors import ConfigError, PluginError, Problem, listed
 from axil.kinds import KERNEL, canonical
 from axil.needs import Needs, needs
+from axil.pins import recorded
 from axil.registry import Registry
 from axil_plugins.output import as_json
 
 VERSION: Final = 1
 SUFFIX: Final = ".lock"
-_OWN: Final = re.compile(r"(^|/)(RECORD|INSTALLER|REQUESTED|direct_url\.json|uv_cache\.json)$|\.pyc$|__pycache__|^\.\./")
-"""Lines of a RECORD that the installer writes, not the distribution."""
 
 
 class Lock:
@@ -152,9 +150,7 @@ def _distribution(name: str, is_root: bool) -> dict[str, Any]:
 
 def _record(metadata: Any) -> str:
     """A digest of what a distribution says it installed: paths and hashes, without what the installer added."""
-    lines = [line.strip() for line in (metadata.read_text("RECORD") or "").splitlines()]
-    kept = sorted(line.rpartition(",")[0] for line in lines if line and not _OWN.search(line.partition(",")[0]))
-    return _digest("\n".join(kept).encode())
+    return _digest(recorded(metadata).encode())
 
 
 def _source(metadata: Any) -> Path | None:

@@ -24,7 +24,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from axil.errors import AxilError, JournalError
-from axil.journal import claimed, overtaken
+from axil.journal import claimed
+from axil.threads import left_behind, overtaken
 from axil_sqlite.rows import LARGE, Files, Row
 from axil_sqlite.store import Store, Sync
 
@@ -181,16 +182,19 @@ class Writer:
             connection.executemany("delete from entries where run = ? and seq = ?", gone)
 
     def _claim(self, connection: sqlite3.Connection, book: SqliteBook) -> None:
-        """Take a run for this book. Raises: JournalError (AX506, AX508)."""
+        """Take a run for this book. Raises: JournalError (AX506, AX508, AX529)."""
         found = connection.execute("select id, epoch, next, owner, beat from runs where run = ?", (book.run_id,)).fetchone()
         if found is None:
             if book.seen[1]:
                 raise claimed(book.run_id, "it was deleted")
             header = book.header
             if header.get("thread"):
-                last = connection.execute("select run from runs where thread = ? order by id desc limit 1", (header["thread"],)).fetchone()
+                sql = "select run, status, owner, beat from runs where thread = ? order by id desc limit 1"
+                last = connection.execute(sql, (header["thread"],)).fetchone()
                 if header.get("after", "") != (last[0] if last else ""):
                     raise overtaken(header["thread"], last[0] if last else "")
+                if last and last[1] == "running" and last[2] and self.is_alive(last[2], last[3], last[0]):
+                    raise overtaken(header["thread"], last[0])  # it ended, not well, and somebody goes on with it
             now = time.time()
             names = (book.run_id, header.get("graph", ""), header.get("thread", ""), header.get("forked_from", ""), now, now)
             book.epoch = time.time_ns()  # unlike that of any run before, whose number this one may get
@@ -202,6 +206,13 @@ class Writer:
             raise claimed(book.run_id, _whose(owner))
         if (epoch, next) != book.seen:
             raise claimed(book.run_id, "since its journal was read")
+        sql = (
+            "select later.run, own.thread from runs own join runs later on later.thread = own.thread and later.id > own.id "
+            "where own.id = ? and own.thread != '' and own.status != 'done' order by later.id desc"
+        )
+        later = connection.execute(sql, (id,)).fetchone()
+        if later:
+            raise left_behind(later[1], book.run_id, later[0])
         connection.execute("update runs set epoch = ? where id = ?", (epoch + 1, id))
         book.id, book.epoch = id, epoch + 1
 

@@ -38,6 +38,10 @@ class VirtualClock:
         """Seconds."""
         return self._now
 
+    def wall(self) -> float:
+        """The same, taken for seconds since 1970: by this clock questions are due. A later process has a clock that starts later."""
+        return self._now
+
     @property
     def sleeping(self) -> int:
         """How many are waiting for a later time."""
