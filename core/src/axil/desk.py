@@ -20,7 +20,7 @@ from axil.journal import Book, Entry, Replay, decode, encode
 from axil.ledger import Ledger
 from axil.plan import Body
 from axil.result import CycleTally, Meter, Options
-from axil.tokens import Activation, Task
+from axil.tokens import Activation, Out, Task
 from axil.values import MISSING
 
 
@@ -83,6 +83,8 @@ class Desk:
     """The thread of the loop: what a body in another thread says is brought there, so observers are called in one thread."""
     open: dict[Activation, list[Question]] = field(default_factory=dict[Activation, list[Question]])
     """Questions without an answer, by who asked."""
+    answers: dict[str, Any] = field(default_factory=dict[str, Any])
+    """All that were given, by question."""
     is_closed: bool = False
     """The run has ended: what is still said by threads that could not be stopped is heard by nobody."""
     book: Book | None = None
@@ -178,13 +180,13 @@ class Desk:
 
     async def ask(self, activation: Activation, call: Call, question: Question) -> Any:
         asked = replace(question, id=f"{activation}?{call}", node=activation.path)
-        if asked.id in self.replay.answers:
-            return due.answered(asked, self.replay.answers[asked.id])
+        if asked.id in self.answers:
+            return due.answered(asked, self.answers[asked.id])
         deadline = due.deadline(asked, self.replay.due, self.clock)
         asked = asked if deadline is None else deadline.question
         answer = await self._told(activation, asked, deadline)
         if answer is Overdue:
-            answer = self.replay.answers[asked.id] = due.late(asked)
+            answer = self.answers[asked.id] = due.late(asked)
             await self.keep(Entry("answer", data={"id": asked.id, "value": encode(answer), "by": due.LATE}))
             return due.answered(asked, answer)
         if answer is MISSING:
@@ -257,6 +259,15 @@ class Desk:
         return await self.owner.enter(task, sub)
 
     async def execute(self, body: Body, task: Task, ctx: Context) -> Any:
+        return await self.owner.executor.execute(body, task, ctx)
+
+    async def execute_safely(self, body: Body, task: Task, ctx: Context) -> Any:
+        """Execute a body once all before it is safe; if its effects must not happen twice unasked, with a word before."""
+        await self.kept()
+        if task.owner.plan.nodes[task.node].vertex.effects == "external":
+            happened = await self.begin(ctx.activation)
+            if happened is not None:
+                return Out(happened["output"])
         return await self.owner.executor.execute(body, task, ctx)
 
     def spend(self, activation: Activation, tokens: Mapping[str, int], cost: float) -> None:

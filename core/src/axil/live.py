@@ -44,11 +44,24 @@ class Live:
         self.turn = 0
         self.depth: int = parent.depth + 1 if parent else 0
 
-    def turns(self, order: Sequence[Activation]) -> Iterator[tuple[Task, Entry]]:
-        """Recorded firings of a shared state whose turn has come."""
+    def turns(self, task: Task, entry: Entry, order: Sequence[Activation]) -> Iterator[tuple[Task, Entry]]:
+        """Recorded firings whose turn has come: this one, and of a shared state, where ``order`` counts, those that waited for it."""
+        if self.machine.head is None:
+            yield task, entry
+            return
+        self.in_turn[entry.activation] = (task, entry)
         while self.turn < len(order) and order[self.turn] in self.in_turn:
             self.turn += 1
             yield self.in_turn.pop(order[self.turn - 1])
+
+    def tell(self, came: Ended | BaseException) -> None:
+        """Tell the body that waits what this came to, if it still waits."""
+        if self.waiter is None or self.waiter.done():
+            return
+        if isinstance(came, BaseException):
+            self.waiter.set_exception(came)
+        else:
+            self.waiter.set_result(came)
 
     @property
     def is_dropped(self) -> bool:
@@ -65,8 +78,8 @@ class Live:
         live: Live | None = self
         while live is not None and not live.contained:
             live = live.parent
-        if live is not None and live.waiter is not None and not live.waiter.done():
-            live.waiter.set_exception(failed)
+        if live is not None:
+            live.tell(failed)
         return live
 
     def order(self) -> tuple[Any, ...]:
@@ -78,6 +91,35 @@ class Live:
             parts.append((live.task.node, live.task.ordinal, part if isinstance(part, int) else -1))
             live = live.parent
         return tuple(reversed(parts))
+
+
+class Queue:
+    """Frames with something due, first come, first served; a list each for those in front and those behind, so that it is small."""
+
+    __slots__ = ("_behind", "_front")
+
+    def __init__(self) -> None:
+        self._front: list[Live] = []  # the next one last; not empty as long as there are any
+        self._behind: list[Live] = []  # the next one first
+
+    def __bool__(self) -> bool:
+        return bool(self._front)
+
+    @property
+    def first(self) -> Live:
+        """The next one."""
+        return self._front[-1]
+
+    def put(self, live: Live) -> None:
+        """Behind all others."""
+        (self._behind if self._front else self._front).append(live)
+
+    def drop_first(self) -> None:
+        """Nothing is due in the next one any more."""
+        self._front.pop()
+        if not self._front and self._behind:
+            self._behind.reverse()
+            self._front, self._behind = self._behind, self._front
 
 
 def broken_off(root: Live, scopes: Iterable[Live]) -> Ended:

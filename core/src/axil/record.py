@@ -58,6 +58,11 @@ def beginning(plan: Plan, inputs: Any, values: Mapping[str, Any], options: Optio
     return Beginning(inputs, values, options.thread, runs[-1] if runs else "")
 
 
+def opening(header_known: Entry | None, plan: Plan, begun: Beginning, options: Options) -> Entry:
+    """What a journal is told first: how the run begins, or that it goes on."""
+    return header(plan, begun, options) if header_known is None else resumed(header_known, plan, options)
+
+
 def header(plan: Plan, begun: Beginning, options: Options) -> Entry:
     """What a journal keeps of a run before anything runs. Raises: JournalError: an input cannot be kept."""
     schema, spec = plan.graph.schema, plan.graph.spec

@@ -18,7 +18,7 @@ import time
 from collections.abc import Mapping
 from typing import Any, cast
 
-from axil.composite import CycleVisit, GraphVisit, Left, Subgraph, Visit, entry_tokens, kind_of, output_of
+from axil.composite import CycleVisit, GraphVisit, Left, Subgraph, Visit, entry_tokens, kind_of
 from axil.context import Clock, Context, Executor, Returned, SubRun
 from axil.crew import Crew, LocalExecutor, Work
 from axil.desk import Desk, Pause, RealClock, paused_by
@@ -27,17 +27,18 @@ from axil.errors import AxilError, KernelBug, LimitReached, NodeFailed, RunCance
 from axil.fold import Cycle
 from axil.hooks import Observers
 from axil.journal import NOTHING_KNOWN, Entry, Replay, encode
-from axil.live import Live, broken_off
+from axil.live import Live, Queue, broken_off
 from axil.machine import Machine
 from axil.migrations import as_of_now
 from axil.outcome import Ended, Step
-from axil.plan import Body, Node, Plan, no_outcome
-from axil.record import beginning, ending, header, leaving, reopened, resumed, retold, told
+from axil.plan import Node, Plan, no_outcome
+from axil.record import beginning, ending, leaving, opening, reopened, retold, told
 from axil.result import CycleTally, Meter, Options, Result, ending_of, made
 from axil.spec import Limits
 from axil.state import State
+from axil.subruns import SubRuns
 from axil.sync import run_sync
-from axil.tokens import EXIT, Activation, Changes, Frame, Out, Task, inner_frame, quick
+from axil.tokens import EXIT, Activation, Out, Task, quick
 from axil.values import isolate, unshared
 
 _SLICE = 0.005  # seconds of inline work before the event loop gets a turn
@@ -47,7 +48,7 @@ class Run:
     """One run of a plan. ``await run`` (or ``run.result()``) drives it to its end; ``cancel`` ends it early."""
 
     __slots__ = (
-        "__weakref__", "_begun", "_behind", "_book", "_crew", "_desk", "_dropped", "_ended", "_failures", "_first", "_is_local",
+        "__weakref__", "_begun", "_book", "_crew", "_desk", "_ended", "_failures", "_first", "_is_local",
         "_observers", "_open", "_queue", "_replay", "_result", "_root", "_stop", "_subs", "_turn_ends", "_waiter", "cycles", "executor",
         "id", "limits", "meter", "options", "plan",
     )  # fmt: skip
@@ -64,10 +65,8 @@ class Run:
         self.cycles: dict[str, CycleTally] = {}
         self._observers = Observers.freeze(self.options.hooks, self.options.observers)
         self._book = self.options.journal.open(self.id) if self.options.journal is not None else None
-        if self._book is not None:
-            self._replay = Replay(as_of_now(self._book.entries, plan, migrate=self.options.migrate))
-        else:
-            self._replay = Replay() if self.options.answers else NOTHING_KNOWN
+        known = None if self._book is None else as_of_now(self._book.entries, plan, migrate=self.options.migrate)
+        self._replay = NOTHING_KNOWN if known is None else Replay(known)
         clock: Clock = self.options.clock or RealClock()
         self._desk = Desk(self.id, self.options, self._observers, self._replay, clock, self, book=self._book)
         checked = plan.graph.schema.check(values or {}, whole=True)
@@ -79,12 +78,10 @@ class Run:
             self._first = beginning(plan, inputs, checked, self.options)
         root = plan.graph.schema.start(unshared({**plan.graph.start, **self._first.state}))
         self._root = Live(Machine(plan, (), root))
-        self._queue: list[Live] = []  # frames with something due, the next one last; not empty as long as there are any
-        self._behind: list[Live] = []  # those that came after all of these, the next one first
+        self._queue = Queue()
         self._open: dict[Task, Live] = {}  # scopes under way, by the task that entered them
-        self._subs: dict[Task, list[Live]] = {}  # sub-runs of bodies at work
-        self._dropped = False  # whether any sub-run was
         self._crew = Crew(self.limits, self._wake)
+        self._subs = SubRuns(self._crew, self._notice)
         self.executor: Executor = self.options.executor or LocalExecutor(self.options.threads, f"axil-{self.id}")
         self._is_local = type(self.executor) is LocalExecutor and self._book is None
         self._waiter: asyncio.Future[None] | None = None
@@ -141,13 +138,12 @@ class Run:
         return self._result
 
     def _begin(self) -> None:
+        self._desk.answers.update(self._replay.answers)
         fresh = accepted(self._replay, self.options.answers, self._desk.clock)
         if self._book is not None:
-            begun = self._replay.header
-            opening = header(self.plan, self._first, self.options) if begun is None else resumed(begun, self.plan, self.options)
-            self._desk.note(opening)
+            self._desk.note(opening(self._replay.header, self.plan, self._first, self.options))
         for question in fresh:
-            answer = self._replay.answers[question] = self.options.answers[question]
+            answer = self._desk.answers[question] = self.options.answers[question]
             if self._book is not None:
                 self._desk.note(Entry("answer", data={"id": question, "value": encode(answer)}))
         machine = self._root.machine
@@ -182,13 +178,13 @@ class Run:
         """Work the queue until it is empty, for a slice of time at most."""
         self._turn_ends = turn_ends = time.monotonic() + _SLICE
         while self._queue and self._stop is None:
-            live = self._queue[-1]
+            live = self._queue.first
             machine = live.machine
-            if self._dropped and live.is_dropped:
-                self._next()
+            if self._subs.are_dropped and live.is_dropped:
+                self._queue.drop_first()
                 continue
             if not machine.ready:
-                self._next()
+                self._queue.drop_first()
                 live.queued = False
                 self._settle(live)
                 continue
@@ -206,21 +202,12 @@ class Run:
             if time.monotonic() > turn_ends:
                 return
 
-    def _next(self) -> None:
-        self._queue.pop()
-        if not self._queue and self._behind:
-            self._behind.reverse()
-            self._queue, self._behind = self._behind, self._queue
-
     def _start(self, live: Live, task: Task) -> None:
         """Begin one firing."""
         node = live.machine.plan.nodes[task.node]
         if self._replay.done and (entry := self._replay.done.get(Activation(task.frame, node.name, task.ordinal))) is not None:
-            if live.machine.head is not None:
-                live.in_turn[entry.activation] = (task, entry)
-                self._take_turns(live)
-            else:
-                self._commit(live, task, retold(live.machine, task, entry))
+            for each, told_of in live.turns(task, entry, self._replay.order.get(live.machine.frame, ())):
+                self._commit(live, each, retold(live.machine, each, told_of))
         elif node.mode == "scope":
             self._enter(live, task, node)
         elif (limit := self.meter.fire()) is not None:
@@ -234,11 +221,6 @@ class Run:
             else:
                 self._crew.park(work)
                 self._admit()
-
-    def _take_turns(self, live: Live) -> None:
-        """Shared state: what was recorded is applied in the order in which it was recorded."""
-        for task, entry in live.turns(self._replay.order.get(live.machine.frame, [])):
-            self._commit(live, task, retold(live.machine, task, entry))
 
     def _inline(self, live: Live, task: Task, node: Node) -> None:
         """Begin a firing that is a call, and go on with the one after it as long as that is a call, too, and all that is due here."""
@@ -301,7 +283,7 @@ class Run:
             if ctx is None or is_here:
                 out = node.call(task, ctx)
             else:
-                out = self.executor.execute(node.body, task, ctx) if self._book is None else self._safely(node.body, task, ctx)
+                out = self.executor.execute(node.body, task, ctx) if self._book is None else self._desk.execute_safely(node.body, task, ctx)
         except Exception as error:  # noqa: BLE001  # a body may raise anything, before it awaits, too
             self._fail(live, task.node, task.ordinal, node.name, error)
         else:
@@ -310,22 +292,12 @@ class Run:
             else:
                 self._finish(live, task, node, out)
 
-    async def _safely(self, body: Body, task: Task, ctx: Context) -> Any:
-        """Execute a body once all before it is safe; if its effects must not happen twice unasked, with a word before."""
-        await self._desk.kept()
-        if task.owner.plan.nodes[task.node].vertex.effects == "external":
-            happened = await self._desk.begin(ctx.activation)
-            if happened is not None:
-                return Out(happened["output"])
-        return await self.executor.execute(body, task, ctx)
-
     def _take_in(self) -> None:
         """Take in what bodies at work came to."""
         while self._crew.finished:
             (live, task, node), job = self._crew.take()
-            if task in self._subs:
-                self._drop(self._subs.pop(task))
-            if self._dropped and live.is_dropped:
+            self._subs.leave(task)
+            if self._subs.are_dropped and live.is_dropped:
                 continue
             if job.cancelled():
                 if self._stop is None:
@@ -385,7 +357,7 @@ class Run:
             machine.skips.clear()
         if not live.queued and (machine.ready or len(machine.taken) == live.paused):
             live.queued = True
-            (self._behind if self._queue else self._queue).append(live)
+            self._queue.put(live)
 
     # ------------------------------------------------------------------ scopes
 
@@ -416,14 +388,17 @@ class Run:
         """A frame has nothing due: it has ended, or it is stuck on open questions, or it waits for bodies at work."""
         machine = live.machine
         if machine.taken:
-            if len(machine.taken) == live.paused:
-                self._stuck(live)
+            if len(machine.taken) == live.paused:  # all in it has ended or waits for answers: so does the task that opened it
+                if live.waiter is not None:
+                    live.tell(Pause(*live.questions))
+                elif live.parent is not None:
+                    self._pause(live.parent, Pause(*live.questions))
             return
         try:
             ended = machine.end()
         except Exception as error:  # noqa: BLE001  # what its paths wrote cannot be joined: the frame has failed
-            if live.waiter is not None and not live.waiter.done():
-                live.waiter.set_exception(error)
+            if live.waiter is not None:
+                live.tell(error)
             elif live.parent is not None and live.task is not None:
                 task = live.task
                 self._fail(live.parent, task.node, task.ordinal, live.parent.machine.plan.nodes[task.node].name, error)
@@ -435,8 +410,7 @@ class Run:
             return
         if live.waiter is not None:
             live.over = True
-            if not live.waiter.done():
-                live.waiter.set_result(ended)
+            live.tell(ended)
             return
         assert live.visit is not None
         parent, task = live.parent, live.task
@@ -466,39 +440,11 @@ class Run:
             self._finish(parent, task, node, outcome)
 
     def _leave(self, live: Live, task: Task, node: Node, left: Left) -> None:
-        self._tally(task.frame, node.name, left.reason, left.rounds)
+        self.cycles.setdefault(Activation(task.frame, node.name).path, CycleTally()).count(left.reason, left.rounds)
         self._record(live, task, node, leaving(live.machine, task, left))
 
-    def _tally(self, frame: Frame, name: str, reason: str, rounds: int) -> None:
-        self.cycles.setdefault(Activation(frame, name).path, CycleTally()).count(reason, rounds)
-
     async def enter(self, task: Task, sub: SubRun) -> Returned:
-        parent = self._crew.frame_of(task)
-        node = parent.machine.plan.nodes[task.node]
-        root = (task.state if sub.state is None else sub.state).rooted()
-        machine = Machine(sub.plan, (*inner_frame(task.frame, node.name, task.ordinal), *sub.name), root, keeps=True)
-        machine.start(entry_tokens(sub.plan, sub.inputs, root))
-        live = Live(machine, parent, task)
-        live.waiter, live.contained = asyncio.get_running_loop().create_future(), sub.contained
-        self._notice(live)
-        self._subs.setdefault(task, []).append(live)
-        self._crew.step_inside(task)
-        try:
-            ended = await live.waiter
-        except asyncio.CancelledError:  # whoever asked for it does not wait any more
-            self._drop([live])
-            raise
-        finally:
-            await self._crew.step_out(task)
-        return Returned(output_of(sub.plan.graph, ended), Changes(ended.changes), ended.fired)
-
-    def _drop(self, lives: list[Live]) -> None:
-        """End sub-runs that nobody waits for: nothing in them starts, and what is at work is cancelled."""
-        for live in lives:
-            if live.waiter is not None and not live.over:
-                live.dropped = self._dropped = True
-        if self._dropped:
-            self._crew.cancel_dropped()
+        return await self._subs.enter(task, sub)
 
     # ------------------------------------------------------------------ ends
 
@@ -511,14 +457,6 @@ class Run:
         live.questions.extend(pause.questions)
         self._notice(live)
 
-    def _stuck(self, live: Live) -> None:
-        """Everything in a frame has ended or waits for answers: so does the task that opened it."""
-        if live.waiter is not None:
-            if not live.waiter.done():
-                live.waiter.set_exception(Pause(*live.questions))
-        elif live.parent is not None:
-            self._pause(live.parent, Pause(*live.questions))
-
     def _fail(self, live: Live, node: int, ordinal: tuple[int, ...], name: str, error: BaseException) -> None:
         activation = Activation(live.machine.frame, name, ordinal)
         failed = error if isinstance(error, NodeFailed) else NodeFailed(activation.path, error)
@@ -526,14 +464,12 @@ class Run:
             kind = kind_of(live.machine.plan.nodes[node]) if node >= 0 else "node"
             self._observers.firing_failed(activation, kind, error)
         if (container := live.contain(failed)) is not None:
-            self._drop([container])
+            self._subs.drop([container])
             return
         self._failures.append(((*live.order(), (node, ordinal, -1)), failed))
         self._halt(failed)
 
-    def _halt(self, why: AxilError | None) -> None:
-        if why is None:
-            return
+    def _halt(self, why: AxilError) -> None:
         if self._stop is None:
             self._stop = why
         self._nudge()
