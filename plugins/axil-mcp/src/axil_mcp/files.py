@@ -30,6 +30,8 @@ class Asking:
 class Tools(MCPTools):
     """``mcp``: the tools of a server."""
 
+    examples = ({"url": "https://tools.example.org/mcp", "allow": ["search_*"]},)
+
     Config = ToolsConfig
 
     def __init__(self, config: ToolsConfig) -> None:
@@ -60,6 +62,9 @@ async def listed(config: Mapping[str, Any], allow: frozenset[str]) -> Listing:
 
 class Context(MCPContext):
     """``mcp``: the resources and prompts of a server."""
+
+    examples = ({"url": "https://docs.example.org/mcp", "resources": ["docs://*"]},)
+    kit_excuse = "it asks a server; the tests of axil-mcp give it one"
 
     Config = ContextConfig
 
