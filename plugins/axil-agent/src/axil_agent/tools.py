@@ -136,7 +136,7 @@ def tool_of(given: Any) -> Tool:
 def _effects(given: Any, name: str) -> Effects:
     effects: Any = getattr(given, "effects", "idempotent")
     if effects in ("none", "idempotent", "external"):
-        return cast("Effects", effects)
+        return effects
     raise ToolError("AX657", f'effects of the tool "{name}" is {effects!r}.', "none, idempotent or external.")
 
 
