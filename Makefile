@@ -27,13 +27,14 @@ SERVERS   := $(addprefix @modelcontextprotocol/server-,everything filesystem mem
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: help demo test check style types arrows alone thorough foreign bench docs manifests clean
+.PHONY: help demo test check style types arrows alone lowest kits thorough foreign bench docs manifests clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo    agents research, write and review; with OPENAI_API_KEY set a model answers, else a script"
 	@echo "make test    all tests, doctests included"
-	@echo "make check   style, types, import arrows, each member alone from its built wheel, the laws at length, and servers of others"
+	@echo "make check   style, types, import arrows, each member alone from its built wheel, also with the lowest versions that it declares,"
+	@echo "             the conformance kit on everything that members register, the laws at length, and servers of others"
 	@echo "make bench   measure; never part of the tests"
 	@echo "make docs    check links, ids and examples of the pages"
 	@echo "make manifests   write what is made of the code: manifests, and the reference of plugins"
@@ -65,7 +66,7 @@ demo: $(VENV)/usual
 test: $(STAMP)
 	$(BIN)/python -m pytest
 
-check: style types arrows alone thorough foreign
+check: style types arrows alone lowest kits thorough foreign
 
 style: $(STAMP)
 	$(BIN)/ruff check
@@ -90,6 +91,14 @@ foreign: $(STAMP)
 # Wheels of all members in dist/, then each member's tests against its wheel in an environment that holds nothing else.
 alone: $(STAMP)
 	$(BIN)/python tests/house/alone.py
+
+# The same with every requirement at its lower bound: what a member declares is what it is tried with.
+lowest: $(STAMP)
+	$(BIN)/python tests/house/alone.py --lowest
+
+# `axil plugins test` on each member: what its author would see.
+kits: $(STAMP)
+	set -e; for each in $$($(BIN)/axil plugins list --requirements); do $(BIN)/axil plugins test $${each%%==*}; done
 
 # LANGGRAPH: a Python that has langgraph and langgraph-checkpoint-sqlite, to be measured beside durable runs; without it ours alone.
 bench: $(STAMP)

@@ -480,11 +480,23 @@ def test_unknown_variables_and_circles_are_named():
     data = graph("AB", names="AB", description="${ZZ} ${A} ${NOTE}")
     problems = told(data, vars={"A": "${B}", "B": "x${A}", "NOTES": 1})
     assert problems == [
+        "AX147 flow.json vars.B: the variable A needs itself: A → B → A. Give one of them a plain value.",
         "AX146 flow.json description: nothing is known for ${ZZ}. "
         "Add it to vars, give it with --set ZZ=…, or set the environment variable ZZ.",
-        "AX147 flow.json vars.B: the variable A needs itself: A → B → A. Give one of them a plain value.",
         'AX146 flow.json description: nothing is known for ${NOTE}. Did you mean "NOTES"?',
     ]
+
+
+def test_a_variable_that_is_missing_is_told_once_with_all_its_places():
+    data = graph("AB", names="AB", description="${ZZ}")
+    for node in data["nodes"]:
+        node["config"] = {"a": "${ZZ}", "b": "${ZZ} ${NOTE}"}
+    text = json.dumps({"graph": data}, indent=1)
+    with pytest.raises(SpecError) as caught:
+        spec_from(parse_json(text, "flow.json"), Reading(environment={}))
+    first, second = map(str, caught.value.problems)
+    assert re.match(r"AX146 flow\.json:\d+ nodes\[0\]\.config\.a: nothing is known for \$\{ZZ\}, nor at(,? line \d+){4}\. Add", first)
+    assert re.match(r"AX146 flow\.json:\d+ nodes\[0\]\.config\.b: nothing is known for \$\{NOTE\}, nor at line \d+\. Add", second)
 
 
 def test_variables_that_double_are_refused_before_they_cost_anything():

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
 import axil
 from axil.documents import parse_json
+from axil.errors import SpecError
+from axil.planner import Planner
 from axil.registry import Registry
 from axil.tokens import Out
 
@@ -51,6 +54,46 @@ def flow(tmp_path):
         return tmp_path / "flow.json"
 
     return write
+
+
+class Twice:
+    """A wrapper with a setting."""
+
+    def __init__(self, times=2):
+        self.times = times
+
+    def wrap(self, body, info):
+        return body
+
+
+def test_what_is_wrong_with_a_named_component_is_told_where_it_is_named(flow, registry):
+    registry.register("wrappers", "twice", Twice)
+    registry.register("conditions", "odd", Twice)
+    registry.register("nodes", "half", Twice)
+    wrong = {"wrappers": ["thrice", {"type": "twice", "config": {"tims": 3}}]}
+    edge = {"from": "a", "to": "b", "condition": {"type": "odd", "config": {"tims": 3}}, "process": "nothing"}
+    nodes = [{"id": "a", "type": "shout", **wrong}, {"id": "b", "type": "shot"}, {"id": "c", "type": "half"}]
+    graph = {"nodes": nodes, "edges": [edge], "start": ["a", "c"], "end": ["b"]}
+    file = flow({"id": "a"})
+    file.write_text(json.dumps({"graph": graph}, indent=1))
+
+    def told():
+        workflow = axil.load(file, registry=registry)
+        planner = Planner(workflow.setting)
+        with pytest.raises(SpecError):
+            planner.compile(workflow.spec)
+        return [re.sub(r"\S+(flow.json):\d+", r"\1", f"{problem.id} {problem.where}") for problem in planner.problems]
+
+    assert told() == [
+        "AX301 flow.json nodes[1]",
+        "AX305 flow.json nodes[2]",
+        "AX130 flow.json edges[0].condition.config.tims",
+        "AX301 flow.json edges[0].process",
+    ]
+    nodes[1]["type"], nodes[2]["type"] = "shout", "shout"
+    del edge["process"], edge["condition"]
+    file.write_text(json.dumps({"graph": graph}, indent=1))
+    assert told() == ["AX130 flow.json nodes[0].wrappers[1].config.tims", "AX301 flow.json nodes[0].wrappers[0]"]
 
 
 def test_a_file_can_be_run(flow, registry):

@@ -60,6 +60,17 @@ def test_the_file_can_be_set_aside(settings, tmp_path, environment):
     assert Policy.in_force({}, tmp_path).mode == "listed"
 
 
+def test_a_library_looks_for_no_file(settings, tmp_path, monkeypatch):
+    file = settings('[plugins]\nmode = "listed"\n')
+    monkeypatch.chdir(tmp_path)
+    for name in ("AXIL_CONFIG", "AXIL_PLUGINS_MODE", "AXIL_PLUGINS"):
+        monkeypatch.delenv(name, raising=False)
+    assert Registry().policy.mode == "auto"
+    assert Policy.in_force(folder=".").mode == "listed"
+    monkeypatch.setenv("AXIL_CONFIG", str(file))
+    assert Registry().policy.mode == "listed"
+
+
 def test_another_file_can_be_named(settings, tmp_path):
     file = settings('[plugins]\nblock = ["x"]\n').rename(tmp_path / "other.toml")
     assert Policy.in_force({"AXIL_CONFIG": str(file)}, tmp_path).block == {"x"}

@@ -1,14 +1,16 @@
 """Builds every member's wheel, then runs each member's tests against it in an environment that holds nothing else.
 
-    python tests/house/alone.py [NAME …]        all members, or only those named; wheels land in dist/
+    python tests/house/alone.py [--lowest] [NAME …]        all members, or only those named; wheels land in dist/
 
 A member that needs something it does not declare, that forgot a file in its wheel, or that only works beside its neighbours
 fails here and nowhere else. Wheels of the workspace are always passed by path: no internal name is ever looked up outside the checkout.
+
+With --lowest, everything that the member, its tests, and the members under it require is held at its lower bound, tools of the tests
+included: a bound that promises too much fails here. What only others require is whatever fits.
 """
 
 from __future__ import annotations
 
-import re
 import shutil
 import subprocess
 import sys
@@ -18,6 +20,10 @@ import venv
 import zipfile
 from pathlib import Path
 from typing import Any
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 ROOT = Path(__file__).resolve().parents[2]
 DIST = ROOT / "dist"
@@ -31,9 +37,17 @@ def load_members() -> dict[str, tuple[Path, dict[str, Any]]]:
 
 
 def name_of(requirement: str) -> str:
-    match = re.match(r"[A-Za-z0-9._-]+", requirement)
-    assert match, requirement
-    return match[0].lower().replace("_", "-")
+    return canonicalize_name(Requirement(requirement).name)
+
+
+def lowest(requirements: list[str]) -> list[str]:
+    """Constraints that hold each of ``requirements`` at its lower bound; of several bounds at the highest, as any resolver must."""
+    bounds: dict[str, Version] = {}
+    for each in map(Requirement, requirements):
+        if each.marker is None or each.marker.evaluate():
+            name, floors = canonicalize_name(each.name), [Version(part.version) for part in each.specifier if part.operator == ">="]
+            bounds[name] = max([*floors, *([bounds[name]] if name in bounds else [])])
+    return [f"{name}=={version}" for name, version in sorted(bounds.items())]
 
 
 def pip(python: Path | str, *arguments: object) -> None:
@@ -80,15 +94,30 @@ def needed(name: str, members: dict[str, tuple[Path, dict[str, Any]]]) -> tuple[
     return local, {each for each in tests if name_of(each) not in members}
 
 
-def run_alone(name: str, members: dict[str, tuple[Path, dict[str, Any]]], wheels: dict[str, Path]) -> bool:
+def bounds_of(name: str, members: dict[str, tuple[Path, dict[str, Any]]]) -> list[str]:
+    """Constraints for everything foreign that `name`, its tests, and the members under it require."""
+    local, others = needed(name, members)
+    declared = [each for inner in sorted(local) for each in members[inner][1]["project"].get("dependencies", [])]
+    return lowest([*(each for each in declared if name_of(each) not in members), *others])
+
+
+def run_alone(name: str, members: dict[str, tuple[Path, dict[str, Any]]], wheels: dict[str, Path], *, at_lowest: bool = False) -> bool:
     folder, _ = members[name]
     local, others = needed(name, members)
+    bounds = bounds_of(name, members) if at_lowest else []
     with tempfile.TemporaryDirectory(prefix=f"{name}-") as temporary:
         environment = Path(temporary)
         venv.create(environment, with_pip=True)
         python = environment / ("Scripts" if sys.platform == "win32" else "bin") / "python"
-        pip(python, "install", *(wheels[each] for each in sorted(local)), *sorted(others))
-        pip(python, "check")
+        if bounds:
+            print(f"{name}: {', '.join(bounds)}", flush=True)
+        (environment / "constraints.txt").write_text("\n".join(bounds), "utf-8")
+        wanted = [*(wheels[each] for each in sorted(local)), *sorted(others)]
+        try:
+            pip(python, "install", "--constraint", environment / "constraints.txt", *wanted)
+            pip(python, "check")
+        except subprocess.CalledProcessError:
+            return False
         tests = folder / "tests"
         if not any(tests.rglob("test_*.py")):
             print(f"{name}: no tests of its own; installs")
@@ -97,7 +126,9 @@ def run_alone(name: str, members: dict[str, tuple[Path, dict[str, Any]]], wheels
         return subprocess.run(command, cwd=environment).returncode == 0
 
 
-def main(names: list[str]) -> int:
+def main(arguments: list[str]) -> int:
+    at_lowest = "--lowest" in arguments
+    names = [each for each in arguments if each != "--lowest"]
     members = load_members()
     unknown = [name for name in names if name not in members]
     if unknown:
@@ -110,9 +141,10 @@ def main(names: list[str]) -> int:
         faults = faults_of(wheels[name], name, (members[name][0] / "src").is_dir())
         for fault in faults:
             print(f"{wheels[name].name}: {fault}")
-        if faults or not run_alone(name, members, wheels):
+        if faults or not run_alone(name, members, wheels, at_lowest=at_lowest):
             failed.append(name)
-    print(f"failed alone: {', '.join(failed)}" if failed else "every member stands alone")
+    with_what = " with the lowest versions that it declares" if at_lowest else ""
+    print(f"failed alone{with_what}: {', '.join(failed)}" if failed else f"every member stands alone{with_what}")
     return 1 if failed else 0
 
 

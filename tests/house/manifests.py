@@ -1,16 +1,59 @@
-"""Writes what is made of the code: each member's manifest, and the page of groups, hooks and protocols. `make manifests`."""
+"""Writes what is made of the code: the manifest of each member and of each template, and the page of groups, hooks and protocols.
+
+`make manifests` runs it.
+"""
 
 from __future__ import annotations
 
+import re
 import sys
+import tempfile
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 
 from axil.manifest import FILE
 from axil.registry import Policy, Registry
 from axil_plugins.manifests import as_text, manifest_of
+from axil_plugins.scaffold import TEMPLATES, scaffold
 
 ROOT = Path(__file__).resolve().parents[2]
+PLACES = ROOT / "plugins/axil-plugins/src/axil_plugins/templates"
+SECTION = f"=== src/@package@/{FILE}\n"
+_NAME = "qqvendor-qqthing"
+_FILLED = {
+    "qqvendor-qqthing": "@dist@",
+    "qqvendor_qqthing": "@package@",
+    "qqvendor.qqthing": "@name@",
+    "Qqthing": "@title@",
+    "qqthing": "@word@",
+}
+"""What a distribution of that name is filled in with, the longer first, and what it was before."""
+
+
+def template_with_manifest(kind: str) -> str:
+    """A kind's template with the manifest that its classes give."""
+    text = (PLACES / f"{kind}.txt").read_text("utf-8")
+    without = re.sub(rf"{re.escape(SECTION)}(?:(?!=== ).*\n)*", "", text)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = scaffold(_NAME, kind, Path(temporary)).folder
+        project = tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))["project"]
+        dist = SimpleNamespace(name=_NAME, version=project["version"], requires=None)
+        entries = [
+            SimpleNamespace(name=name, group=group, value=value, dist=dist)
+            for group, table in project["entry-points"].items()
+            for name, value in table.items()
+        ]
+        package = _NAME.replace("-", "_")
+        sys.path.insert(0, str(folder / "src"))
+        try:
+            manifest = as_text(manifest_of(_NAME, Registry(Policy(), entries), project["description"]))
+        finally:
+            sys.path.remove(str(folder / "src"))
+            sys.modules.pop(package, None)
+    for filled, place in _FILLED.items():
+        manifest = manifest.replace(filled, place)
+    return f"{without}{SECTION}{manifest}"
 
 
 def main() -> int:
@@ -30,6 +73,12 @@ def main() -> int:
             if not target.is_file() or target.read_text("utf-8") != text:
                 target.write_text(text, "utf-8")
                 sys.stdout.write(f"{target.relative_to(ROOT)}\n")
+    for kind in TEMPLATES:
+        template = PLACES / f"{kind}.txt"
+        text = template_with_manifest(kind)
+        if template.read_text("utf-8") != text:
+            template.write_text(text, "utf-8")
+            sys.stdout.write(f"{template.relative_to(ROOT)}\n")
     sys.path.insert(0, str(Path(__file__).parent))
     import reference
 

@@ -37,6 +37,7 @@ NAMED = {
     "journals": "a class with `open`, `entries`, `thread`, `runs` and `forget`",
     "executors": "a class with `async execute(self, body, task, ctx)` and `async close(self)`",
     "loaders": "a function of `(text, name)`, named like the suffix of its files",
+    "judges": "a class with `async decide(self, fields, attributes, ctx)`",
     "dialects": "a function of `(node, graph)`, named like the node type that it reads",
     "hooks": "a module, an object or a class with functions marked by `axil.hookimpl`",
     "commands": "a class with `configure(self, parser)` and `run(self, options, session)`",

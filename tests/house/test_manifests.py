@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import pytest
 
 from axil.manifest import FILE
 from axil.registry import Policy, Registry, index
 from axil_plugins.manifests import as_text, manifest_of
+from axil_plugins.scaffold import TEMPLATES
 from axil_plugins.survey import component, rows
+
+sys.path.insert(0, str(Path(__file__).parent))
+from manifests import PLACES, template_with_manifest
 
 MEND = "axil plugins manifest {name} --write"
 
@@ -22,6 +29,11 @@ def test_the_manifest_of_a_member_is_current(member, registry):
         return
     written = (member.package / FILE).read_text("utf-8")
     assert written == as_text(manifest_of(member.name, registry, member.project["description"])), MEND.format(name=member.name)
+
+
+@pytest.mark.parametrize("kind", TEMPLATES)
+def test_the_manifest_of_a_template_is_current(kind):
+    assert (PLACES / f"{kind}.txt").read_text("utf-8") == template_with_manifest(kind), "make manifests"
 
 
 def test_nothing_of_a_manifest_names_this_machine(member, root):

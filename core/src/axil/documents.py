@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn, Protocol, cast
 
-from axil.errors import Problem, SpecError, did_you_mean
+from axil.errors import Problem, SpecError, did_you_mean, listed
 from axil.spec import FromEnvironment, Place
 
 Keys = tuple[str | int, ...]
@@ -299,11 +299,12 @@ def resolve(
     """``${NAME}`` replaced in all values: a text that is one placeholder takes the variable's value and type, else its text.
 
     Variables may use variables. Names that are not among them are looked up in the environment; what comes from there is
-    marked (``FromEnvironment``) and not searched for placeholders. Unknown names and circles are reported.
+    marked (``FromEnvironment``) and not searched for placeholders. Unknown names, each once with all its places, and circles are reported.
     Raises: SpecError (AX144): values that grow without bound.
     """
     work = _Resolver(document, variables, environment, report)
     data = work.walk(document.data, ())
+    work.tell_unknown()
     return Resolved(Document(data=data, lines=document.lines, name=document.name), tuple(sorted(work.used)))
 
 
@@ -315,6 +316,7 @@ class _Resolver:
         self._known: dict[str, Any] = {}  # each variable is resolved once, however often it is used
         self._open: list[str] = []
         self._depth = 0  # of the values that the open variables are used in
+        self._unknown: dict[str, list[Place]] = {}
         self.used: set[str] = set()
 
     def walk(self, value: Any, keys: Keys) -> Any:
@@ -363,14 +365,21 @@ class _Resolver:
             self.used.add(name)
             value = FromEnvironment(self._environment[name], "${" + name + "}")
         else:
+            self._unknown.setdefault(name, []).append(self._document.place(*keys))
+            return found
+        self._known[name] = value
+        return value
+
+    def tell_unknown(self) -> None:
+        """Report what nothing is known for."""
+        for name, (first, *others) in self._unknown.items():
             hint = (
                 did_you_mean(name, self._variables)
                 or f"Add it to vars, give it with --set {name}=…, or set the environment variable {name}."
             )
-            self.problem("AX146", keys, f"nothing is known for {found}.", hint)
-            return found
-        self._known[name] = value
-        return value
+            lines = list(dict.fromkeys(f"line {place.line}" if place.line else place.path for place in others))
+            also = f", nor at {listed(lines)}" if lines else ""
+            self._report(Problem("AX146", str(first), f"nothing is known for ${{{name}}}{also}.", hint))
 
     def problem(self, id: str, keys: Keys, message: str, hint: str) -> None:
         self._report(Problem(id, str(self._document.place(*keys)), message, hint))

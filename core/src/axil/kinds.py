@@ -22,6 +22,7 @@ KINDS: Final[Mapping[str, str]] = {
     "executors": "executor",
     "loaders": "file format",
     "dialects": "dialect",
+    "judges": "judge",
     "hooks": "hook plugin",
     "commands": "command",
     "options": "option",

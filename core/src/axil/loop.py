@@ -60,7 +60,7 @@ class Loop(Graph):
             from axil.config import make
 
             self._judge = make(
-                registry.default().resolve("nodes", "judge", f'loop "{name}"'),
+                registry.default().resolve("judges", "judge", f'loop "{name}"'),
                 {"model": model, "prompt": terminate_condition_prompt},
                 f'loop "{name}"',
             )

@@ -169,8 +169,11 @@ class _Walk:
             elif reference.kind == "file":
                 self._named_file(str(value), spec)
             elif reference.kind in KINDS:
-                for each in cast("list[Any]", value) if isinstance(value, list) else [value]:
-                    self._named(reference.kind, each, keys, use, inside, spec, requires)
+                several = [*enumerate(cast("list[Any]", value))] if isinstance(value, list) else None
+                for i, each in several or ():
+                    self._named(reference.kind, each, (*keys, i), use, inside.at(i), spec, requires)
+                if several is None:
+                    self._named(reference.kind, value, keys, use, inside, spec, requires)
 
     def _named(
         self, kind: str, value: Any, keys: tuple[str | int, ...], use: Use, place: Place, spec: GraphSpec, requires: Mapping[str, str]

@@ -17,7 +17,7 @@ from axil.check import check
 from axil.composite import Nested, Subgraph
 from axil.config import make
 from axil.edges import EdgeParts, Seen, carry_of, filtered
-from axil.errors import AxilError, Problem, RouteError, SpecError, did_you_mean, listed
+from axil.errors import AxilError, PluginContract, Problem, RouteError, SpecError, did_you_mean, listed
 from axil.fold import fold
 from axil.hooks import introduce
 from axil.plan import Body, Edge, Graph, Plan, Router, Vertex
@@ -58,7 +58,8 @@ class Setting:
     """Whether included files may name code by import path."""
     extras: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Those of the graph that is being compiled: for nodes with graphs of their own, where it was read and with what."""
-
+    place: Place | None = None
+    """Where a file has the node that is given this: for what is wrong with its settings."""
     engine: Engine | None = None
     """What owns runs; None: this process, see ``axil.run``."""
 
@@ -222,7 +223,7 @@ class _Draft:
     def _node(self, node: NodeSpec) -> None:
         component = node.body
         if node.use is not None:
-            component = self._component("nodes", node.use, _where(node.place, f'node "{node.id}"'), node.place and node.place.at("config"))
+            component = self._component("nodes", node.use, _where(node.place, f'node "{node.id}"'))
         elif not callable(component) and (hasattr(component, "provision") or hasattr(component, "close")):
             self.planner.components.append(component)
         self.kinds[node.id] = component
@@ -231,7 +232,7 @@ class _Draft:
         bind = getattr(component, "bind", None)
         if bind is not None and not isinstance(component, type):
             edges = self._out_edges(node.id)
-            bind(edges, self.setting) if len(parameters(bind)) > 1 else bind(edges)
+            bind(edges, replace(self.setting, place=node.place)) if len(parameters(bind)) > 1 else bind(edges)
         scope = getattr(component, "scope", None)
         for key in ("lane", "effects"):
             if scope is not None and getattr(node, key) is not None:
@@ -258,12 +259,13 @@ class _Draft:
             return nested
         return replace(nested, pull=node.pull, push=node.push)
 
-    def _component(self, kind: str, use: Use, where: str, place: Place | None = None) -> Any:
-        """A component, made. ``place``: where its config is written."""
+    def _component(self, kind: str, use: Use, otherwise: str) -> Any:
+        """A component, made. ``otherwise``: what it belongs to, for one that no file names."""
         made = use.made
         if made is None:
-            found = self.planner.setting.resolve(kind, use.type, where, requires=self.spec.requires)
-            made = make(found, use.config, place or where, lenient=is_version_0(self.spec.extras.get("version")))
+            found = self.planner.setting.resolve(kind, use.type, _where(use.place, otherwise), requires=self.spec.requires)
+            where = otherwise if use.place is None else use.place.at("config")
+            made = make(found, use.config, where, lenient=is_version_0(self.spec.extras.get("version")))
         if (hasattr(made, "provision") or hasattr(made, "close")) and not any(made is known for known in self.planner.components):
             self.planner.components.append(made)
         return made
@@ -286,6 +288,10 @@ class _Draft:
         if hasattr(component, "adapted"):
             return component.adapted(rules)
         call = component.run if hasattr(component, "run") else component
+        if not callable(call):
+            name = node.use.type if node.use else type(component).__name__
+            told = f'"{name}" is no node: it has neither run nor adapted, nor can it be called.'
+            raise PluginContract(told, where=_where(node.place, f'node "{node.id}"'))
         inline = getattr(component, "inline", getattr(call, "inline", None))
         return adapt(call, rules, inline=bool(inline) and not is_async(call))
 

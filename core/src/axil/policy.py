@@ -14,7 +14,7 @@ from axil.errors import ConfigError, Problem, did_you_mean, listed
 from axil.kinds import KERNEL, KINDS, canonical
 
 SETTINGS: Final = "axil.toml"
-"""The file of settings: in the current folder, or in the nearest one above it that has one."""
+"""The file of settings that the command looks for: in the current folder, or in the nearest one above it that has one."""
 _KEYS: Final = ("mode", "allow", "block", "only", "pins", "hooks", "index")
 
 
@@ -53,14 +53,18 @@ class Policy:
             raise ConfigError(Problem("AX135", "plugins.pins", f'expected kind:name, found "{wrong[0]}".', "Write nodes:switch."))
 
     @classmethod
-    def in_force(cls, environment: Mapping[str, str] | None = None, folder: str | os.PathLike[str] = ".") -> Policy:
-        """The policy of ``axil.toml`` and the environment together; the file is looked for in ``folder`` and above.
+    def in_force(cls, environment: Mapping[str, str] | None = None, folder: str | os.PathLike[str] | None = None) -> Policy:
+        """The policy of the environment, over that of a file of settings.
 
-        ``AXIL_CONFIG`` names another file; set and empty: none is read. Raises: ConfigError (AX135, AX311).
+        Args:
+            folder: ``axil.toml`` is looked for in it and above, as the command ``axil`` does from the current folder; None: nowhere, so
+                that what a program does never depends on where it was started. ``AXIL_CONFIG`` names the file either way; set and
+                empty: none is read.
+        Raises: ConfigError (AX135, AX311).
         """
         given = os.environ if environment is None else environment
         path = given.get("AXIL_CONFIG")
-        found = _nearest(folder) if path is None else path
+        found = path if path is not None else _nearest(folder) if folder is not None else ""
         said = cls.from_environment(given)
         return said.over(cls.from_file(found)) if found else said
 

@@ -196,7 +196,7 @@ class Reader:
             told = f"import paths are not allowed in files, found {shown(named['type'])}."
             self._problem("AX148", where, told, "Name an installed component, or allow code for this run.")
         config = cast("dict[str, Any]", named.get("config") or {})
-        return Use(type=named["type"], config=config)
+        return Use(type=named["type"], config=config, place=self._document.place(*keys))
 
     def _subgraph(self, use: Use, keys: Keys) -> None:
         """A graph that is written into a node's config is looked at now, while its lines are known."""

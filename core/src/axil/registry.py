@@ -74,7 +74,7 @@ class Component:
 
 
 class Registry:
-    """What is installed, under a policy.
+    """What is installed, under a policy: without one, under that of the environment (``Policy.in_force()``).
 
     >>> registry = Registry(entry_points=[])
     >>> registry.register("conditions", "never", lambda seen: False)

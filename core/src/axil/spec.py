@@ -48,6 +48,8 @@ class Use:
     config: Mapping[str, Any] = field(default_factory=dict[str, Any])
     made: Any = field(default=None, compare=False, repr=False)
     """The component itself, if it was made in Python; ``type`` and ``config`` then only describe it."""
+    place: Place | None = field(default=None, compare=False, repr=False)
+    """Where a file names it."""
 
     @staticmethod
     def of(given: Any) -> Use:

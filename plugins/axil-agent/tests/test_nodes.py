@@ -206,6 +206,47 @@ def test_an_agent_of_a_file_speaks_in_messages(registry):
     assert result.messages[-1]["role"] == "assistant"
 
 
+def test_everything_that_an_agent_of_a_file_names_wrongly_is_told_at_once_at_its_place(registry):
+    config = {
+        "model": {"type": "scripted", "config": {"rulse": []}},
+        "tools": ["nothing"],
+        "memories": [{"type": "history", "config": {"k": 3}}, "nobody"],
+        "retrievers": [{"type": "nobody", "config": {"a": 1}}],
+        "formatters": ["paragraph", "nothing"],
+        "instructions": "About {topic} and {role_name}.",
+    }
+    graph = {"nodes": [{"id": "A", "type": "agent", "config": config}], "edges": [], "start": ["A"]}
+    with pytest.raises(SpecError) as caught:
+        run(graph, registry)
+    assert sorted(f"{problem.id} {problem.where}" for problem in caught.value.problems) == [
+        "AX130 flow.yaml nodes[0].config.memories[0].k",
+        "AX130 flow.yaml nodes[0].config.model.config.rulse",
+        "AX301 flow.yaml nodes[0].config.formatters[1]",
+        "AX301 flow.yaml nodes[0].config.memories[1]",
+        "AX301 flow.yaml nodes[0].config.retrievers[0]",
+        "AX301 flow.yaml nodes[0].config.tools[0]",
+    ]
+
+
+def test_what_an_agent_of_a_file_says_is_checked_before_it_runs(registry):
+    def wrong(**config: Any) -> list[str]:
+        given = {"model": {"type": "scripted", **ECHO}, "tools": ["measure_text"], **config}
+        graph = {"nodes": [{"id": "A", "type": "agent", "config": given}], "edges": [], "start": ["A"]}
+        try:
+            run(graph, registry)
+        except SpecError as error:
+            return [str(problem) for problem in error.problems]
+        return []
+
+    (unknown,) = wrong(approve=["measure_text", "mesure_text"])
+    assert unknown.startswith('AX885 flow.yaml nodes[0].config.approve[1]: "mesure_text" is to be approved')
+    assert 'Did you mean "measure_text"?' in unknown
+    (missing,) = wrong(instructions="About {topic}.")
+    assert missing.startswith("AX650 flow.yaml nodes[0].config.instructions: the instructions ask for topic")
+    assert wrong(approve=["*"], instructions="{role_name}: write {{topic}}, x^{2}.") == []
+    assert wrong(role="About {topic}.") == []
+
+
 def test_an_agent_of_a_file_with_output_fields_works_on_fields(registry):
     model = {"type": "scripted", "rules": [{"replies": [{"json": {"title": "T", "body": "B"}}]}]}
     config = {"model": model, "prompt_template": "Write about {message}", "output": {"title": "a title", "body": ""}}

@@ -52,6 +52,28 @@ def test_help_lists_commands_without_importing_them(axil, registry):
     assert "hello" in done.out
 
 
+def test_help_says_what_commands_of_others_do_without_importing_them(capsys):
+    about = {"Summary": "Counts stars. MCP servers"}
+    dist = SimpleNamespace(name="acme-stars", version="1", requires=None, metadata=about)
+    silent = SimpleNamespace(name="acme-silent", version="1", requires=None)
+    entries = [
+        SimpleNamespace(name="stars", group="axil.commands", value="no_such_module:X", dist=dist),
+        SimpleNamespace(name="quiet", group="axil.commands", value="no_such_module:X", dist=silent),
+    ]
+    with use(Registry(entry_points=entries)):
+        assert main([]) == Exit.MISUSE
+    told = capsys.readouterr().err
+    assert "  stars  counts stars. MCP servers (acme-stars)\n" in told
+    assert "  quiet  (acme-silent 1)\n" in told
+
+
+def test_the_settings_of_the_folder_hold_for_the_command(axil, tmp_path, monkeypatch):
+    (tmp_path / "axil.toml").write_text('[plugins]\nblock = ["commands:schema"]\n')
+    assert axil("schema").code == 0
+    monkeypatch.chdir(tmp_path)
+    assert axil("schema").err.startswith('error: AX303 the command "schema"')
+
+
 def test_every_command_of_ours_has_help(axil):
     for name in ("run", "check", "show", "schema"):
         done = axil(name, "--help")

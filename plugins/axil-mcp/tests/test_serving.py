@@ -23,8 +23,9 @@ from pydantic import BaseModel, SecretStr
 
 from axil import RootGraph
 from axil.context import Question
-from axil.errors import ConfigError
+from axil.errors import ComponentBlocked, ConfigError
 from axil_mcp import MCPTools, Unserved
+from axil_mcp.files import Tools
 from axil_mcp.guard import Door, app_of
 from axil_mcp.served import form_of
 from axil_mcp.serving import Serving, WorkflowServer
@@ -511,3 +512,16 @@ def test_the_command_shows_the_tools_that_a_file_uses(tmp_path, various, capsys)
     assert [tool["name"] for tool in told["tools"]] == ["v__add", "v__slow"]
     assert main(["mcp", "tools", str(tmp_path / "flow.json"), "--allow", "mcp"]) == 0
     assert capsys.readouterr().out.startswith(f"v  {told['digest']}\n  v__add  Adds two numbers.\n")
+
+
+# ---------------------------------------------------------------------------------------------------------------- locks
+
+
+def test_a_lock_holds_what_a_server_offered(various):
+    settings = {**various, "allow": ["add", "slow"], "expect": "sha256:" + "0" * 64}
+    pinned = Tools.pinned(settings, frozenset({"mcp"}))
+    assert pinned["server"] == "v"
+    assert {name: len(digest) for name, digest in pinned["tools"].items()} == {"add": 64, "slow": 64}
+    assert Tools.pinned(settings, frozenset({"mcp"})) == pinned
+    with pytest.raises(ComponentBlocked, match="AX921"):
+        Tools.pinned(settings, frozenset())

@@ -103,20 +103,30 @@ def test_a_wheels_digest_is_that_of_its_record(world, axil, flow):
     assert "acme-a 1.0 has other contents under the same version" in axil("lock", file, "--check").out
 
 
-def test_components_may_pin_what_is_outside(world, axil, flow):
+def test_components_may_pin_what_is_outside(world, axil, flow, monkeypatch):
     world.distribution("acme-a", tools={"acme.remote": "acme_a:Remote"})
     (world.folder / "acme_a.py").write_text(
-        "class Remote:\n    schema = 1\n    @classmethod\n    def pinned(cls, config):\n"
-        "        return {'server': config['url'], 'schema': cls.schema}\n"
+        "class Remote:\n    tools = {'read': 'a' * 64, 'stop': 'b' * 64}\n    @classmethod\n    def pinned(cls, config, allow):\n"
+        "        if 'mcp' not in allow:\n"
+        "            from axil.errors import ComponentBlocked\n"
+        "            raise ComponentBlocked('it would start a server.')\n"
+        "        return {'server': config['url'], 'tools': cls.tools}\n"
     )
     tool = '{"type": "acme.remote", "config": {"url": "stdio"}}'
     file = flow(AGENT.replace('"model":', f'"tools": [{tool}], "model":'), "agent.json")
-    assert axil("lock", file).code == 0
-    assert list(json.loads(Path(f"{file}.lock").read_text())["outside"].values()) == [{"server": "stdio", "schema": 1}]
+    assert axil("lock", file).err == "error: AX303 it would start a server.\n"
+    assert axil("lock", file, "--allow", "mcp").code == 0
+    (place, pinned), *_ = json.loads(Path(f"{file}.lock").read_text())["outside"].items()
+    assert (place, pinned["server"], set(pinned["tools"])) == ("agent.json nodes[0].config.tools[0]", "stdio", {"read", "stop"})
+    monkeypatch.chdir(Path(file).parent)
+    assert axil("lock", "agent.json", "--check", "--allow", "mcp").code == 0
+    assert axil("lock", file, "--check").err == "error: AX303 it would start a server.\n"
     import acme_a
 
-    acme_a.Remote.schema = 2
-    assert "gives something else than it did" in axil("lock", file, "--check").out
+    acme_a.Remote.tools = {"read": "c" * 64, "write": "d" * 64}
+    changed = "agent.json nodes[0].config.tools[0]: tools.read has changed, tools.stop is gone, tools.write is new."
+    assert changed in axil("lock", file, "--check", "--allow", "mcp").out
+    assert f"AX737 {file}.lock: {changed}" in axil("run", file, "--locked", "--allow", "mcp", "--input", "x").err
 
 
 @pytest.mark.parametrize("text", [None, "{", "[]", '{"lock": 2}'])

@@ -62,10 +62,16 @@ def test_its_tests_pass_from_the_wheel(made, kind):
     assert "test_making_it_has_no_effects" in names
 
 
-@pytest.mark.parametrize("kind", ["node", "condition", "reducer", "formatter", "hook", "loader"])
-def test_it_passes_the_kit_without_a_line_of_code(made, kind):
-    done = in_it(made, "-m", "axil_testing.kit.whole", f"acme-{kind}")
+@pytest.mark.parametrize("kind", TEMPLATES)
+def test_it_passes_the_kit_without_a_line_of_code_and_its_manifest_is_current(made, kind):
+    done = in_it(made, "-m", "axil_cli.main", "plugins", "test", f"acme-{kind}")
     assert done.returncode == 0, done.stdout + done.stderr
+    laws = [line for line in done.stdout.splitlines() if line.startswith(f"ok    {TEMPLATES[kind]}:")]
+    assert laws
+    assert int(re.search(r"(\d+) passed", laws[0])[1]) >= 6, laws
+    written = made / "site" / f"acme_{kind}" / "axil-plugin.json"
+    source = made / "source" / f"acme-{kind}" / "src" / f"acme_{kind}" / "axil-plugin.json"
+    assert written.read_text("utf-8") == source.read_text("utf-8")
 
 
 def test_nothing_was_left_to_be_filled_in(made):
@@ -83,9 +89,12 @@ def test_the_command_runs_its_workflow(made):
 
 
 def test_its_manifest_is_made_where_it_lies(made):
+    manifest = made / "site" / "acme_node" / "axil-plugin.json"
+    told = manifest.read_text("utf-8")
+    manifest.unlink()
     done = in_it(made, "-m", "axil_cli.main", "plugins", "manifest", "acme-node", "--write")
     assert done.returncode == 0, done.stderr
-    assert (made / "site" / "acme_node" / "axil-plugin.json").is_file()
+    assert manifest.read_text("utf-8") == told
     why = in_it(made, "-m", "axil_cli.main", "plugins", "why", made / "source" / "acme-node" / "examples" / "flow.json")
     assert why.stdout.startswith("acme-node  0.1.0\n    nodes:acme.node")
 

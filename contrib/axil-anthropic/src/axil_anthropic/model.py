@@ -43,6 +43,9 @@ class AnthropicModel(Remote):
     True
     """
 
+    examples = ({"name": "a-model", "api_key": {"env": "ANTHROPIC_API_KEY"}},)
+    capabilities = ("speaks_messages", "seals")
+
     Config = AnthropicConfig
     service: Service[AsyncAnthropic]
 

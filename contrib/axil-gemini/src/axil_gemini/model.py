@@ -61,6 +61,9 @@ class GeminiModel(Remote):
     True
     """
 
+    examples = ({"name": "a-model", "api_key": {"env": "GEMINI_API_KEY"}},)
+    capabilities = ("speaks_generate", "seals", "not_refuses", "not_textual_arguments")
+
     Config = GeminiConfig
     service: Service[Line]
 

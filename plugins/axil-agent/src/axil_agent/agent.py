@@ -33,6 +33,7 @@ from axil_agent.template import joined, rendered
 from axil_agent.thinking import considered
 from axil_agent.threads import called
 from axil_agent.tools import Approval, Tool, by_name, guarded, is_toolset, tool_of, tools_of, untitled
+from axil_agent.uses import used
 from axil_agent.values import plain
 
 
@@ -142,10 +143,14 @@ class Agent:
         _ = self.pair
         return adapt(_Firing(self, self._wiring, rules).run, rules)
 
+    def asks_at(self, where: Any) -> None:
+        """Say where its model is written: a text or a ``Place``, for messages."""
+        self._model.where = where
+
     def check(self, wiring: Wiring) -> None:
         """Make the model now rather than at the first turn. Raises: as ``adapted``."""
         self._model.check(self._setting)
-        self._known_tools()
+        self.known_tools()
         _ = self.providers
         if self.output_type is not None:
             missing = [name for name in wiring.needed if name not in self.output_type.model_fields]
@@ -275,12 +280,12 @@ class Agent:
 
     async def _all_tools(self, ctx: Any) -> list[Tool]:
         tools: list[Tool] = []
-        for known in self._known_tools():
+        for known in self.known_tools():
             tools += await tools_of([known], ctx) if is_toolset(known) else [tool_of(known)]
         return tools
 
-    def _known_tools(self) -> list[Any]:
-        """The tools, those given by name made once. Raises: as ``resolve`` and ``make``."""
+    def known_tools(self) -> list[Any]:
+        """Tools and toolsets, those given by name made once. Raises: as ``resolve`` and ``make``."""
         for number, given in enumerate(self._tools):
             if isinstance(given, (str, Mapping)):
                 self._tools[number] = made = _installed("tools", cast("Any", given), self._setting)
@@ -358,10 +363,9 @@ def _installed(kind: str, given: Any, setting: Any) -> Any:
     from axil import registry
     from axil.config import make
 
-    use = {"type": given} if isinstance(given, str) else dict(cast("Mapping[str, Any]", given))
-    name = str(use.pop("type", ""))
+    name, config = used(given)
     known = getattr(setting, "registry", None) or registry.default()
-    return make(known.resolve(kind, name), use.pop("config", None) or use or None)
+    return make(known.resolve(kind, name, kind), config, kind)
 
 
 class DynamicAgent(Agent):

@@ -17,9 +17,7 @@ _WORDS = {"stop": True, "continue": False, "yes": True, "no": False, "terminate"
 
 
 class Judge:
-    """``judge``: ``Loop(model=…, terminate_condition_prompt=…)`` asks it once a round."""
-
-    kit_excuse = "a Loop asks it; it is no node of its own"
+    """``judge``: asks a model whether a loop ends. ``Loop(model=…, terminate_condition_prompt=…)`` asks it once a round."""
 
     def __init__(self, model: Any = None, prompt: str = "") -> None:
         """``prompt``: the condition; it may have places for fields and attributes, unknown ones stay as they are."""

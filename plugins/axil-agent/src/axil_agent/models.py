@@ -11,9 +11,11 @@ from typing import Any, cast
 from weakref import WeakKeyDictionary
 
 from axil.bodies import is_async
+from axil.spec import Place
 from axil_agent.errors import ModelContract
 from axil_agent.interfaces import Emit, Model, Reply, Request, ToolCall, Usage
 from axil_agent.threads import away
+from axil_agent.uses import used
 
 Through = Callable[[Callable[[], Model], Any], Model]
 """From a way to make the model that was meant, and what was written for it, to the model that is asked."""
@@ -38,7 +40,7 @@ def models_through(change: Through) -> Generator[None]:
 class Chosen:
     """The model of a node: found when it is first needed, or when the plan is made."""
 
-    def __init__(self, given: Any, where: str = "model") -> None:
+    def __init__(self, given: Any, where: str | Place = "model") -> None:
         self.given, self.where = given, where
         self._made: Model | None = None
         self._changed: tuple[Through, Model] | None = None
@@ -82,19 +84,18 @@ class Chosen:
             await close()
 
 
-def model_of(given: Any, where: str = "model", setting: Any = None) -> Model:
+def model_of(given: Any, where: str | Place = "model", setting: Any = None) -> Model:
     """What was given, as a model. Raises: ModelContract (AX654): it is none; (AX666) nothing was given; as ``resolve`` and ``make``."""
     if given is None:
-        raise ModelContract("AX666", "there is no model to ask.", "Give model=…, or use models_through.", where)
+        raise ModelContract("AX666", "there is no model to ask.", "Give model=…, or use models_through.", str(where))
     if isinstance(given, (str, Mapping)):
         from axil import registry
         from axil.config import make
 
-        use = {"type": given} if isinstance(given, str) else dict(cast("Mapping[str, Any]", given))
-        name = str(use.pop("type", ""))
-        config = use.pop("config", None) or use
+        name, config = used(given)
         known = getattr(setting, "registry", None) or registry.default()
-        made = make(known.resolve("models", name, where), config, where)
+        inside = where.at("config") if isinstance(where, Place) and isinstance(given, Mapping) and "config" in given else where
+        made = make(known.resolve("models", name, str(where)), config or {}, inside)
         if callable(getattr(made, "bind", None)):  # a model of models
             made.bind(setting)
         return model_of(made, where)
@@ -103,7 +104,7 @@ def model_of(given: Any, where: str = "model", setting: Any = None) -> Model:
     if callable(getattr(given, "invoke", None)):
         return Invoked(given)
     hint = "A model has `async reply(request, emit) -> Reply`, or `invoke(messages, tools, settings) -> dict`."
-    raise ModelContract("AX654", f"a {type(given).__name__} is not a model.", hint, where)
+    raise ModelContract("AX654", f"a {type(given).__name__} is not a model.", hint, str(where))
 
 
 def name_of(written: Any) -> str:

@@ -6,7 +6,7 @@ is an assistant's message. As soon as it has a ``prompt_template`` or ``output``
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -15,11 +15,13 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from axil.bodies import Rules, adapt
 from axil.config import Secret, make, refers
 from axil.durations import seconds
+from axil.errors import listed
 from axil.inputs import Message, message
 from axil.plan import Body
 from axil.tokens import Out, Task
 from axil_agent.agent import Agent, DynamicAgent
 from axil_agent.context import passive_context
+from axil_agent.errors import PromptError
 from axil_agent.formatters import DEFAULT
 from axil_agent.history import HistoryMemory
 from axil_agent.human import HumanNode
@@ -29,9 +31,10 @@ from axil_agent.prompt import Wiring
 from axil_agent.settings import checked
 from axil_agent.sharing import shared_delta
 from axil_agent.switch import AgentSwitch
-from axil_agent.template import Verbatim
+from axil_agent.template import Verbatim, places
 from axil_agent.thinking import Reflection, considered
-from axil_agent.tools import Approval
+from axil_agent.tools import Approval, by_name, guarded, is_toolset, tool_of
+from axil_agent.uses import Parts, used
 
 Use = str | dict[str, Any]
 
@@ -121,18 +124,21 @@ class AgentConfig(_Modelled):
         """How long there is to approve, if that is said."""
         return None if self.approve_within is None else Approval(within_seconds=float(self.approve_within), late=self.approve_late)
 
-    def settings(self, setting: Any) -> dict[str, Any]:
-        """The arguments of an ``Agent``."""
+    def settings(self, parts: Parts) -> dict[str, Any]:
+        """The arguments of an ``Agent``; what it names is made, as far as it can be."""
+        several = self.formatters if isinstance(self.formatters, list) else None
         return {
             "model": self.chosen(),
             "instructions": self.instructions or Verbatim(self.role or ""),
             "prompt_template": self.prompt_template,
-            "formatters": self.formatters,
-            "tools": self.tools,
+            "formatters": parts.made("formatters", self.formatters, "formatters")
+            if several is None
+            else [parts.made("formatters", use, "formatters", i) for i, use in enumerate(several)],
+            "tools": _there(parts.made("tools", use, "tools", i) for i, use in enumerate(self.tools)),
             "approve": self.approve,
             "approval": self.asking,
-            "memories": [_provider(use, setting) for use in self.memories],
-            "retrievers": [_provider(use, setting) for use in self.retrievers],
+            "memories": _there(_provider(parts, use, "memories", i) for i, use in enumerate(self.memories)),
+            "retrievers": _there(_provider(parts, use, "retrievers", i) for i, use in enumerate(self.retrievers)),
             "model_settings": {**self.params, **self.model_settings},
             "role_name": self.role_name,
             "hide_unused_fields": self.hide_unused_fields,
@@ -166,18 +172,31 @@ class AgentNode:
         self._edges, self._setting = out_edges, setting
 
     def adapted(self, rules: Rules) -> Body:
-        """The body. Raises: as making an ``Agent``, its model, formatters and providers does."""
-        agent = self.agent = self._made()
-        agent.owned += agent.providers
+        """The body. Raises: SpecError, ConfigError: everything that is wrong with what it names and says, each at its place."""
+        parts = Parts(self._setting)
+        settings = self.config.settings(parts)
+        agent = parts.attempt(lambda: self._made(settings))
+        if agent is None:
+            raise parts.error()
+        self.agent = agent
+        agent.owned += [*settings["tools"], *agent.providers]
         agent.name = rules.node
         agent.bind([*self._edges, _Asked(self.config.output)], self._setting)
-        if self.config.speaks_in_fields or rules.payload != "messages":
+        agent.asks_at(parts.place("model") if self.config.model is not None else parts.where("provider"))
+        parts.attempt(lambda: agent.check(Wiring(node=rules.node)), "model")
+        if not parts.problems:
+            _approved(agent, parts)
+        in_fields = self.config.speaks_in_fields or rules.payload != "messages"
+        if not in_fields:
+            parts.attempt(lambda: _instructed(agent.style.instructions), "instructions")
+        if parts.problems:
+            raise parts.error()
+        if in_fields:
             return agent.adapted(replace(rules, pull=rules.pull or {}, push=rules.push or {}))
-        agent.check(Wiring(node=rules.node))
         return adapt(_Chat(agent, rules.node, self.config.input_mode).run, rules)
 
-    def _made(self) -> Agent:
-        return Agent(**self.config.settings(self._setting))
+    def _made(self, settings: Mapping[str, Any]) -> Agent:
+        return Agent(**settings)
 
     async def close(self) -> None:
         """Close what was opened for the model."""
@@ -208,10 +227,10 @@ class DynamicAgentNode(AgentNode):
 
     Config = DynamicAgentConfig
 
-    def _made(self) -> Agent:
-        settings = self.config.settings(self._setting)
-        default = settings.pop("instructions")
-        return DynamicAgent(instruction_key=self.config.instruction_key, default_instructions=default, **settings)
+    def _made(self, settings: Mapping[str, Any]) -> Agent:
+        given = dict(settings)
+        default = given.pop("instructions")
+        return DynamicAgent(instruction_key=self.config.instruction_key, default_instructions=default, **given)
 
 
 class _Asked:
@@ -277,16 +296,35 @@ class _Text:
         return {"message": text}
 
 
-def _provider(use: Use, setting: Any) -> Any:
-    """A context provider by its name."""
-    from axil import registry
-
-    given = {"type": use} if isinstance(use, str) else dict(use)
-    name = str(given.pop("type", ""))
+def _provider(parts: Parts, use: Use, *keys: str | int) -> Any:
+    """A context provider by its name; None: it cannot be had."""
+    name, config = used(use)
     if name == "history":
-        return make(HistoryMemory, given.pop("config", None) or given, "memories")
-    known = getattr(setting, "registry", None) or registry.default()
-    return make(known.resolve("context", name, "memories"), given.pop("config", None) or given or None, "memories")
+        return parts.attempt(lambda: make(HistoryMemory, config, parts.where(*keys)), *keys)
+    return parts.made("context", use, *keys)
+
+
+def _there(made: Iterable[Any]) -> list[Any]:
+    return [each for each in made if each is not None]
+
+
+def _approved(agent: Agent, parts: Parts) -> None:
+    """Tell of tools that are to be approved and are not there, where all tools are known before a run."""
+    tools, asked = agent.known_tools(), [provider for provider in agent.providers if getattr(provider, "active", False)]
+    if asked or any(is_toolset(each) for each in (*tools, *agent.providers)):
+        return
+    known = by_name([tool_of(each) for each in tools])
+    for i, name in enumerate(agent.approve):
+        parts.attempt(lambda name=name: guarded(known, [name]), "approve", i)
+
+
+def _instructed(instructions: str) -> None:
+    """Nothing, if instructions ask for no field but the role. Raises: PromptError (AX650): in messages there are no others."""
+    asked = set[str]() if isinstance(instructions, Verbatim) else {name for name in places(instructions) if not name.isdigit()}
+    if missing := sorted(asked - {"role_name"}):
+        hint = "Give it a prompt_template or output fields, and it works on fields; for braces themselves write two of each."
+        told = f"the instructions ask for {listed(missing)}, and an agent that works on messages knows role_name alone."
+        raise PromptError("AX650", told, hint)
 
 
 class AgentSwitchConfig(_Modelled):

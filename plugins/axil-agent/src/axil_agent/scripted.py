@@ -102,6 +102,7 @@ class Scripted:
     """
 
     examples = ({"rules": [{"replies": ["Hello."]}]},)
+    capabilities = ("offline",)
 
     Config = Script
 

@@ -27,6 +27,8 @@ class ChromaMemoryConfig(Place):
 class ChromaMemory:
     """Turns in a collection of Chroma's: looked for before each step, written after it. An index, too."""
 
+    examples = ({"path": "notes", "embedder": "lexical"},)
+
     Config = ChromaMemoryConfig
 
     def __init__(self, config: ChromaMemoryConfig | None = None, **settings: Any) -> None:

@@ -25,6 +25,8 @@ class ChromaConfig(Sources, Place):
 class ChromaRetriever:
     """Documents in a collection of Chroma's. An index, too: blocks can be put and deleted."""
 
+    examples = ({"path": "notes", "embedder": "lexical"},)
+
     Config = ChromaConfig
 
     def __init__(self, config: ChromaConfig | None = None, **settings: Any) -> None:

@@ -29,6 +29,8 @@ class SentenceConfig(BaseModel):
 class SentenceEmbedder:
     """Vectors of what sentences mean, of length 1. The library is imported, and the model loaded, at the first call."""
 
+    examples = ({"model": "models/all-MiniLM-L6-v2"},)
+
     Config = SentenceConfig
 
     def __init__(self, config: SentenceConfig | None = None, **settings: Any) -> None:

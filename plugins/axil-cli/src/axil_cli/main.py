@@ -16,7 +16,7 @@ from importlib.metadata import version
 from typing import Any
 
 from axil.errors import AxilError, ConfigError, PluginContract, UnknownComponent
-from axil.registry import Policy, Registry, default, use
+from axil.registry import Component, Policy, Registry, default, use
 from axil_cli import launch
 from axil_cli.command import Command, Exit, Session, clean, is_debugging, problems_of, write
 
@@ -106,12 +106,26 @@ def _parser() -> argparse.ArgumentParser:
 def _listed() -> str:
     """All commands that may be used, with what is known of them without an import."""
     try:
-        found = [each for each in _registry(argparse.Namespace()).candidates("commands") if each.status != "blocked"]
+        registry = _registry(argparse.Namespace())
+        found = [each for each in registry.candidates("commands") if each.status != "blocked"]
     except ConfigError as error:  # settings that make no sense must not take the help away
         return "\n".join(map(str, error.problems))
-    told = [(each.name, _OWN.get(each.name, "") if each.distribution == SELF else f"({each})") for each in found]
+    told = [(each.name, _OWN.get(each.name, "") if each.distribution == SELF else _said(each, registry)) for each in found]
     width = max((len(name) for name, _ in told), default=0)
     return "\n".join(["commands:", *(f"  {name:<{width}}  {words}".rstrip() for name, words in told)])
+
+
+def _said(command: Component, registry: Registry) -> str:
+    """What a distribution says of its command: in its manifest, else of itself; and who says it."""
+    manifest = registry.manifest(command.distribution)
+    described = manifest.find("commands", command.name) if manifest is not None else None
+    words = described.summary if described is not None else ""
+    if not words:
+        metadata = getattr(registry.distribution(command.distribution), "metadata", None)
+        words = str(metadata["Summary"] or "") if metadata is not None else ""
+    words = clean(words).rstrip(".")
+    words = words if words[1:2].isupper() else words[:1].lower() + words[1:]
+    return f"{words} ({command.distribution})" if words else f"({command})"
 
 
 def _registry(options: argparse.Namespace) -> Registry:
@@ -119,11 +133,9 @@ def _registry(options: argparse.Namespace) -> Registry:
     only: str | None = getattr(options, "only_plugins", None)
     chosen = None if only is None else frozenset(filter(None, only.replace(",", " ").split()))
     chosen = frozenset[str]() if getattr(options, "no_plugins", False) else chosen
-    if chosen is None:
-        known = default()
-        if known.policy == Policy():
-            return known
-    policy = Policy.in_force()
+    policy = Policy.in_force(folder=".")
+    if chosen is None and replace(policy, hooks=()) == Policy() == default().policy:
+        return default()
     only_these = policy.only if chosen is None else chosen
     given = {"only": "--no-plugins" if getattr(options, "no_plugins", False) else "--only-plugins"} if chosen is not None else {}
     return Registry(
@@ -153,7 +165,7 @@ def _hooks(registry: Registry, wanted: Sequence[str]) -> Any:
 
     Raises: UnknownComponent and its kin: it cannot be had; PluginContract: it implements no hook.
     """
-    names = list(dict.fromkeys((*Policy.in_force().hooks, *wanted)))
+    names = list(dict.fromkeys((*Policy.in_force(folder=".").hooks, *wanted)))
     if not names:
         return None
     from axil.hooks import manager

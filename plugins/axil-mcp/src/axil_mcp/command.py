@@ -10,12 +10,12 @@ from typing import Any, cast
 
 from pydantic import SecretStr
 
-from axil.config import make, resolve_secret
+from axil.config import resolve_secret
 from axil.errors import ConfigError, Problem
 from axil.spec import GraphSpec
 from axil.sync import run_sync
 from axil.workflow import Workflow, load
-from axil_mcp.files import Tools
+from axil_mcp.files import listed
 
 TOKEN = "AXIL_MCP_TOKEN"
 
@@ -112,19 +112,6 @@ def _variables(given: list[str]) -> dict[str, Any]:
 # ----------------------------------------------------------------------------------------------------------------- looking
 
 
-class _Asking:
-    """What a toolset asks of a firing, where there is none."""
-
-    def __init__(self, allowed: frozenset[str]) -> None:
-        self._allowed = allowed
-
-    def allows(self, what: str) -> bool:
-        return what in self._allowed
-
-    def emit(self, chunk: Any) -> None:
-        """Nobody watches."""
-
-
 def _look(options: argparse.Namespace, session: Any) -> int:
     found = run_sync(_listings(_loaded(options.file, options, session).spec, _allowed(options)))
     if options.format == "json":
@@ -142,11 +129,7 @@ def _look(options: argparse.Namespace, session: Any) -> int:
 async def _listings(spec: GraphSpec, allowed: frozenset[str]) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for config in _used(spec):
-        toolset = make(Tools, config, "tools")
-        ctx = _Asking(allowed)
-        toolset.permit(ctx)
-        async with toolset:
-            listing = await toolset.listing(ctx)
+        listing = await listed(config, allowed)
         tools = [{"name": each.name, "description": each.description, "digest": each.tool.digest} for each in listing.tools]
         found.append({"server": listing.server, "digest": listing.digest, "tools": tools})
     return found

@@ -2,15 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from axil.config import make
+from axil.sync import run_sync
 from axil_mcp.config import ContextConfig, ToolsConfig
 from axil_mcp.context import MCPContext
+from axil_mcp.listing import Listing
 from axil_mcp.tools import MCPTools, permit
+
+
+class Asking:
+    """What a toolset asks of a firing, where there is none."""
+
+    def __init__(self, allowed: frozenset[str]) -> None:
+        self._allowed = allowed
+
+    def allows(self, what: str) -> bool:
+        """Whether this may be done."""
+        return what in self._allowed
+
+    def emit(self, chunk: Any) -> None:
+        """Nobody watches."""
 
 
 class Tools(MCPTools):
     """``mcp``: the tools of a server."""
+
+    examples = ({"url": "https://tools.example.org/mcp", "allow": ["search_*"]},)
 
     Config = ToolsConfig
 
@@ -22,9 +42,29 @@ class Tools(MCPTools):
         """Raises: ComponentBlocked (AX921)."""
         permit(self.server, ctx)
 
+    @classmethod
+    def pinned(cls, config: Mapping[str, Any], allow: frozenset[str]) -> dict[str, Any]:
+        """What the server offers now, for a lock: a digest of each tool's name, description, schemas and annotations.
+
+        Raises: ComponentBlocked (AX921): a program would have to start, and ``mcp`` is not in ``allow``; and as ``tools`` does.
+        """
+        listing: Listing = run_sync(listed({key: value for key, value in config.items() if key != "expect"}, allow))
+        return {"server": listing.server, "tools": dict(sorted(listing.digests.items()))}
+
+
+async def listed(config: Mapping[str, Any], allow: frozenset[str]) -> Listing:
+    """What the server of a toolset's settings offers. Raises: as ``Tools.pinned``."""
+    toolset, ctx = make(Tools, config, "tools"), Asking(allow)
+    toolset.permit(ctx)
+    async with toolset:
+        return await toolset.listing(ctx)
+
 
 class Context(MCPContext):
     """``mcp``: the resources and prompts of a server."""
+
+    examples = ({"url": "https://docs.example.org/mcp", "resources": ["docs://*"]},)
+    kit_excuse = "it asks a server; the tests of axil-mcp give it one"
 
     Config = ContextConfig
 

@@ -35,6 +35,7 @@ class OpenAIModel(Remote):
     """
 
     examples = ({"name": "a-model", "api_key": {"env": "OPENAI_API_KEY"}},)
+    capabilities = ("speaks_chat",)
 
     Config = ModelConfig
     service: Connection

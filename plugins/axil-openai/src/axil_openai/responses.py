@@ -38,6 +38,7 @@ class OpenAIResponsesModel(Remote):
     """
 
     examples = ({"name": "a-model", "api_key": {"env": "OPENAI_API_KEY"}},)
+    capabilities = ("speaks_responses", "seals")
 
     Config = ModelConfig
     service: Connection

@@ -2,8 +2,8 @@
 
 A lock lies beside its workflow (``flow.yaml.lock``) and is JSON: the distributions that the workflow needs and those that they require,
 each with its version and a digest of its ``RECORD`` (of an editable one, of its source); the files that it is made of; the models that
-it names; and what components say of things outside, if they have ``pinned(config)``: a class or static method that gives plain data,
-such as the schemas of a server's tools.
+it names; and what components say of things outside, if they have ``pinned(config, allow)``: a class or static method that gives plain
+data, such as digests of a server's tools by their names. ``allow`` is what may be done for that, as for a run: ``mcp``, to start a server.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ import hashlib
 import importlib.util
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, cast
 
-from axil.errors import ConfigError, PluginError, Problem, listed
+from axil.errors import ConfigError, Problem, listed
 from axil.kinds import KERNEL, canonical
 from axil.needs import Needs, needs
 from axil.pins import recorded
@@ -26,6 +27,7 @@ from axil_plugins.output import as_json
 
 VERSION: Final = 1
 SUFFIX: Final = ".lock"
+_PLACE: Final = re.compile(r"(?P<file>.+?)(?::\d+)? (?P<path>\S+)")
 
 
 class Lock:
@@ -38,17 +40,20 @@ class Lock:
         """Add the arguments."""
         parser.add_argument("files", nargs="+", metavar="FILE")
         parser.add_argument("--check", action="store_true", help="write nothing; say what has changed since")
+        allowing = "let the files do this: mcp, to start the servers whose tools are locked; may be repeated"
+        parser.add_argument("--allow", action="append", default=[], metavar="WHAT", help=allowing)
         parser.add_argument("--format", choices=("text", "json"), default="text")
 
     def run(self, options: argparse.Namespace, session: Any) -> int:
         """Lock the files, or check their locks; 2: something has changed."""
         told: list[dict[str, Any]] = []
+        allow = frozenset[str](options.allow)
         for file in options.files:
             if options.check:
-                changed = drift(file, session.registry)
+                changed = drift(file, session.registry, allow=allow)
                 told.append({"file": file, "lock": f"{file}{SUFFIX}", "changed": changed})
             else:
-                text = as_json(lock_of(file, session.registry)) + "\n"
+                text = as_json(lock_of(file, session.registry, allow=allow)) + "\n"
                 place = Path(f"{file}{SUFFIX}")
                 before = place.read_text("utf-8") if place.is_file() else ""
                 if before != text:
@@ -69,7 +74,7 @@ class Locked:
 
     def prepare(self, value: Any, launch: Any) -> None:
         """Compare, before the file is read for the run. Raises: ConfigError: AX736 there is no lock, AX737 something has changed."""
-        changed = drift(launch.file, launch.registry, launch.reading.get("vars"))
+        changed = drift(launch.file, launch.registry, launch.reading.get("vars"), launch.running.get("allow") or frozenset())
         if changed:
             place = f"{launch.file}{SUFFIX}"
             hint = f"If that is meant: axil lock {launch.file}"
@@ -79,33 +84,48 @@ class Locked:
 # ------------------------------------------------------------------------------------------------------------ writing
 
 
-def lock_of(file: str, registry: Registry, vars: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """What a workflow is made of, as data. Raises: SpecError; PluginError: something that it needs is not there."""
+def lock_of(file: str, registry: Registry, vars: Mapping[str, Any] | None = None, allow: frozenset[str] = frozenset()) -> dict[str, Any]:
+    """What a workflow is made of, as data.
+
+    Raises: SpecError; PluginError: something that it needs is not there; and what components raise that ask outside.
+    """
     found = needs([file], registry=registry, vars=vars)
     for need in found.found:
         if need.error is not None:
             raise need.error
+    return _made_of(file, found, registry, allow)
+
+
+def _made_of(file: str, found: Needs, registry: Registry, allow: frozenset[str]) -> dict[str, Any]:
     roots = sorted({KERNEL, *found.distributions()})
     folder = os.path.dirname(os.path.realpath(file))
     return {
         "lock": VERSION,
         "workflow": os.path.basename(file),
         "distributions": {name: _distribution(name, name in roots) for name in closure(roots)},
-        "files": {os.path.relpath(each, folder).replace(os.sep, "/"): _digest(Path(each).read_bytes()) for each in sorted(found.files)},
+        "files": {_inside(each, folder): _digest(Path(each).read_bytes()) for each in sorted(found.files)},
         "models": sorted(found.models),
-        "outside": dict(outside(found, registry)),
+        "outside": _outside(found, registry, folder, allow),
         "not_looked_into": sorted(found.blind),
     }
 
 
-def outside(found: Needs, registry: Registry) -> Iterator[tuple[str, Any]]:
-    """What components say of what is not in files and distributions: those of tools and context that have ``pinned``."""
+def _inside(file: str, folder: str) -> str:
+    return os.path.relpath(os.path.realpath(file), folder).replace(os.sep, "/")
+
+
+def _outside(found: Needs, registry: Registry, folder: str, allow: frozenset[str]) -> dict[str, Any]:
+    """What components say of what is not in files and distributions: those of tools and context that have ``pinned``; by their places."""
+    told: dict[str, Any] = {}
     for need in found.found:
         if need.kind not in ("tools", "context") or need.component is None:
             continue
         pinned = getattr(registry.resolve(need.kind, need.name, need.where), "pinned", None)
         if pinned is not None:
-            yield need.where, pinned(dict(need.config))
+            place = _PLACE.fullmatch(need.where)
+            where = f"{_inside(place['file'], folder)} {place['path']}" if place else need.where
+            told[where] = pinned(dict(need.config), allow)
+    return told
 
 
 def closure(roots: Sequence[str]) -> list[str]:
@@ -182,10 +202,11 @@ def _digest(data: bytes) -> str:
 # ---------------------------------------------------------------------------------------------------------- comparing
 
 
-def drift(file: str, registry: Registry, vars: Mapping[str, Any] | None = None) -> list[str]:
+def drift(file: str, registry: Registry, vars: Mapping[str, Any] | None = None, allow: frozenset[str] = frozenset()) -> list[str]:
     """What has changed since a workflow was locked, in words; nothing: it is as it was.
 
-    Raises: ConfigError (AX736): there is no lock, or it cannot be read. SpecError: the workflow cannot.
+    Raises: ConfigError (AX736): there is no lock, or it cannot be read. SpecError: the workflow cannot; and what components raise that ask
+    outside.
     """
     place = f"{file}{SUFFIX}"
     try:
@@ -196,11 +217,11 @@ def drift(file: str, registry: Registry, vars: Mapping[str, Any] | None = None) 
         raise ConfigError(Problem("AX736", place, f"the lock cannot be read: {error}.", f"axil lock {file}")) from None
     if not isinstance(before, dict) or cast("dict[str, Any]", before).get("lock") != VERSION:
         raise ConfigError(Problem("AX736", place, f"expected a lock of version {VERSION}.", f"axil lock {file}"))
-    try:
-        now = lock_of(file, registry, vars)
-    except PluginError as error:
-        return [f"something that it needs is not there any more: {error}"]
-    return list(_changes(cast("dict[str, Any]", before), now))
+    found = needs([file], registry=registry, vars=vars)
+    gone = [need.error for need in found.found if need.error is not None]
+    if gone:
+        return [f"something that it needs is not there any more: {error}" for error in gone]
+    return list(_changes(cast("dict[str, Any]", before), _made_of(file, found, registry, allow)))
 
 
 def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
@@ -219,8 +240,26 @@ def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]
     gone, new = (sorted(set(a.get("models", ())) - set(b.get("models", ()))) for a, b in ((before, now), (now, before)))
     if gone or new:
         yield f"the models changed: {listed(gone) or 'none'} became {listed(new) or 'none'}."
-    for where, _ in _apart(before, now, "outside"):
-        yield f"{where} gives something else than it did: the schemas of its tools, for example."
+    for where, (was, found) in _apart(before, now, "outside"):
+        if was is None or found is None:
+            yield f"{where}: what it gives from outside {'was not locked' if was is None else 'is not part of it any more'}."
+        else:
+            yield f"{where}: {listed(list(_differences(was, found)), 20)}."
+
+
+def _differences(was: Any, now: Any, name: str = "") -> Iterator[str]:
+    """What differs between two pieces of plain data, each by its path."""
+    if not isinstance(was, Mapping) or not isinstance(now, Mapping):
+        short = all(not isinstance(each, (list, Mapping)) and len(str(each)) <= 40 for each in (was, now))
+        yield f"{name or 'it'} was {was}, and is {now}" if short else f"{name or 'it'} has changed"
+        return
+    before, after = cast("Mapping[str, Any]", was), cast("Mapping[str, Any]", now)
+    for key in sorted({*before, *after}):
+        inner = f"{name}.{key}" if name else key
+        if key not in before or key not in after:
+            yield f"{inner} is {'gone' if key in before else 'new'}"
+        elif before[key] != after[key]:
+            yield from _differences(before[key], after[key], inner)
 
 
 def _apart(before: Mapping[str, Any], now: Mapping[str, Any], part: str) -> Iterator[tuple[str, tuple[Any, Any]]]:

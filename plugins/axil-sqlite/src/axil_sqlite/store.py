@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
@@ -105,7 +105,7 @@ class Store:
             connection.executescript(f"begin immediate; {_MIGRATIONS[next]}; pragma user_version = {next}; commit;")
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
+    def alone(self) -> Generator[None]:
         """Among all processes, only this one writes: SQLite before 3.51.3 can lose a log that two write and check in at once."""
         if fcntl is None:
             yield
@@ -117,7 +117,7 @@ class Store:
             fcntl.flock(self._lock, fcntl.LOCK_UN)
 
     @contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
+    def writing(self) -> Generator[sqlite3.Connection]:
         """One transaction. Raises: sqlite3.Error; nothing of it is kept then."""
         with self.alone():
             self.connection.execute("begin immediate")

@@ -57,6 +57,8 @@ class Budget(Wrapper[BudgetConfig]):
     """The wrapper ``budget``: bounds what a node uses."""
 
     type = "budget"
+    examples = ({"tokens": 10_000},)
+
     Config = BudgetConfig
 
     def wrap(self, body: Body, node: NodeInfo) -> Body:

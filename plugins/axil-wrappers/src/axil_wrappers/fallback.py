@@ -35,6 +35,8 @@ class Fallback(Wrapper[FallbackConfig]):
     """The wrapper ``fallback``: a value, or another node, where a node fails."""
 
     type = "fallback"
+    examples = ({"value": "Nobody could be asked."},)
+
     Config = FallbackConfig
 
     def __init__(self, config: FallbackConfig | Mapping[str, Any] | None = None, /, **settings: Any) -> None:

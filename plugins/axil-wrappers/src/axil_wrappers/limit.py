@@ -36,6 +36,8 @@ class Limit(Wrapper[LimitConfig]):
     """The wrapper ``limit``: lets so many pass, in the order in which they came."""
 
     type = "limit"
+    examples = ({"concurrency": 4},)
+
     Config = LimitConfig
 
     def wrap(self, body: Body, node: NodeInfo) -> Body:

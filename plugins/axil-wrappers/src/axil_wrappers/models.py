@@ -37,6 +37,8 @@ class _Shown:
 class FallbackModel:
     """The model ``fallback``: asks the first of several models, and the next one where it fails."""
 
+    examples = ({"models": ["openai", {"type": "openai", "name": "a-smaller-model"}]},)
+
     Config = FallbackModelConfig
 
     def __init__(self, config: FallbackModelConfig | Sequence[Any], /, **settings: Any) -> None:

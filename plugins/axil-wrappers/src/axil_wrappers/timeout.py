@@ -35,6 +35,8 @@ class Timeout(Wrapper[TimeoutConfig]):
     """The wrapper ``timeout``: ends a node that takes too long."""
 
     type = "timeout"
+    examples = ({"seconds": 30.0},)
+
     Config = TimeoutConfig
 
     def wrap(self, body: Body, node: NodeInfo) -> Body:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, Final, NamedTuple, NoReturn
+from typing import Any, Final, NamedTuple, NoReturn, cast
 
 import yaml
 
@@ -209,10 +209,10 @@ class _Builder:
         return event.value
 
     def _merged(self, event: Any, value: Any) -> Iterator[dict[str, Any]]:
-        for source in value if isinstance(value, list) else [value]:
+        for source in cast("list[Any]", value) if isinstance(value, list) else [value]:
             if not isinstance(source, dict):
                 self._fail(event, "AX145", "<< merges mappings.", "Refer to a mapping: <<: *name.")
-            yield source
+            yield cast("dict[str, Any]", source)
 
     def _scalar(self, event: Any) -> Any:
         text = event.value

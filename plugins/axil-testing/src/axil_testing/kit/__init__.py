@@ -16,6 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from axil_testing.kit.answers import AnswerKit
     from axil_testing.kit.base import Kit, claimed, require
     from axil_testing.kit.context import ContextKit
     from axil_testing.kit.edges import ConditionKit, ProcessorKit
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from axil_testing.kit.report import Outcome, Report, check
 
 __all__ = [
+    "AnswerKit",
     "ConditionKit",
     "ContextKit",
     "FormatterKit",
@@ -48,6 +50,7 @@ __all__ = [
 ]
 
 _FOUND_IN = {
+    "AnswerKit": "answers",
     "ConditionKit": "edges",
     "ContextKit": "context",
     "FormatterKit": "formatters",

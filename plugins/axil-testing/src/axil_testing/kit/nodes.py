@@ -272,7 +272,7 @@ class NodeKit(Kit):
         names = secrets_of(getattr(component, "Config", None))
         if not names:
             self.skip("it has no secrets")
-        config: Mapping[str, Any] = {**self.config, **dict.fromkeys(names, CANARY)}
+        config: Mapping[str, Any] = {**self.config, **names}
         journal, chunks, lines = MemoryJournal(), _Chunks(), _Lines()
         logging.getLogger().addHandler(lines)
         try:

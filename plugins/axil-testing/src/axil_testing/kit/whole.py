@@ -38,8 +38,8 @@ KITS: Final[Mapping[str, str]] = {
     "journals": "journals:JournalKit",
     "context": "context:ContextKit",
 }
-"""Kind → module and class of its kit, in this package. That of context is about an interface of axil-agent. That of models is told what
-its service speaks, which no adapter says by itself: its author writes the three lines."""
+"""Kind → module and class of its kit, in this package. That of context is about an interface of axil-agent, and so are those of models,
+which ``unaided`` chooses by what an adapter says of its service."""
 _IMPORTING: Final = """
 import importlib, json, sys
 for name in sys.argv[1:]:
@@ -194,6 +194,8 @@ def claims_of(component: Any, kit: type[Kit]) -> dict[str, bool]:
 def kits_for(distribution: str, registry: Registry | None = None) -> Iterator[tuple[str, type[Kit] | None, str]]:
     """The kits of a distribution and of each of its components, with what they are about; None, and why, where there is nothing to test.
 
+    A kit with a reason is that of every kind: the reason says what the component would have to tell for its own.
+
     Raises: UnknownComponent: it is not installed, or registers nothing.
     """
     seen = registry or default()
@@ -216,11 +218,23 @@ def kits_for(distribution: str, registry: Registry | None = None) -> Iterator[tu
         if not configs:
             yield told, None, "skipped: it has no examples to make it with"
         for number, config in enumerate(configs):
-            base = kit_of(each.kind)
+            base, more, why = _kit_for(each.kind, component, config)
             claims = claims_of(component, base)
             given = staticmethod(component) if callable(component) and not isinstance(component, type) else component
-            made = type(base.__name__, (base,), {"component": given, "config": config, **claims})
-            yield told if len(configs) == 1 else f"{told} example {number + 1}", made, ""
+            made = type(base.__name__, (base,), {"component": given, "config": config, **more, **claims})
+            yield told if len(configs) == 1 else f"{told} example {number + 1}", made, why
+
+
+def _kit_for(kind: str, component: Any, config: Mapping[str, Any]) -> tuple[type[Kit], dict[str, Any], str]:
+    """The kit of a component, what it is given beside the component and its config, and why it is not that of its kind."""
+    try:
+        from axil_testing.kit.unaided import model_kit, provider_lines
+
+        if kind == "models":
+            return model_kit(component, config)
+        return kit_of(kind), provider_lines(component, config) if kind == "context" else {}, ""
+    except ModuleNotFoundError:  # what the kit is about is not installed
+        return Kit, {}, ""
 
 
 def examine(distribution: str, registry: Registry | None = None) -> list[Report]:
@@ -232,7 +246,8 @@ def examine(distribution: str, registry: Registry | None = None) -> list[Report]
             outcome = Outcome(law="it can be tested", verdict="skipped" if skipped else "failed", reason=why.removeprefix("skipped: "))
             reports.append(Report(kit=told, outcomes=(outcome,)))
         else:
-            reports.append(Report(kit=told, outcomes=check(kit).outcomes))
+            lacking = (Outcome(law="the laws of its kind", verdict="skipped", reason=why),) if why else ()
+            reports.append(Report(kit=told, outcomes=(*check(kit).outcomes, *lacking)))
     return reports
 
 
@@ -268,7 +283,7 @@ def lines(reports: Sequence[Report]) -> Iterator[str]:
         counts = ", ".join(f"{report.count(v)} {v}" for v in ("passed", "failed", "excused", "skipped") if report.count(v))
         yield f"{'ok  ' if report.is_fine else 'FAIL'}  {report.kit}: {counts}"
         for each in report.outcomes:
-            if each.verdict in ("failed", "excused"):
+            if each.verdict in ("failed", "excused") or each.law == "the laws of its kind":
                 yield f"        {each.verdict}: {each.law}: {each.reason}"
     total = sum(len(report.outcomes) for report in reports)
     failed = sum(report.count("failed") for report in reports)
