@@ -98,16 +98,19 @@ class Figures:
         return f'{{"about": {head},\n"cells": [\n{lines}\n]}}\n'
 
     @classmethod
-    def read(cls, file: Path) -> Figures:
-        """What was kept; nothing if there is no such file."""
-        figures = cls()
-        if file.exists():
-            data = json.loads(file.read_text("utf-8"))
-            figures.machine, figures.versions, figures.absent = (data["about"][name] for name in ("machine", "versions", "absent"))
-            for each in data["cells"]:
-                if each["workload"] in BY_NAME:
-                    figures.cells[each["workload"], each["size"], each["column"]] = Cell(samples=each["samples"], failure=each["failure"])
+    def parsed(cls, text: str) -> Figures:
+        """What was kept."""
+        figures, data = cls(), json.loads(text)
+        figures.machine, figures.versions, figures.absent = (data["about"][name] for name in ("machine", "versions", "absent"))
+        for each in data["cells"]:
+            if each["workload"] in BY_NAME:
+                figures.cells[each["workload"], each["size"], each["column"]] = Cell(samples=each["samples"], failure=each["failure"])
         return figures
+
+    @classmethod
+    def read(cls, file: Path) -> Figures:
+        """What was kept in a file; nothing if there is none."""
+        return cls.parsed(file.read_text("utf-8")) if file.exists() else cls()
 
     def update(self, other: Figures) -> None:
         """Take over every cell that was measured anew."""

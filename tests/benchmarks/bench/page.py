@@ -47,19 +47,23 @@ def drawn(figures: Figures, contenders: Sequence[Column]) -> dict[str, str]:
     return plots
 
 
-def write(figures: Figures, contenders: Sequence[Column]) -> None:
-    """The page, the plots, and the figures themselves."""
+def pages(figures: Figures, contenders: Sequence[Column], page: str) -> dict[str, str]:
+    """File names and texts: the page with what the figures say, the plots, and the figures themselves."""
     plots = drawn(figures, contenders)
-    for old in FOLDER.glob("*.svg"):
-        old.unlink()
-    for name, text in plots.items():
-        (FOLDER / name).write_text(text, "utf-8")
-    KEPT.write_text(figures.as_json(), "utf-8")
-    page = INDEX.read_text("utf-8")
     page = put(page, "targets", table_of_targets(figures))
     page = put(page, "figures", f"{table(figures, contenders)}\n\n{figures.machine}.\n{passed_over(figures, contenders)}".rstrip())
     page = put(page, "plots", "\n".join(f"![{name.removesuffix('.svg')}]({name})" for name in plots))
-    INDEX.write_text(page, "utf-8")
+    return {INDEX.name: page, KEPT.name: figures.as_json(), **plots}
+
+
+def write(figures: Figures, contenders: Sequence[Column]) -> None:
+    """All of them, in place of those that are there."""
+    kept = Figures.parsed(figures.as_json())  # as rounded as it will be read again
+    texts = pages(kept, contenders, INDEX.read_text("utf-8"))
+    for old in FOLDER.glob("*.svg"):
+        old.unlink()
+    for name, text in texts.items():
+        (FOLDER / name).write_text(text, "utf-8")
 
 
 def chosen(names: Sequence[str]) -> list[Workload]:
