@@ -68,9 +68,8 @@ def test_a_random_graph_is_the_same_every_time_and_acyclic():
 def test_rounds_measure_and_say_what_failed():
     nobody = Column(name="nobody", module=SimpleNamespace(TITLE="Nobody", KIND="ours", chain=None))
     calls = next(column for column in HERE if column.name == "calls")
-    figures = measure(
-        [BY_NAME["chain"], BY_NAME["first"]], [calls, nobody], Pace(rounds=1, enough_seconds=0, quick=True), lambda line: None
-    )
+    figures, pace = Figures(), Pace(rounds=1, enough_seconds=0, quick=True)
+    measure(figures, [BY_NAME["chain"], BY_NAME["first"]], [calls, nobody], pace)
     assert figures.of("chain", 100, "calls") > 0
     assert figures.of("first", 1, "calls") is not None
     assert figures.cell("chain", 10, "nobody").failure == "fails: ModuleNotFoundError"
@@ -87,7 +86,8 @@ def test_who_cannot_be_installed_is_passed_over_with_a_line(tmp_path, monkeypatc
     nobody = Column(name="nobody", module=module)
     with pytest.raises(NotInstalled):
         interpreter(nobody)
-    figures = measure([BY_NAME["chain"]], [nobody], Pace(rounds=1), lambda line: None)
+    figures = Figures()
+    measure(figures, [BY_NAME["chain"]], [nobody], Pace(rounds=1))
     assert "Nobody could not be installed from PyPI: no matching distribution. Published: 7 µs a node." in passed_over(figures, [nobody])
 
 

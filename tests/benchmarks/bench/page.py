@@ -74,6 +74,12 @@ def chosen(names: Sequence[str]) -> list[Workload]:
     return [workload for workload in WORKLOADS if not names or workload.name in names]
 
 
+def noted(line: str, figures: Figures, file: Path) -> None:
+    """Tell the person, and keep what there is so far."""
+    print(line, file=sys.stderr, flush=True)
+    file.write_text(figures.as_json(), "utf-8")
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="make bench", description="Measure axil beside others.")
     parser.add_argument("--bench", default="", help="workloads, separated by spaces; all if empty")
@@ -83,6 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--box", type=float, default=40.0, metavar="SECONDS", help="the most that one process may take")
     parser.add_argument("--quick", action="store_true", help="two sizes, one round, short")
     parser.add_argument("--write", choices=("auto", "yes", "no"), default="auto", help="put it on the page; auto: only if all was measured")
+    parser.add_argument("--last", action="store_true", help="measure nothing; take what the last run measured, even if it was broken off")
     parser.add_argument("--render", action="store_true", help="measure nothing; write the page again from what is kept")
     options = parser.parse_args(arguments)
     everybody = columns()
@@ -92,12 +99,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         pace = Pace(rounds=options.rounds, box_seconds=options.box, minutes=options.minutes)
         if options.quick:
             pace = Pace(rounds=1, box_seconds=15, enough_seconds=0.1, quick=True)
-        figures = measure(chosen(options.bench.split()), contenders, pace, lambda line: print(line, file=sys.stderr, flush=True))
-        figures.machine = f"{machine()}; {datetime.date.today()}"
+        figures, last = Figures(f"{machine()}; {datetime.date.today()}"), cache() / "last.json"
+        if options.last:
+            figures = Figures.read(last)
+        else:
+            last.parent.mkdir(parents=True, exist_ok=True)
+            measure(figures, chosen(options.bench.split()), contenders, pace, lambda line: noted(line, figures, last))
         print(table(figures, contenders))
         print(passed_over(figures, contenders))
-        cache().mkdir(parents=True, exist_ok=True)
-        (cache() / "last.json").write_text(figures.as_json(), "utf-8")
         is_all = not (options.bench or options.peers or options.quick)
         if options.write == "no" or (options.write == "auto" and not is_all):
             return

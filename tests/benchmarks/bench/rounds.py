@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from .column import Column, NotInstalled, interpreter
@@ -44,14 +44,25 @@ class Pace:
     """The most that one process may take; and a cell that took so long in all is not measured again."""
     enough_seconds: float = 0.3
     """About how long a process repeats a run."""
+    far: float = 3.0
+    """How many times as long a process may take at a size that only we and the baselines are asked for."""
     minutes: float = 23.0
     """No round but the first goes on after so long."""
     quick: bool = False
 
+    def within(self, workload: Workload, size: int) -> Pace:
+        """The same, for a workload at a size."""
+        return replace(self, box_seconds=self.box_seconds * self.far) if size in workload.far else self
 
-def measure(workloads: Sequence[Workload], contenders: Sequence[Column], pace: Pace, tell: Callable[[str], None]) -> Figures:
-    """The samples of all cells."""
-    figures = Figures()
+
+def measure(
+    figures: Figures,
+    workloads: Sequence[Workload],
+    contenders: Sequence[Column],
+    pace: Pace,
+    tell: Callable[[str], None] = lambda line: None,
+) -> None:
+    """Put the samples of all cells into ``figures``, and tell of each."""
     pythons: dict[str, Path] = {}
     for column in contenders:
         try:
@@ -64,23 +75,23 @@ def measure(workloads: Sequence[Workload], contenders: Sequence[Column], pace: P
     for number in range(pace.rounds):
         for workload, size, column in turns(workloads, present, number, pace):
             if number and time.monotonic() - begin > pace.minutes * 60:
-                return figures
+                return
             cell = figures.cell(workload.name, size, column.name)
-            if cell.failure or cell.spent > pace.box_seconds:
+            within = pace.within(workload, size)
+            if cell.failure or cell.spent > within.box_seconds:
                 continue
-            if hopeless(figures, workload, size, column, pace):
-                cell.failure = f"over {pace.box_seconds:.0f} s"
+            if hopeless(figures, workload, size, column, within):
+                cell.failure = f"over {within.box_seconds:.0f} s"
                 continue
             took = time.monotonic()
             try:
-                cell.samples.append(sample(pythons[column.name], column, workload, size, pace))
+                cell.samples.append(sample(pythons[column.name], column, workload, size, within))
                 version = str(cell.samples[-1].pop("version", ""))
                 figures.versions[column.name] = version or figures.versions.get(column.name, "")
             except Failed as error:
                 cell.failure = "" if cell.samples else str(error)
             cell.spent += time.monotonic() - took
             tell(f"{time.monotonic() - begin:6.0f} s · round {number + 1} · {workload.labelled(size)} · {column.title}{said(cell)}")
-    return figures
 
 
 def said(cell: Cell) -> str:
@@ -95,7 +106,7 @@ def turns(workloads: Sequence[Workload], present: Sequence[Column], number: int,
             continue
         start = number % len(able)
         for size in sorted({size for column in able for size in column.sizes(workload)}):
-            if pace.quick and workload.sizes.index(size) > 1 if size in workload.sizes else pace.quick:
+            if pace.quick and size not in workload.sizes[:2]:
                 continue
             for column in able[start:] + able[:start]:
                 if size in column.sizes(workload):

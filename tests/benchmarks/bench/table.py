@@ -60,8 +60,9 @@ def cell(figures: Figures, row: Row, column: Column, ours: float | None) -> str:
     """Median, spread, and the ratio to ours; or why there is none."""
     found = figures.cells.get((row.workload.name, row.size, column.name))
     median = found.median(row.what) if found is not None else None
-    if found is None or median is None:
-        return found.failure if found is not None and found.failure else NONE
+    makes_nothing = row.what == "made" and column.kind == "baseline"
+    if found is None or median is None or makes_nothing:
+        return found.failure if found is not None and found.failure and not makes_nothing else NONE
     text = number(row.shown(median))
     spread = found.spread(row.what)
     text += "" if spread is None else f" ±{spread:.0%}"

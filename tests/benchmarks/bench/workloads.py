@@ -68,7 +68,7 @@ WORKLOADS = (
     Workload(name="typed", title="chain of {}, each write validated", ability="typed", sizes=(100, 1000)),
     Workload(
         name="fields",
-        title="chain of 1,000 in a state of {} fields",
+        title="chain of 1,000, fields of the state: {}",
         ability="fields",
         sizes=(1, 100, 1000),
         units=lambda size: 1000,

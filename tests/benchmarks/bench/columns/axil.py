@@ -350,8 +350,9 @@ def discovery(case):
     sys.path.insert(0, str(case.folder))
 
     def go():
+        before = set(sys.modules)
         found = Registry(Policy()).candidates()
         mine = {candidate.name for candidate in found if candidate.name.startswith(f"fake{case.size}.")}
-        return len(mine), [name for name in sys.modules if name.startswith("fake_")]
+        return len(mine), [name for name in set(sys.modules) - before if name.startswith(("fake_", "axil_"))]
 
     return go
