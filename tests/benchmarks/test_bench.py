@@ -161,7 +161,7 @@ def test_every_target_can_be_measured_by_some_column_at_its_size():
 
 
 def test_a_plot_is_the_same_for_the_same_figures_and_well_formed():
-    lines = [Line(title="a & b", points=((10, 1e-5), (100, 1e-4)), is_ours=True), Line(title="alone", points=((10, 1.0),))]
+    lines = [Line(title="a & b", points=((10, 1e-5), (100, 1e-4)), kind="ours"), Line(title="alone", points=((10, 1.0),))]
     drawing = plot("n < m", lines)
     assert drawing == plot("n < m", lines)
     texts = [element.text for element in ElementTree.fromstring(drawing).iter("{http://www.w3.org/2000/svg}text")]

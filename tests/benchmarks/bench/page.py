@@ -36,7 +36,7 @@ def drawn(figures: Figures, contenders: Sequence[Column]) -> dict[str, str]:
     wanted += [(workload, "made", f"{workload.name}-made") for workload in WORKLOADS if workload.makes]
     for workload, what, name in wanted:
         lines = [
-            Line(title=column.title, points=tuple(points), is_ours=column.kind == "ours")
+            Line(title=column.title, points=tuple(points), kind=column.kind)
             for column in contenders
             if len(points := figures.points(workload.name, column.name, what)) > 1
         ]

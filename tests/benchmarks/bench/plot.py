@@ -28,6 +28,10 @@ COLOURS = (
     "#868e96",
     "#4c6ef5",
     "#a0643c",
+    "#f06595",
+    "#15aabf",
+    "#82c91e",
+    "#b197fc",
 )
 STYLE = (
     "text{font:12px system-ui,sans-serif;fill:#333}.t{font-weight:600;font-size:14px}.g{stroke:#8886;stroke-width:.6}"
@@ -42,7 +46,8 @@ class Line:
     title: str
     points: tuple[tuple[float, float], ...]
     """Sizes and seconds."""
-    is_ours: bool = False
+    kind: str = "peer"
+    """``ours`` is drawn thick, a ``baseline`` dashed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,17 +102,18 @@ def plot(title: str, lines: Sequence[Line]) -> str:
         parts.append(f'<text x="{LEFT - 8}" y="{at + 4:.1f}" text-anchor="end">{duration(seconds)}</text>')
     parts.append(f'<text x="{(LEFT + WIDTH - RIGHT) / 2:.0f}" y="{HEIGHT - 10}" text-anchor="middle">size</text>')
     colours = {
-        line.title: COLOURS[i % len(COLOURS)] for i, line in enumerate(sorted(lines, key=lambda line: (not line.is_ours, line.title)))
+        line.title: COLOURS[i % len(COLOURS)] for i, line in enumerate(sorted(lines, key=lambda line: (line.kind != "ours", line.title)))
     }
     for i, line in enumerate(drawn):
-        colour, width = colours[line.title], 3.2 if line.is_ours else 1.6
+        colour, width = colours[line.title], 3.2 if line.kind == "ours" else 1.6
         path = " ".join(f"{x.at(size):.1f},{y.at(seconds):.1f}" for size, seconds in line.points)
-        parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="{width}" stroke-linejoin="round"/>')
+        dashes = ' stroke-dasharray="5 4"' if line.kind == "baseline" else ""
+        parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="{width}"{dashes}/>')
         parts += [f'<circle cx="{x.at(a):.1f}" cy="{y.at(b):.1f}" r="{width + 0.6:.1f}" fill="{colour}"/>' for a, b in line.points]
         at = TOP + 10 + i * 22
         law = exponent([point for point in line.points if point[0] >= 100])
         told = line.title if law is None else f"{line.title}: n^{law:.2f}"
         parts.append(f'<rect x="{WIDTH - RIGHT + 20}" y="{at - 9}" width="14" height="{4 + width:.1f}" rx="2" fill="{colour}"/>')
-        weight = ' font-weight="700"' if line.is_ours else ""
+        weight = ' font-weight="700"' if line.kind == "ours" else ""
         parts.append(f'<text x="{WIDTH - RIGHT + 42}" y="{at}"{weight}>{escape(told)}</text>')
     return "\n".join([*parts, "</svg>"]) + "\n"
