@@ -27,8 +27,8 @@ from .case import Case
 from .workloads import BY_NAME, Workload
 
 MOST_TIMES = 200
-EARLY, WINDOW = slice(5, 15), 50
-"""Where the tenth step is, and over how many steps at the end the late one is taken."""
+EARLY, LATE = slice(5, 105), slice(-100, None)
+"""Which steps are meant by the tenth and by the last: means over so many, as what costs more may do so only now and then."""
 
 
 class WrongAnswer(Exception):
@@ -101,25 +101,25 @@ def ran(column: Any, workload: Workload, size: int, enough: float, folder: Path)
         small.folder.mkdir()
         runner.run(Timed(workload, small, act_of(column, workload, small)).once())
         gc.collect()
-        before = max(resident(), peak())
+        before, highest = resident(), peak()
         case = workload.case(size, folder / "here")
         case.folder.mkdir()
         begin = time.perf_counter()
         act = act_of(column, workload, case)
         made = time.perf_counter() - begin
         timed = Timed(workload, case, act)
-        after = peak()
+        after, there = peak(), resident()
         runner.run(timed.repeatedly(0 if workload.measure == "once" else enough))
         told = {
             "seconds": statistics.median(timed.seconds),
             "processor": statistics.median(timed.processor),
             "made": made,
             "times": len(timed.seconds),
-            "grown": max(0, peak() - max(before, after)),
+            "grown": max(0, peak() - max(highest, after), resident() - max(before, there)),
         }
     if workload.measure == "steps":
         steps = [b - a for a, b in zip(case.marks, case.marks[1:], strict=False)]
-        told |= {"early": statistics.median(steps[EARLY]), "late": statistics.median(steps[-WINDOW:])}
+        told |= {"early": statistics.fmean(steps[EARLY]), "late": statistics.fmean(steps[LATE])}
     if workload.measure == "once":
         told["disk"] = on_disk(case.folder)
     return told
