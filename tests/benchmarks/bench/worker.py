@@ -95,7 +95,7 @@ def act_of(column: Any, workload: Workload, case: Case) -> Callable[[], Any]:
 
 
 def ran(column: Any, workload: Workload, size: int, enough: float, folder: Path) -> dict[str, Any]:
-    """Seconds of a run and of its making, processor time, and by how much the process grew."""
+    """Seconds of a run, its processor time, that of its making, and by how much the process grew."""
     with asyncio.Runner() as runner:
         small = workload.case(workload.sizes[0] if workload.warm is None else workload.warm, folder / "small")
         small.folder.mkdir()
@@ -104,9 +104,9 @@ def ran(column: Any, workload: Workload, size: int, enough: float, folder: Path)
         before, highest = resident(), peak()
         case = workload.case(size, folder / "here")
         case.folder.mkdir()
-        begin = time.perf_counter()
+        begin = time.process_time()
         act = act_of(column, workload, case)
-        made = time.perf_counter() - begin
+        made = time.process_time() - begin
         timed = Timed(workload, case, act)
         after, there = peak(), resident()
         runner.run(timed.repeatedly(0 if workload.measure == "once" else enough))
