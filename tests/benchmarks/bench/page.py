@@ -47,11 +47,17 @@ def drawn(figures: Figures, contenders: Sequence[Column]) -> dict[str, str]:
     return plots
 
 
+def where(figures: Figures) -> str:
+    """Where the figures come from, and of how many samples each is made."""
+    counts = [len(cell.samples) for cell in figures.cells.values() if cell.samples]
+    return f"{figures.machine}; {min(counts)} to {max(counts)} processes for a figure." if counts else "Nothing is measured yet."
+
+
 def pages(figures: Figures, contenders: Sequence[Column], page: str) -> dict[str, str]:
     """File names and texts: the page with what the figures say, the plots, and the figures themselves."""
     plots = drawn(figures, contenders)
     page = put(page, "targets", table_of_targets(figures))
-    page = put(page, "figures", f"{table(figures, contenders)}\n\n{figures.machine}.\n{passed_over(figures, contenders)}".rstrip())
+    page = put(page, "figures", f"{table(figures, contenders)}\n\n{where(figures)}\n\n{passed_over(figures, contenders)}".rstrip())
     page = put(page, "plots", "\n".join(f"![{name.removesuffix('.svg')}]({name})" for name in plots))
     return {INDEX.name: page, KEPT.name: figures.as_json(), **plots}
 

@@ -176,7 +176,7 @@ def machine() -> str:
     import platform
 
     named = f"{platform.python_implementation()} {platform.python_version()}, {platform.system()} {platform.machine()}"
-    return f"{named}, {os.cpu_count()} processors"
+    return f"{named}, {os.cpu_count()} processors with a load of {os.getloadavg()[0]:.1f} when it began"
 
 
 if sys.platform == "win32":  # pragma: no cover
