@@ -35,7 +35,7 @@ help:
 	@echo "make test    all tests, doctests included"
 	@echo "make check   style, types, import arrows, each member alone from its built wheel, also with the lowest versions that it declares,"
 	@echo "             the conformance kit on everything that members register, the laws at length, and servers of others"
-	@echo "make bench   measure; never part of the tests"
+	@echo "make bench   measure beside others; never part of the tests"
 	@echo "make docs    check links, ids and examples of the pages"
 	@echo "make manifests   write what is made of the code: manifests, and the reference of plugins"
 	@echo "make clean   remove .venv and whatever was built"
@@ -100,10 +100,11 @@ lowest: $(STAMP)
 kits: $(STAMP)
 	set -e; for each in $$($(BIN)/axil plugins list --requirements); do $(BIN)/axil plugins test $${each%%==*}; done
 
-# LANGGRAPH: a Python that has langgraph and langgraph-checkpoint-sqlite, to be measured beside durable runs; without it ours alone.
+# Beside others, from PyPI; the page of performance is written when everything was measured. docs/how-to/compare-performance.md
+#   make bench BENCH="chain loop" PEERS="langgraph burr" QUICK=1 WRITE=yes
 bench: $(STAMP)
-	$(BIN)/python tests/benchmarks/run.py
-	$(BIN)/python tests/benchmarks/durable.py $(if $(LANGGRAPH),--beside $(LANGGRAPH))
+	@$(BIN)/python tests/benchmarks/run.py --bench "$(BENCH)" --peers "$(PEERS)" $(if $(QUICK),--quick) $(if $(WRITE),--write $(WRITE)) $(BENCH_ARGS)
+	@$(BIN)/python tests/benchmarks/retrieval.py
 
 # The pages are plain Markdown: nothing to build, but links, ids and examples can be wrong.
 docs: $(STAMP)

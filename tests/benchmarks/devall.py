@@ -3,7 +3,7 @@
     python tests/benchmarks/devall.py [FILE …] [--write]
 
 The model takes 5 to 20 ms a reply, by turns, and says "OK". Bodies that run side by side are counted once: the time in which any of them is
-at work. Without a FILE it is a company of ten phases, made here; ``--write`` puts the table into docs/explanation/performance.md.
+at work. Without a FILE it is a company of ten phases, made here; ``--write`` puts the table into docs/explanation/performance/index.md.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from axil.registry import Registry
 from axil_agent import Reply, Tool, models_through
 from axil_devall.functions import TOOLS
 
-PAGE = Path(__file__).resolve().parents[2] / "docs/explanation/performance.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs/explanation/performance/index.md"
 BEGIN, END = "<!-- devall: begin -->", "<!-- devall: end -->"
 ENVIRONMENT = {"API_KEY": "none", "BASE_URL": "http://localhost"}
 
@@ -157,7 +157,7 @@ def table(subjects: dict[str, Any]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description="What a workflow of DevAll costs beside the models it asks.")
     parser.add_argument("files", nargs="*", type=Path)
-    parser.add_argument("--write", action="store_true", help="put the table into docs/explanation/performance.md")
+    parser.add_argument("--write", action="store_true", help="put the table into docs/explanation/performance/index.md")
     options = parser.parse_args()
     made = {f"a company of {n} phases": company(n) for n in (10, 40)}
     figures = table({**{file.name: file for file in options.files}, **made})

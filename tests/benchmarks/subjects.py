@@ -7,6 +7,8 @@ import random
 from typing import Any
 
 from axil import CycleLimit, EdgeSpec, GraphSpec, Limits, NodeSpec, Out, Workflow
+from axil.fields import APPEND, Field
+from axil.state import Schema
 
 NOTHING = Out({})
 
@@ -107,3 +109,36 @@ def functions(n: int) -> Workflow:
         g.create_edge(a, b)
     g.edge_to_exit(nodes[-1])
     return g.build()
+
+
+class Waiting(Nothing):
+    """A node whose body is asynchronous, and waits for nothing."""
+
+    mode = "async"
+
+    async def __call__(self, task: Any, ctx: Any, /) -> Out:
+        return NOTHING
+
+
+def asynchronous(n: int) -> Workflow:
+    """A chain of bodies that are awaited."""
+    nodes = [node(f"n{i}", Waiting()) for i in range(n)]
+    return planned(nodes, [edge("@entry", "n0"), *(edge(f"n{i}", f"n{i + 1}") for i in range(n - 1)), edge(f"n{n - 1}", "@exit")])
+
+
+def pair(rounds: int) -> Workflow:
+    """A loop of two nodes."""
+    again = edge("b", "a", condition=lambda payload, state: state["n"] < rounds)
+    leave = edge("b", "@exit", condition=lambda payload, state: state["n"] >= rounds)
+    limits = {"": CycleLimit(rounds=None)}
+    edges = [edge("@entry", "a"), edge("a", "b"), again, leave]
+    return planned([node("a", Counting()), node("b")], edges, attributes={"n": 0}, cycle_limits=limits)
+
+
+def logging(rounds: int, body: Any) -> Workflow:
+    """A node that leads back to itself and adds to a list, so often."""
+    schema = Schema("log", {"n": Field("n", default=int), "log": Field("log", APPEND, default=list)}, closed=True)
+    again = edge("a", "a", condition=lambda payload: payload < rounds)
+    leave = edge("a", "@exit", condition=lambda payload: payload >= rounds)
+    limits = {"": CycleLimit(rounds=None)}
+    return planned([node("a", body)], [edge("@entry", "a"), again, leave], schema=schema, cycle_limits=limits)

@@ -1,0 +1,1 @@
+"""axil measured beside others; see docs/how-to/compare-performance.md, and ``page`` for the command."""

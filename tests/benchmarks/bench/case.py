@@ -1,0 +1,69 @@
+"""What a column is asked to do: one workload at one size. Standard library alone: it is read by the interpreters of others, too."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+
+class Case:
+    """One workload at one size; given to the function of a column that makes what is measured."""
+
+    def __init__(self, size: int, **settings: Any) -> None:
+        self.size = size
+        self.seconds: float = settings.pop("seconds", 0.0)
+        """What an asynchronous body waits; 0: nothing."""
+        self.bytes: int = settings.pop("bytes", 0)
+        """Of each message that is added to a list; 0: there is no list."""
+        self.runs: int = settings.pop("runs", 1)
+        """How many runs there are at once."""
+        self.folder: Path = settings.pop("folder", Path())
+        """Where what has to outlive the process goes."""
+        self.marks: list[float] = []
+        self.closing: list[Callable[[], Any]] = []
+        """What has to be closed, or awaited, after the run; that is not measured."""
+        self.waiting = 0
+        self.gate: asyncio.Event | None = None
+        """At which bodies stand until all runs do."""
+        self.full: asyncio.Event | None = None
+        """Set when as many stand there as the case has runs."""
+        assert not settings, settings
+
+    def mark(self) -> None:
+        """Said by a body once a step, where single steps are measured."""
+        self.marks.append(time.process_time())
+
+    async def wait(self) -> None:
+        """What an asynchronous body does: wait for a while, or at the gate, or not at all."""
+        if self.gate is not None:
+            self.waiting += 1
+            if self.waiting == self.size and self.full is not None:
+                self.full.set()
+            await self.gate.wait()
+        elif self.seconds:
+            await asyncio.sleep(self.seconds)
+
+    @property
+    def edges(self) -> list[tuple[int, int]]:
+        """A random acyclic graph of so many nodes and three times as many edges, all reachable from node 0; always the same."""
+        rng = random.Random(7)
+        pairs = {(rng.randrange(i), i) for i in range(1, self.size)}
+        most = self.size * (self.size - 1) // 2
+        while len(pairs) < min(3 * self.size, most):
+            a, b = sorted(rng.sample(range(self.size), 2))
+            pairs.add((a, b))
+        return sorted(pairs)
+
+    @property
+    def records(self) -> list[dict[str, Any]]:
+        """A payload of ``size`` bytes: records of a kilobyte."""
+        return [{"id": i, "text": "x" * 1000, "tags": ["a", "b"]} for i in range(self.size // 1000)]
+
+    @property
+    def message(self) -> str:
+        """A message to be added to a list."""
+        return "m" * self.bytes

@@ -1,0 +1,358 @@
+"""axil, as its users write it: the builder, and plain functions that ask for what they want by name."""
+
+from __future__ import annotations
+
+import sys
+
+TITLE = "axil"
+KIND = "ours"
+PACKAGE = "axil"
+FAR = True
+IMPORT = "axil"
+
+
+def add(state):
+    return {"n": state["n"] + 1}
+
+
+def row(size, body, *, inline=True, **options):
+    """``size`` nodes in a row, each of which reads the state and writes a field of it."""
+    from axil import RootGraph
+
+    graph = RootGraph("row", **{"attributes": {"n": 0}, **options})
+    for i in range(size):
+        graph.create_node(body, name=f"n{i}", push_keys=None if "state" in options else {"n": ""}, inline=inline)
+    graph.edge_from_entry("n0", {})
+    for i in range(1, size):
+        graph.create_edge(f"n{i - 1}", f"n{i}", {})
+    graph.edge_to_exit(f"n{size - 1}", {})
+    return graph.build()
+
+
+def counted(graph, **options):
+    """A run that gives what the state's counter came to."""
+
+    async def go():
+        return (await graph.run(**options)).attributes["n"]
+
+    return go
+
+
+def chain(case):
+    return counted(row(case.size, add))
+
+
+def typed(case):
+    from pydantic import BaseModel
+
+    class Count(BaseModel):
+        n: int = 0
+
+    def step(state: Count):
+        return {"n": state.n + 1}
+
+    return counted(row(case.size, step, state=Count))
+
+
+def fields(case):
+    from axil import RootGraph
+
+    def writer(field):
+        return lambda state: {field: state[field] + 1}
+
+    graph = RootGraph("fields", attributes={f"f{i}": 0 for i in range(case.size)})
+    for i in range(1000):
+        field = f"f{i % case.size}"
+        graph.create_node(writer(field), name=f"n{i}", push_keys={field: ""}, inline=True)
+    graph.edge_from_entry("n0", {})
+    for i in range(1, 1000):
+        graph.create_edge(f"n{i - 1}", f"n{i}", {})
+    graph.edge_to_exit("n999", {})
+    graph.build()
+
+    async def go():
+        return sum((await graph.run()).attributes.values())
+
+    return go
+
+
+class Tracer:
+    """An observer that is told of every firing, twice."""
+
+    def __init__(self):
+        self.begun = self.ended = 0
+
+    def firing_started(self, activation, kind):
+        self.begun += 1
+
+    def firing_finished(self, activation, kind, output):
+        self.ended += 1
+
+
+def watched(case):
+    graph = row(case.size, add)
+
+    async def go():
+        tracer = Tracer()
+        result = await graph.run(observers=[tracer])
+        assert tracer.begun == tracer.ended == case.size
+        return result.attributes["n"]
+
+    return go
+
+
+def streamed(case):
+    graph = row(case.size, add)
+
+    async def go():
+        seen, last = 0, None
+        async for event in graph.stream():
+            seen += event.kind == "firing_finished"
+            last = event
+        assert seen == case.size
+        return last.data.attributes["n"]
+
+    return go
+
+
+def fan(case):
+    from axil import RootGraph
+
+    async def work(inputs):
+        await case.wait()
+        return {"part": [1]}
+
+    graph = RootGraph("fan")
+    graph.create_node(lambda inputs: {}, name="begin", inline=True)
+    graph.create_node(lambda inputs: {"n": sum(inputs["part"])}, name="end", inline=True)
+    graph.edge_from_entry("begin", {})
+    for i in range(case.size):
+        graph.create_node(work, name=f"n{i}")
+        graph.create_edge("begin", f"n{i}", {})
+        graph.create_edge(f"n{i}", "end", ["part"])
+    graph.edge_to_exit("end", ["n"])
+    graph.build()
+
+    async def go():
+        return (await graph.run()).output["n"]
+
+    return go
+
+
+def dag(case):
+    from axil import RootGraph
+
+    async def work(inputs):
+        return {"in": len(inputs)}
+
+    graph = RootGraph("dag")
+    for i in range(case.size):
+        graph.create_node(work, name=f"n{i}")
+    graph.edge_from_entry("n0", {})
+    for a, b in case.edges:
+        graph.create_edge(f"n{a}", f"n{b}", ["in"])
+    graph.build()
+
+    async def go():
+        return (await graph.run()).usage.firings
+
+    return go
+
+
+def loop(case):
+    from axil import RootGraph
+
+    graph = RootGraph("loop", attributes={"n": 0}, cycles="allow")
+    graph.create_node(add, name="a", push_keys={"n": ""}, inline=True)
+    graph.create_node(lambda state: {}, name="b", inline=True)
+    graph.edge_from_entry("a", {})
+    graph.create_edge("a", "b", {})
+    graph.create_edge("b", "a", {}, when=lambda state: state["n"] < case.size)
+    graph.edge_to_exit("b", {}, when=lambda state: state["n"] >= case.size)
+    graph.set_cycle_limit("a", None)
+    return counted(graph.build())
+
+
+def nested(case):
+    from axil import RootGraph
+
+    most = case.size * 10
+    graph = RootGraph("nested", attributes={"n": 0, "k": 0}, cycles="allow")
+    graph.create_node(lambda state: {"k": 0}, name="outer", push_keys={"k": ""}, inline=True)
+    graph.create_node(lambda state: {"n": state["n"] + 1, "k": state["k"] + 1}, name="inner", push_keys={"n": "", "k": ""}, inline=True)
+    graph.edge_from_entry("outer", {})
+    graph.create_edge("outer", "inner", {})
+    graph.create_edge("inner", "inner", {}, when=lambda state: state["k"] < 10)
+    graph.create_edge("inner", "outer", {}, when=lambda state: state["k"] >= 10 and state["n"] < most)
+    graph.edge_to_exit("inner", {}, when=lambda state: state["n"] >= most)
+    graph.set_cycle_limit("outer", None)
+    graph.set_cycle_limit("inner", None)
+    return counted(graph.build())
+
+
+def mapped(case):
+    import axil_control  # noqa: F401  # where the wrapper "map" comes from
+    from axil import RootGraph
+
+    async def work(messages):
+        return {"message": str(int(messages[-1]["content"]) + 1)}
+
+    graph = RootGraph("map")
+    graph.create_node(lambda inputs: inputs, name="begin", inline=True)
+    graph.create_node(work, name="work", wrappers=[{"type": "map", "split": {"type": "json_path", "config": {"json_path": ""}}}])
+    graph.edge_from_entry("begin")
+    graph.create_edge("begin", "work")
+    graph.edge_to_exit("work")
+    graph.build()
+    text = str(list(range(case.size)))
+
+    async def go():
+        result = await graph.run(text)
+        return sum(int(text) for text in result.output["message"])
+
+    return go
+
+
+def log_loop(case, body, inline=True):
+    """One node that leads back to itself until its list, or its counter, is as long as the case says."""
+    from axil import RootGraph
+    from axil.fields import APPEND, Field
+    from axil.state import Schema
+
+    state = Schema("log", {"n": Field("n", default=int), "log": Field("log", APPEND, default=list)}, closed=True)
+    graph = RootGraph("log", state=state, cycles="allow")
+    graph.create_node(body, name="step", inline=inline)
+    graph.edge_from_entry("step")
+    graph.create_edge("step", "step", when=lambda state: state["n"] < case.size)
+    graph.edge_to_exit("step", when=lambda state: state["n"] >= case.size)
+    graph.set_cycle_limit("step", None)
+    return graph.build()
+
+
+def growing(case):
+    def step(state):
+        case.mark()
+        return {"n": state["n"] + 1, "log": ["m"]}
+
+    graph = log_loop(case, step)
+
+    async def go():
+        return len((await graph.run()).attributes["log"])
+
+    return go
+
+
+def payload(case):
+    records, length = case.records, case.size // 1000
+    graph = row(50, add, attributes={"n": 0, "data": records})
+
+    async def go():
+        attributes = (await graph.run()).attributes
+        assert len(attributes["data"]) == length
+        return attributes["n"], len(attributes["data"])
+
+    return go
+
+
+def crowd(case):
+    import asyncio
+
+    async def step(state):
+        await case.wait()
+        return {"n": state["n"] + 1}
+
+    graph = row(10, step, inline=False)
+
+    async def go():
+        results = await asyncio.gather(*(graph.run() for _ in range(case.size)))
+        return [result.attributes["n"] for result in results]
+
+    return go
+
+
+def durable_in(sync):
+    """Steps that are kept: the function of a column whose journal syncs so."""
+
+    def durable(case):
+        import asyncio
+
+        from axil_sqlite import SqliteJournal
+
+        async def step(state):
+            n = state["n"] + 1
+            return {"n": n, "log": [case.message]} if case.bytes else {"n": n}
+
+        graph = log_loop(case, step, inline=False)
+        journal = SqliteJournal(case.folder, sync=sync)
+        journal.runs()  # opens the database
+        case.closing.append(journal.close)
+
+        async def go():
+            results = await asyncio.gather(*(graph.run(journal=journal, run_id=f"r{i}") for i in range(case.runs)))
+            assert all(len(result.attributes["log"]) == (case.size if case.bytes else 0) for result in results)
+            (n,) = {result.attributes["n"] for result in results}
+            return n
+
+        return go
+
+    return durable
+
+
+def first():
+    from axil import RootGraph
+
+    graph = RootGraph("two")
+    graph.create_node(lambda inputs: {"n": inputs["n"] + 1}, name="a", inline=True)
+    graph.create_node(lambda inputs: {"n": inputs["n"] + 1}, name="b", inline=True)
+    graph.edge_from_entry("a", ["n"])
+    graph.create_edge("a", "b", ["n"])
+    graph.edge_to_exit("b", ["n"])
+    assert graph.build().invoke({"n": 0})[0] == {"n": 2}
+
+
+def COMMAND(folder):
+    """The command line that runs a small file."""
+    from pathlib import Path
+
+    file = folder / "small.yaml"
+    file.write_text(
+        "graph:\n  id: small\n  start: [say]\n  end: [pass]\n  nodes:\n    - {id: say, type: literal, config: {content: hello}}\n"
+        "    - {id: pass, type: passthrough}\n  edges:\n    - {from: say, to: pass}\n"
+    )
+    return [str(Path(sys.executable).with_name("axil")), "run", str(file), "--input", "x"]
+
+
+def check(case):
+    """All that ``axil check`` does, but for the printing: reading the file, looking up its types, and the plan."""
+    import json
+
+    from axil import Workflow
+
+    nodes = [{"id": f"n{i}", "type": "passthrough"} for i in range(case.size)]
+    edges = [{"from": f"n{i - 1}", "to": f"n{i}"} for i in range(1, case.size)]
+    graph = {"id": "large", "start": ["n0"], "end": [f"n{case.size - 1}"], "nodes": nodes, "edges": edges}
+    file = case.folder / "large.json"
+    file.write_text(json.dumps({"graph": graph}))
+    return lambda: len(Workflow.from_file(file).plan.graph.spec.nodes)
+
+
+def discovery(case):
+    """Everything that distributions register; how many of the made ones were found, and which of them were imported."""
+    import importlib_metadata  # noqa: F401  # its import is not what is measured
+
+    from axil.registry import Policy, Registry
+
+    for i in range(case.size):
+        info = case.folder / f"fake_{case.size}_{i}-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: fake-{case.size}-{i}\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text(f"[axil.nodes]\nfake{case.size}.n{i} = fake_{case.size}_{i}:N\n")
+    sys.path.insert(0, str(case.folder))
+
+    def go():
+        before = set(sys.modules)
+        found = Registry(Policy()).candidates()
+        mine = {candidate.name for candidate in found if candidate.name.startswith(f"fake{case.size}.")}
+        return len(mine), [name for name in set(sys.modules) - before if name.startswith(("fake_", "axil_"))]
+
+    return go

@@ -1,0 +1,11 @@
+"""axil with its SQLite journal, synced so that every step outlives a power cut."""
+
+from __future__ import annotations
+
+from .axil import durable_in
+
+TITLE = "axil, full sync"
+KIND = "ours"
+PACKAGE = "axil-sqlite"
+
+durable = durable_in("full")

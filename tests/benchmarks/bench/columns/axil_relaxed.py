@@ -1,0 +1,11 @@
+"""axil with its SQLite journal, written so that every step outlives the end of the process."""
+
+from __future__ import annotations
+
+from .axil import durable_in
+
+TITLE = "axil, relaxed"
+KIND = "ours"
+PACKAGE = "axil-sqlite"
+
+durable = durable_in("normal")

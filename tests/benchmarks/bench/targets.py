@@ -1,0 +1,195 @@
+"""What is asked of axil, and whether it was reached: every verdict is computed from the figures of one run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from .figures import Figures, exponent
+from .table import number
+from .workloads import NODES_OF_A_RUN
+
+MS, US, KB, MB = 1e3, 1e6, 1e-3, 1e-6
+Measured = Callable[[Figures], float | None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """One thing that is asked."""
+
+    what: str
+    measured: Measured
+    most: float | None = None
+    least: float | None = None
+    unit: str = ""
+    by_hand: Measured = lambda figures: None
+    """The same of what is written by hand, where that shows how low one can get."""
+
+    @property
+    def asked(self) -> str:
+        return f"≤ {number(self.most)}{self.unit}" if self.most is not None else f"≥ {number(self.least or 0)}{self.unit}"
+
+    def verdict(self, figures: Figures) -> str:
+        """``holds``, ``fails`` or ``not measured``."""
+        value = self.measured(figures)
+        if value is None:
+            return "not measured"
+        return "holds" if (value <= self.most if self.most is not None else value >= (self.least or 0)) else "**fails**"
+
+    def line(self, figures: Figures) -> str:
+        value, floor = self.measured(figures), self.by_hand(figures)
+        shown = "" if value is None else number(value) + self.unit
+        return f"| {self.what} | {self.asked} | {shown} | {self.verdict(figures)} | {'' if floor is None else number(floor) + self.unit} |"
+
+
+def each(workload: str, size: int, column: str, scale: float = US, units: float | None = None, what: str = "") -> Measured:
+    """A median, for each unit of work."""
+
+    def measured(figures: Figures) -> float | None:
+        value = figures.of(workload, size, column, what)
+        return None if value is None else value * scale / (size if units is None else units)
+
+    return measured
+
+
+def ratio(above: tuple[str, int, str], below: tuple[str, int, str], what: str = "", other: str = "") -> Measured:
+    """One median by another; ``what``: of the samples, the workload's own time if empty."""
+
+    def measured(figures: Figures) -> float | None:
+        a, b = figures.of(*above, what), figures.of(*below, other or what)
+        return None if a is None or not b else a / b
+
+    return measured
+
+
+def slope(workload: str, what: str = "", column: str = "axil") -> Measured:
+    """The exponent of cost against size, from 100 on."""
+    return lambda figures: exponent(figures.points(workload, column, what, least=100))
+
+
+def efficiency(size: int, column: str) -> Measured:
+    """The ideal time of many runs at once, as a part of theirs: as if nothing but the bodies took any."""
+
+    def measured(figures: Figures) -> float | None:
+        value = figures.of("crowd", size, column)
+        return None if not value else 100 * NODES_OF_A_RUN * 0.01 / value
+
+    return measured
+
+
+def chain_of(column: str, name: str) -> list[Target]:
+    """What is asked of a chain of 1,000 trivial nodes."""
+    asked = {"langgraph": ("LangGraph", 50), "pydantic_graph": ("pydantic-graph's builder", 20), "burr": ("burr", 8)}
+    asked["pydantic_graph_class"] = ("pydantic-graph's class API", 4)
+    mine = ("chain", 1000, column)
+    targets = [Target(what=f"chain, a firing, {name}", measured=each(*mine), most=3, unit=" µs", by_hand=each("chain", 1000, "by_hand"))]
+    targets += [
+        Target(what=f"chain, {title} against {name}", measured=ratio(("chain", 1000, peer), mine), least=least, unit="×")
+        for peer, (title, least) in asked.items()
+    ]
+    return targets
+
+
+def all_targets() -> list[Target]:
+    """In the order in which they were asked."""
+    axil, hand = "axil", "by_hand"
+    targets = [*chain_of("axil_nodes", "node classes"), *chain_of(axil, "plain functions")]
+    for name, title, most in (("watched", "one observer", 1.3), ("streamed", "streaming", 1.5)):
+        targets.append(
+            Target(
+                what=f"chain with {title}, of the bare run", measured=ratio((name, 1000, axil), ("chain", 1000, axil)), most=most, unit="×"
+            )
+        )
+    for name, title in (("fan", "fan of 1,000"), ("dag", "random acyclic graph of 1,000")):
+        targets.append(
+            Target(
+                what=f"{title}, async bodies, against tasks by hand",
+                measured=ratio((name, 1000, axil), (name, 1000, hand)),
+                most=1.5,
+                unit="×",
+            )
+        )
+    waits = ("fan-50ms", 1000)
+    targets += [
+        Target(what="1,000 bodies of 50 ms, against by hand", measured=ratio((*waits, axil), (*waits, hand)), most=1.1, unit="×"),
+        Target(
+            what="loop of two nodes, a round", measured=each("loop", 10_000, axil), most=8, unit=" µs", by_hand=each("loop", 10_000, hand)
+        ),
+        Target(what="1,000,000 rounds, growth of memory", measured=each("loop", 1_000_000, axil, MB, 1, "grown"), most=2, unit=" MB"),
+    ]
+    for name, title in (("chain", "chain"), ("fan", "fan"), ("dag", "random acyclic graph")):
+        targets.append(Target(what=f"{title}, exponent of the run", measured=slope(name), most=1.05))
+        targets.append(Target(what=f"{title}, exponent of making it", measured=slope(name, "made"), most=1.05))
+    grown = ("growing", 10_000, axil)
+    targets += [
+        Target(what="growing list, step 10,000 against step 10", measured=ratio(grown, grown, "late", "early"), most=1.2, unit="×"),
+        Target(
+            what="10 MB untouched in the state, against none",
+            measured=ratio(("payload", 10_000_000, axil), ("payload", 0, axil)),
+            most=1.05,
+            unit="×",
+        ),
+    ]
+    listed, saver = ("durable-list", 1000), "langgraph_sqlite"
+    targets += [
+        Target(
+            what="durable steps, full sync: LangGraph's SqliteSaver against it",
+            measured=ratio((*listed, saver), (*listed, "axil_full")),
+            least=3,
+            unit="×",
+        ),
+        Target(what="durable steps, relaxed", measured=ratio((*listed, saver), (*listed, "axil_relaxed")), least=15, unit="×"),
+        Target(
+            what="durable steps, 100 runs together, full sync",
+            measured=ratio(("durable-together", 50, saver), ("durable-together", 50, "axil_full")),
+            least=20,
+            unit="×",
+        ),
+        Target(what="durable steps, disk", measured=ratio((*listed, saver), (*listed, "axil_full"), "disk"), least=100, unit="×"),
+    ]
+    for size in (200, 5000):
+        nodes = size * NODES_OF_A_RUN
+        targets.append(
+            Target(
+                what=f"{size:,} runs of ten bodies of 10 ms, of the ideal",
+                measured=efficiency(size, axil),
+                least=75,
+                unit=" %",
+                by_hand=efficiency(size, hand),
+            )
+        )
+        targets.append(
+            Target(
+                what=f"{size:,} such runs, processor time of a node",
+                measured=each("crowd", size, axil, US, nodes, "processor"),
+                most=20,
+                unit=" µs",
+                by_hand=each("crowd", size, hand, US, nodes, "processor"),
+            )
+        )
+    targets += [
+        Target(
+            what="memory of a run that waits",
+            measured=each("waiting", 1000, axil, KB),
+            most=10,
+            unit=" KB",
+            by_hand=each("waiting", 1000, hand, KB),
+        ),
+        Target(what="import axil", measured=each("import", 1, axil, MS), most=50, unit=" ms"),
+        Target(
+            what="first result of two nodes, from Python",
+            measured=each("first", 1, axil, MS),
+            most=110,
+            unit=" ms",
+            by_hand=each("first", 1, hand, MS),
+        ),
+        Target(what="a small file run by the command", measured=each("command", 1, axil, MS), most=350, unit=" ms"),
+        Target(what="discovery, 400 distributions, none imported", measured=each("discovery", 400, axil, MS, 1), most=20, unit=" ms"),
+    ]
+    return targets
+
+
+def table_of_targets(figures: Figures) -> str:
+    """Markdown: target, reached, verdict."""
+    lines = ["| what | asked | reached | verdict | by hand |", "|---|---:|---:|---|---:|"]
+    return "\n".join([*lines, *(target.line(figures) for target in all_targets())])

@@ -1,0 +1,173 @@
+"""One sample: a fresh process of a column's own interpreter does one workload at one size, and prints what it took as JSON.
+
+    PYTHON -m bench.worker COLUMN WORKLOAD SIZE SECONDS
+
+Standard library alone. SECONDS: about how long a run is repeated; the median counts. The column does the workload once at its smallest size
+before, so that nobody pays for imports. An answer that is not right is a failure, not a figure.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import importlib
+import inspect
+import json
+import resource
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from .case import Case
+from .workloads import BY_NAME, Workload
+
+MOST_TIMES = 200
+EARLY, LATE = slice(5, 105), slice(-100, None)
+"""Which steps are meant by the tenth and by the last: means over so many, as what costs more may do so only now and then."""
+
+
+class WrongAnswer(Exception):
+    """The work was not done, or not rightly."""
+
+
+def resident() -> int:
+    """Bytes of this process in memory, now; where the system does not tell, the most there ever were."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+    except OSError:
+        return peak()
+
+
+def peak() -> int:
+    """The most bytes of this process that were in memory."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+def on_disk(folder: Path) -> int:
+    """Bytes of all files."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+class Timed:
+    """What is measured, called again and again; the answer is checked every time."""
+
+    def __init__(self, workload: Workload, case: Case, act: Callable[[], Any]) -> None:
+        self.workload, self.case, self.act = workload, case, act
+        self.seconds: list[float] = []
+        self.processor: list[float] = []
+
+    async def once(self) -> None:
+        """One run."""
+        self.case.marks.clear()
+        begin, work = time.perf_counter(), time.process_time()
+        answer = self.act()
+        if inspect.isawaitable(answer):
+            answer = await answer
+        self.seconds.append(time.perf_counter() - begin)
+        self.processor.append(time.process_time() - work)
+        right(self.workload, self.case, answer)
+        for close in self.case.closing:
+            closed = close()
+            if inspect.isawaitable(closed):
+                await closed
+
+    async def repeatedly(self, enough: float) -> None:
+        """At least once, at least three times if that is not too long, and about so many seconds in all."""
+        await self.once()
+        while sum(self.seconds) < enough and len(self.seconds) < MOST_TIMES:
+            await self.once()
+
+
+def right(workload: Workload, case: Case, answer: Any) -> None:
+    """Raises: WrongAnswer."""
+    expected = workload.answer(case)
+    if answer != expected:
+        raise WrongAnswer(f"expected {expected!r:.60}, found {answer!r:.60}")
+
+
+def act_of(column: Any, workload: Workload, case: Case) -> Callable[[], Any]:
+    return getattr(column, workload.ability)(case)
+
+
+def ran(column: Any, workload: Workload, size: int, enough: float, folder: Path) -> dict[str, Any]:
+    """Seconds of a run, its processor time, that of its making, and by how much the process grew."""
+    with asyncio.Runner() as runner:
+        small = workload.case(workload.sizes[0] if workload.warm is None else workload.warm, folder / "small")
+        small.folder.mkdir()
+        runner.run(Timed(workload, small, act_of(column, workload, small)).once())
+        gc.collect()
+        before, highest = resident(), peak()
+        case = workload.case(size, folder / "here")
+        case.folder.mkdir()
+        begin = time.process_time()
+        act = act_of(column, workload, case)
+        made = time.process_time() - begin
+        timed = Timed(workload, case, act)
+        after, there = peak(), resident()
+        runner.run(timed.repeatedly(0 if workload.measure == "once" else enough))
+        told = {
+            "seconds": statistics.median(timed.seconds),
+            "processor": statistics.median(timed.processor),
+            "made": made,
+            "times": len(timed.seconds),
+            "grown": max(0, peak() - max(highest, after), resident() - max(before, there)),
+        }
+    if workload.measure == "steps":
+        steps = [b - a for a, b in zip(case.marks, case.marks[1:], strict=False)]
+        told |= {"early": statistics.fmean(steps[EARLY]), "late": statistics.fmean(steps[LATE])}
+    if workload.measure == "once":
+        told["disk"] = on_disk(case.folder)
+    return told
+
+
+def waited(column: Any, workload: Workload, size: int) -> dict[str, Any]:
+    """Bytes of a run while all of them wait; ``seconds`` holds them, so that they are ordered and shown as other figures are."""
+
+    async def go() -> dict[str, Any]:
+        warm = workload.case(10)
+        right(workload, warm, await act_of(column, workload, warm)())
+        case = workload.case(size)
+        case.gate, case.full = asyncio.Event(), asyncio.Event()
+        act = act_of(column, workload, case)
+        gc.collect()
+        before = resident()
+        job = asyncio.ensure_future(act())
+        everybody = asyncio.ensure_future(case.full.wait())
+        await asyncio.wait([job, everybody], return_when=asyncio.FIRST_COMPLETED)
+        everybody.cancel()
+        gc.collect()
+        bytes = resident() - before
+        case.gate.set()
+        right(workload, case, await job)
+        return {"seconds": float(bytes), "times": 1}
+
+    return asyncio.run(go())
+
+
+def release(module: Any) -> str:
+    """The version of what the column is about."""
+    try:
+        return version(module.PACKAGE) if getattr(module, "PACKAGE", "") else ""
+    except PackageNotFoundError:
+        return ""
+
+
+def main() -> None:
+    name, wanted, size, enough = sys.argv[1:]
+    module, workload = importlib.import_module(f"{__package__}.columns.{name}"), BY_NAME[wanted]
+    column = getattr(module, "COLUMN", module)
+    with tempfile.TemporaryDirectory() as folder:
+        if workload.measure == "waiting":
+            told = waited(column, workload, int(size))
+        else:
+            told = ran(column, workload, int(size), float(enough), Path(folder))
+    print("\n" + json.dumps({**told, "version": release(module)}))
+
+
+if __name__ == "__main__":
+    main()
