@@ -248,7 +248,7 @@ class Agent:
                     several[number] = made = _installed("context", cast("Any", given), self._setting)
                     self.owned.append(made)
                 if not is_provider(several[number]):
-                    told = f"a {type(given).__name__} is no context provider: it has no get_blocks."
+                    told = f"a {type(several[number]).__name__} is no context provider: it has no get_blocks."
                     raise ContextError("AX942", told, "Give a provider, or the name of an installed one.", f'node "{self.name}"')
         return [*self._memories, *self._retrievers]
 

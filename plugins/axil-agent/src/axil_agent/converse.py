@@ -252,6 +252,7 @@ async def _result(call: ToolCall, tools: Mapping[str, Tool], ctx: Stage, step: s
         except Exception as error:  # noqa: BLE001  # whatever a tool raises is told to the model
             return _failed(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
 
+    result: Any
     if tool is not None and not tool.recorded:
         result = await run()
     else:
@@ -263,8 +264,9 @@ async def _result(call: ToolCall, tools: Mapping[str, Tool], ctx: Stage, step: s
         )
         if not isinstance(result, Mapping) or "content" not in result:  # a person has said what came of a call that broke off
             result = {"content": result_of(result), "failed": False}
-    ctx.emit({"kind": "tool_result", "id": call.id, "name": call.name, **result})
-    return result["content"]
+    told = cast("dict[str, Any]", result)
+    ctx.emit({"kind": "tool_result", "id": call.id, "name": call.name, **told})
+    return told["content"]
 
 
 def _as_edited(arguments: Mapping[str, Any], content: str | list[dict[str, Any]]) -> str | list[dict[str, Any]]:

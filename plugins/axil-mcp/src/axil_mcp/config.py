@@ -114,7 +114,8 @@ class Offer(_Settings):
         """
         said = annotations or {}
         own: Effects = "none" if said.get("read_only_hint") is True else "idempotent" if said.get("idempotent_hint") is True else "external"
-        return next((effects for pattern, effects in self.effects.items() if fnmatchcase(tool, pattern)), own)
+        named: list[Effects] = [effects for pattern, effects in self.effects.items() if fnmatchcase(tool, pattern)]
+        return named[0] if named else own
 
 
 class Shelf(_Settings):
