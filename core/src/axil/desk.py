@@ -49,6 +49,10 @@ class RealClock:
         """Seconds, never going back."""
         return time.monotonic()
 
+    def wall(self) -> float:
+        """Seconds since 1970; may be set."""
+        return time.time()
+
     async def sleep(self, seconds: float) -> None:
         """Wait."""
         await asyncio.sleep(seconds)
@@ -167,13 +171,19 @@ class Desk:
 
     async def sleep(self, activation: Activation, call: Call, seconds: float) -> None:
         until = self.replay.slept.get((activation, call))
+        wall: Callable[[], float] | None = getattr(self.clock, "wall", None)  # a clock that knows the date: time passes while nothing runs
+        rest: Any = getattr(self.clock, "rest", None)  # one that lets go of a run while it sleeps; see ``axil.engine``
         if until is None:
             until = self.elapsed + seconds
-            data = {"call": call, "until": until, "wall": time.time() + seconds if isinstance(self.clock, RealClock) else None}
+            data = {"call": call, "until": until, "wall": None if wall is None else wall() + seconds}
             await self.keep(Entry("slept", activation.frame, activation.node, activation.ordinal, data))
-        wall = self.replay.woken.get((activation, call))
-        left = until - self.elapsed
-        await self.clock.sleep(max(0.0, left if wall is None else min(left, wall - time.time())))
+        ends = self.replay.woken.get((activation, call))
+        left = max(0.0, until - self.elapsed if ends is None or wall is None else min(until - self.elapsed, ends - wall()))
+        if wall is None or rest is None:
+            await self.clock.sleep(left)
+        else:
+            due = {"due": wall() + left}
+            await rest(left, Question(text="a time", kind="timer", data=due, id=f"{activation}~{call}", node=activation.path))
 
     async def ask(self, activation: Activation, call: Call, question: Question) -> Any:
         asked = replace(question, id=f"{activation}?{call}", node=activation.path)

@@ -10,7 +10,7 @@ import os
 from collections import deque
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from axil.errors import JournalError, Problem, SpecError
 from axil.planner import Setting, compile
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 
 log = logging.getLogger("axil.workflow")
+
+R = TypeVar("R", bound="Run")
 
 Input = Mapping[str, Any] | str | None
 """What a run is given: fields, or the text of a message; of a typed graph: values of its state, or an instance of its model."""
@@ -70,11 +72,13 @@ class Workflow:
         """A run, not yet begun: ``await`` it, or ``cancel`` it from elsewhere. ``options``: fields of ``Options``."""
         from axil.run import Run
 
+        return self.begun(Run, input, attributes, options)
+
+    def begun(self, kind: type[R], input: Input, attributes: Mapping[str, Any] | None, options: Mapping[str, Any]) -> R:
+        """As ``start``, of a kind of run of its own; for who owns runs."""
         plan = self.plan
         inputs, values = self._given(input, attributes)
-        if self.setting.engine is not None:
-            return self.setting.engine.start(plan, inputs, self._options(options), values)
-        return Run(plan, inputs, self._options(options), values)
+        return kind(plan, inputs, self._options(options), values)
 
     def _given(self, input: Any, attributes: Mapping[str, Any] | None) -> tuple[Any, Mapping[str, Any]]:
         payload = self.plan.graph.spec.payload

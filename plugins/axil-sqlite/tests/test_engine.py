@@ -1,0 +1,128 @@
+"""An engine on a database: a thousand runs that wait are rows, and another process goes on with all of them."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import random
+import tracemalloc
+from typing import Any
+
+import pytest
+
+from axil import RootGraph
+from axil.engine import LocalEngine
+from axil_sqlite import SqliteJournal
+from axil_testing import VirtualClock
+
+DAY = 86_400.0
+
+
+def letters() -> RootGraph:
+    """Asks a person, then sleeps a day, then adds up."""
+
+    async def asks(inputs: Any, ctx: Any) -> dict[str, Any]:
+        return {"n": inputs["n"] + await ctx.ask("how many?", name="n")}
+
+    async def sleeps(inputs: Any, ctx: Any) -> dict[str, Any]:
+        await ctx.sleep(DAY)
+        return {"sum": inputs["n"]}
+
+    graph = RootGraph("letters")
+    first, last = graph.create_node(asks, name="asks"), graph.create_node(sleeps, name="sleeps")
+    graph.edge_from_entry(first, {"n": ""})
+    graph.create_edge(first, last, {"n": ""})
+    graph.edge_to_exit(last, {"sum": ""})
+    graph.build()
+    return graph
+
+
+async def quiet(engine: LocalEngine, status: str) -> None:
+    while engine.loaded or any(info.status != status for info in engine.list()):
+        await asyncio.sleep(0.01)
+
+
+def test_a_thousand_runs_wait_in_a_database_and_end_in_another_process(tmp_path):
+    graph, clock, chance = letters(), VirtualClock(), random.Random(3)
+    ids = [f"r{n}" for n in range(1000)]
+
+    async def begins(journal: SqliteJournal) -> None:
+        async with LocalEngine(journal, [graph], loaded=50, clock=clock, patience_seconds=1) as engine:
+            await asyncio.gather(*(engine.start(graph, {"n": n}, run_id=f"r{n}") for n in range(1000)))
+            await quiet(engine, "paused")
+
+    async def ends(journal: SqliteJournal) -> None:
+        async with LocalEngine(journal, [graph], loaded=50, clock=clock, patience_seconds=1) as engine:
+            results = [asyncio.ensure_future(engine.result(run_id)) for run_id in ids]
+            await asyncio.sleep(0)
+            shuffled = chance.sample(ids, len(ids))
+            await asyncio.gather(*(engine.answer(run_id, {"asks?n": int(run_id[1:])}) for run_id in shuffled))
+            assert [result.output for result in await asyncio.gather(*results)] == [{"sum": 2 * n} for n in range(1000)]
+
+    for part in (begins, ends):
+        journal = SqliteJournal(tmp_path)
+        asyncio.run(part(journal))
+        journal.close()
+    assert clock.now() >= DAY
+    journal = SqliteJournal(tmp_path)
+    assert {info.status for info in journal.runs()} == {"done"}
+    journal.close()
+
+
+def test_what_a_waiting_run_holds_in_memory_is_next_to_nothing(tmp_path):
+    graph = letters()
+
+    async def waiting(runs: int) -> int:
+        journal = SqliteJournal(tmp_path / str(runs), sync="normal")
+        async with LocalEngine(journal, [graph], loaded=10) as engine:
+            tracemalloc.start()
+            try:
+                before, _ = tracemalloc.get_traced_memory()
+                for n in range(runs):
+                    await engine.start(graph, {"n": n}, run_id=f"r{n}")
+                await quiet(engine, "paused")
+                gc.collect()
+                return tracemalloc.get_traced_memory()[0] - before
+            finally:
+                tracemalloc.stop()
+                journal.close()
+
+    asyncio.run(waiting(20))  # imports and caches
+    few, many = asyncio.run(waiting(50)), asyncio.run(waiting(350))
+    assert many - few < 300 * 1000  # bytes; a loaded run takes some tens of thousands
+
+
+@pytest.mark.parametrize("sync", ["full", "normal"])
+def test_runs_that_a_process_left_are_taken_up_by_the_next(tmp_path, sync):
+    graph, held = letters(), asyncio.Event()
+
+    async def body(inputs: Any) -> dict[str, Any]:
+        await held.wait()
+        return {"n": inputs["n"]}
+
+    slow = RootGraph("slow")
+    node = slow.create_node(body, name="slow")
+    slow.edge_from_entry(node, {"n": ""})
+    slow.edge_to_exit(node, {"n": ""})
+    slow.build()
+
+    async def left() -> None:
+        journal = SqliteJournal(tmp_path, sync=sync)
+        async with LocalEngine(journal) as engine:
+            for n in range(20):
+                await engine.start(slow, {"n": n}, run_id=f"r{n}")
+            while engine.loaded < 20:
+                await asyncio.sleep(0)
+        journal.close()
+
+    async def taken_up() -> None:
+        held.set()
+        journal = SqliteJournal(tmp_path, sync=sync)
+        assert {info.status for info in journal.runs()} == {"open"}
+        async with LocalEngine(journal, [slow, graph]) as engine:
+            results = await asyncio.gather(*(engine.result(f"r{n}") for n in range(20)))
+        assert [result.output for result in results] == [{"n": n} for n in range(20)]
+        journal.close()
+
+    asyncio.run(left())
+    asyncio.run(taken_up())
