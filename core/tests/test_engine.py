@@ -43,15 +43,6 @@ def sleeping(seconds: float = DAY) -> Workflow:
     return workflow([node("a", body, mode="async")], ["in a", "a out"], id="sleeping")
 
 
-async def quiet(engine: LocalEngine) -> None:
-    """Until nothing is loaded."""
-    for _ in range(10_000):
-        if not engine.loaded and not any(info.status == "queued" for info in engine.list()):
-            return
-        await asyncio.sleep(0)
-    raise AssertionError("the engine does not come to rest")
-
-
 def within(seconds: float, doing: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
     async def go() -> Any:
         async with asyncio.timeout(seconds):
@@ -113,7 +104,7 @@ def test_a_run_that_is_started_twice_under_one_id_runs_once():
             await engine.start(flow, {"n": 1}, run_id="r")
             with pytest.raises(JournalError, match="AX505"):
                 await engine.start(flow, {"n": 2}, run_id="r")
-            await quiet(engine)
+            await engine.idle()
 
     within(10, go)
     assert ran == ["a"]
@@ -143,7 +134,7 @@ def test_an_answer_goes_on_with_the_run_and_counts_once():
         flow = asking(2)
         async with LocalEngine() as engine:
             run_id = await engine.start(flow)
-            await quiet(engine)
+            await engine.idle()
             (question,) = engine.get(run_id).questions
             assert isinstance(question, Question)
             assert question.text == "number 0?"
@@ -152,7 +143,7 @@ def test_an_answer_goes_on_with_the_run_and_counts_once():
             await engine.answer(run_id, {question.id: 40})
             with pytest.raises(EngineError, match="AX541"):
                 await engine.answer(run_id, {question.id: 41})
-            await quiet(engine)
+            await engine.idle()
             await engine.answer(run_id, {engine.get(run_id).questions[0].id: 2})
             assert (await engine.result(run_id)).output == {"sum": 42}
 
@@ -285,9 +276,11 @@ def test_a_question_with_a_time_is_looked_at_again_at_that_time():
         clock = Jumping()
         async with LocalEngine(journal, [asking()], clock=clock) as engine:
             assert engine.get("r").due == 50.0
-            while sum(entry.kind == "resumed" for entry in journal.entries("r")) == 0:
-                await asyncio.sleep(0)
-            assert clock.now() == 50.0
+            await clock.sleep(49)
+            assert not any(entry.kind == "resumed" for entry in journal.entries("r"))
+            await clock.sleep(2)
+            await engine.idle()
+            assert any(entry.kind == "resumed" for entry in journal.entries("r"))
 
     within(10, go)
 
@@ -327,7 +320,7 @@ def test_a_thousand_runs_in_one_process_are_loaded_a_few_at_a_time_and_answered_
     async def go() -> None:
         async with engine:
             ids = [await engine.start(flow, {"n": n}, run_id=f"r{n}") for n in range(1000)]
-            await quiet(engine)
+            await engine.idle()
             gc.collect()
             assert len(seen) == 0
             assert {engine.get(run_id).info.status for run_id in ids[::100]} == {"paused"}
@@ -358,7 +351,7 @@ def test_runs_are_cancelled_wherever_they_stand():
         at_work, asks = workflow([node("a", forever, mode="async")], ["in a"], id="w"), asking()
         async with LocalEngine(loaded=1) as engine:
             paused = await engine.start(asks)
-            await quiet(engine)
+            await engine.idle()
             working = await engine.start(at_work)
             queued = await engine.start(asks)
             assert [engine.get(run_id).info.status for run_id in (paused, working, queued)] == ["paused", "running", "queued"]
@@ -374,7 +367,7 @@ def test_runs_are_cancelled_wherever_they_stand():
             await engine.cancel(done)
             assert engine.get(done).info.status == "done"
             await engine.resume(paused)
-            await quiet(engine)
+            await engine.idle()
             assert engine.get(paused).info.status == "paused"
 
     within(10, go)
@@ -384,10 +377,11 @@ def test_closing_breaks_off_what_is_at_work_and_the_next_engine_goes_on_with_it(
     journal, ran = MemoryJournal(), list[str]()
 
     async def go() -> None:
-        hold = asyncio.Event()
+        hold, begun = asyncio.Event(), asyncio.Event()
 
         async def slow(task: Any, ctx: Any) -> Out:
             ran.append("b")
+            begun.set()
             await hold.wait()
             return Out({"done": True})
 
@@ -398,8 +392,7 @@ def test_closing_breaks_off_what_is_at_work_and_the_next_engine_goes_on_with_it(
         flow = workflow([node("a", first), node("b", slow, mode="async")], ["in a", "a b", "b out"])
         async with LocalEngine(journal) as engine:
             run_id = await engine.start(flow)
-            while "b" not in ran:
-                await asyncio.sleep(0)
+            await begun.wait()
             waits = asyncio.ensure_future(engine.result(run_id))
             await asyncio.sleep(0)
         with pytest.raises(EngineError, match="AX540"):
@@ -439,7 +432,7 @@ def test_a_run_whose_workflow_is_not_known_is_left_alone_and_found_by_who_is_ask
 
     async def go() -> None:
         async with LocalEngine(journal) as engine:
-            await quiet(engine)
+            await engine.idle()
             assert "AX542" in caplog.text
             with pytest.raises(EngineError, match="AX542"):
                 await engine.resume("r")
@@ -450,7 +443,7 @@ def test_a_run_whose_workflow_is_not_known_is_left_alone_and_found_by_who_is_ask
             return flow
 
         async with LocalEngine(journal, find=find) as engine:
-            await quiet(engine)
+            await engine.idle()
             assert engine.get("r").info.status == "paused"
         assert asked == [{"file": "letters.yaml"}]
 
@@ -463,7 +456,7 @@ def test_a_run_that_is_brought_back_in_vain_again_and_again_is_left_for_a_person
 
     async def go() -> None:
         async with LocalEngine(written(facts), [flow]) as engine:
-            await quiet(engine)
+            await engine.idle()
             assert "AX543" in caplog.text
             assert engine.get("r").info.status == "open"
             await engine.resume("r")

@@ -133,14 +133,18 @@ class Desk:
 
         What supersedes others says all of it; the rest say what is new.
         """
-        everything = self.owner.meter.told()
-        used: dict[str, Any] = {"firings": everything.pop("firings")}
-        everything["cycles"] = {path: [tally.entries, tally.rounds, dict(tally.ends)] for path, tally in self.owner.cycles.items()}
-        whole = entry.kind in ("done", "round")
-        for name, value in everything.items():
-            if (whole and value) or self.told.get(name) != value:
-                used[name] = self.told[name] = value
-        return replace(entry, data={**entry.data, "at": round(self.elapsed, 6), "used": used})
+        meter, cycles = self.owner.meter, self.owner.cycles
+        used: dict[str, Any] = {"firings": meter.usage.firings}
+        if not self.told or cycles or meter.has_spent:
+            everything = meter.told()
+            del everything["firings"]
+            everything["cycles"] = {path: [tally.entries, tally.rounds, dict(tally.ends)] for path, tally in cycles.items()}
+            whole = entry.kind in ("done", "round")
+            for name, value in everything.items():
+                if (whole and value) or self.told.get(name) != value:
+                    used[name] = self.told[name] = value
+        data = {**entry.data, "at": round(self.elapsed, 6), "used": used}
+        return Entry(entry.kind, entry.frame, entry.node, entry.ordinal, data)
 
     def allows(self, what: str) -> bool:
         return what in self.options.allow

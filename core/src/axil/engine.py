@@ -144,7 +144,7 @@ class LocalEngine:
         self._options = options
         self._clock: Clock = options.pop("clock", None) or RealClock()
         self._find = find
-        self._flows = {workflow.spec.digest(): workflow for workflow in workflows}
+        self._flows = {workflow.plan.graph.digest: workflow for workflow in workflows}
         self._houses = AsyncExitStack()
         self._inside: set[str] = set()
         self._queue: dict[str, None] = {}  # in order
@@ -154,7 +154,7 @@ class LocalEngine:
         self._looked: dict[str, float] = {}  # runs that others left, and when they were touched last
         self._waiters: dict[str, deque[asyncio.Future[Result]]] = {}
         self._doors: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self._sooner = asyncio.Event()
+        self._sooner, self._moved = asyncio.Event(), asyncio.Event()
         self._keepers: list[asyncio.Task[None]] = []
         self._is_closed = True
 
@@ -181,7 +181,7 @@ class LocalEngine:
     ) -> str:
         """See ``Engine``. Raises: EngineError (AX540); JournalError: AX504, AX505, AX508, AX509; StateError."""
         self._open()
-        self._flows.setdefault(workflow.spec.digest(), workflow)
+        self._flows.setdefault(workflow.plan.graph.digest, workflow)
         run = workflow.begun(OwnedRun, input, attributes, self._given(run_id, thread=thread, origin=origin or {}))
         if run.id in self._at_work or not await run.submit():
             return run.id
@@ -283,6 +283,12 @@ class LocalEngine:
         self._waiters.clear()
         await self._houses.aclose()
 
+    async def idle(self) -> None:
+        """Wait until no run is loaded or queued: each has ended, or waits for a person or a time."""
+        while self._at_work or self._queue:
+            self._moved.clear()
+            await self._moved.wait()
+
     @property
     def loaded(self) -> int:
         """How many runs are in memory."""
@@ -300,6 +306,7 @@ class LocalEngine:
 
     def _fill(self) -> None:
         """Load what is queued, as far as there is room."""
+        self._moved.set()
         for run_id in list(self._queue):
             if len(self._at_work) >= self.most or self._is_closed:
                 return
@@ -311,6 +318,7 @@ class LocalEngine:
                 self._load(run_id)
             except Exception as error:  # noqa: BLE001  # its workflow cannot be found, or is another now: its own affair
                 self._broke(run_id, error)
+                self._moved.set()
 
     def _load(self, run_id: str) -> None:
         workflow = self._workflow(self._known(run_id))
@@ -321,7 +329,7 @@ class LocalEngine:
         work.job.add_done_callback(lambda job: self._put_away(run, job))
 
     async def _drive(self, workflow: Workflow, run: OwnedRun) -> Result:
-        digest = workflow.spec.digest()
+        digest = workflow.plan.graph.digest
         if digest not in self._inside:  # its components stay provisioned as long as this engine lives
             self._inside.add(digest)
             await self._houses.enter_async_context(workflow)

@@ -237,23 +237,32 @@ class Superseding(Generic[T]):
         """Take in ``entry``; gives those that it supersedes. Cost: O(depth of its frame), and what is given."""
         branch = self._root
         for part in entry.frame:
-            branch = branch.kids.setdefault(part, _Branch[T]())
+            kid = branch.kids.get(part)
+            if kid is None:
+                kid = branch.kids[part] = _Branch[T]()
+            branch = kid
         who, kind = (entry.node, entry.ordinal), entry.kind
-        if kind not in ("done", "round"):
-            branch.facts.setdefault(who, []).append(known_by)
-            return []
         gone: list[T] = []
-        inside: list[str | int] = [entry.node, *(["#" + ".".join(map(str, entry.ordinal))] if entry.ordinal else [])]
         if kind == "done":
-            gone += branch.facts.pop(who, ())
-            gone += branch.rounds.pop(who, ())
+            if branch.facts:
+                gone += branch.facts.pop(who, ())
+            if branch.rounds:
+                gone += branch.rounds.pop(who, ())
             branch.done.append(known_by)
-        else:
-            inside.append(entry.data["round"])
+        elif kind == "round":
             if "total" in entry.data:
                 gone += branch.rounds.pop(who, ())
             branch.rounds.setdefault(who, []).append(known_by)
-        gone += _cut(branch, inside)
+        else:
+            branch.facts.setdefault(who, []).append(known_by)
+            return gone
+        if entry.node in branch.kids:
+            inside: list[str | int] = [entry.node]
+            if entry.ordinal:
+                inside.append("#" + ".".join(map(str, entry.ordinal)))
+            if kind == "round":
+                inside.append(entry.data["round"])
+            gone += _cut(branch, inside)
         return gone
 
 

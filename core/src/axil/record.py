@@ -60,7 +60,7 @@ def header(plan: Plan, begun: Beginning, origin: Mapping[str, Any]) -> Entry:
     schema, spec = plan.graph.schema, plan.graph.spec
     data: dict[str, Any] = {
         "graph": spec.id,
-        "digest": spec.digest(),
+        "digest": plan.graph.digest,
         "inputs": encode(begun.inputs),
         "values": encode_delta(begun.values, schema),
     }
@@ -93,7 +93,7 @@ def reopened(told: Entry, plan: Plan, inputs: Any, values: Mapping[str, Any], *,
     ``resuming``: whatever is given now. Raises: JournalError: AX504 another graph's; AX505 begun with another input.
     """
     schema, data = plan.graph.schema, told.data
-    if data["digest"] != plan.graph.spec.digest():
+    if data["digest"] != plan.graph.digest:
         raise JournalError("the run was begun with another version of this graph.", id="AX504", hint="Finish it with that version.")
     nothing_given = inputs is None and not values
     if not (resuming or nothing_given) and (data["inputs"], data["values"]) != (encode(inputs), encode_delta(values, schema)):
