@@ -75,6 +75,8 @@ class Vertex:
     lane: str | None = None
     effects: Effects = "idempotent"
     type: str = ""
+    own: Body | None = None
+    """The body as the node's component gives it, inside all that is wrapped around it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

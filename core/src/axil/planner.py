@@ -307,6 +307,7 @@ class _Draft:
             lane=lane,
             effects=node.effects or getattr(component, "effects", None) or "idempotent",
             type=kind,
+            own=self.bodies[node.id],
         )
         return self._wrapped(node, vertex)
 
