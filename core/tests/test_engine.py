@@ -266,6 +266,36 @@ def test_timers_are_in_the_journal_and_another_engine_wakes_the_run():
     within(10, lambda: wakes(run_id))
 
 
+@pytest.mark.parametrize("years", [10, -10])
+def test_a_timer_goes_off_once_and_in_the_end_wherever_the_clock_on_the_wall_is_set(years):
+    woken: list[float] = []
+
+    class Walled(Jumping):
+        offset = 1e9
+
+        def wall(self) -> float:
+            return self.time + self.offset
+
+    async def go() -> None:
+        clock = Walled()
+
+        async def body(task: Any, ctx: Any) -> Out:
+            await ctx.sleep(DAY)
+            woken.append(clock.now())
+            return Out({})
+
+        async with LocalEngine(clock=clock) as engine:
+            run_id = await engine.start(workflow([node("a", body, mode="async")], ["in a", "a out"]))
+            await engine.idle()
+            clock.offset += years * 365 * DAY
+            await engine.resume(run_id)  # it looks at the clock, and finds that what is left is never more than was asked for
+            assert (await engine.result(run_id)).status == "done"
+            assert clock.now() < 2 * DAY
+            assert len(woken) == 1
+
+    within(20, go)
+
+
 def test_a_question_with_a_time_is_looked_at_again_at_that_time():
     """How a question comes to a default is the question's affair; an engine brings the run back when its time is over."""
     asked = {"id": "a?n", "node": "a", "text": "?", "kind": "text", "options": [], "due": 50.0}

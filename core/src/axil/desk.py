@@ -181,13 +181,14 @@ class Desk:
             until = self.elapsed + seconds
             data = {"call": call, "until": until, "wall": None if wall is None else wall() + seconds}
             await self.keep(Entry("slept", activation.frame, activation.node, activation.ordinal, data))
-        ends = self.replay.woken.get((activation, call))
+        timer = f"{activation}~{call}"
+        ends = self.replay.timers.get(timer, self.replay.woken.get((activation, call)))
         left = max(0.0, until - self.elapsed if ends is None or wall is None else min(until - self.elapsed, ends - wall()))
         if wall is None or rest is None:
             await self.clock.sleep(left)
         else:
             due = {"due": wall() + left}
-            await rest(left, Question(text="a time", kind="timer", data=due, id=f"{activation}~{call}", node=activation.path))
+            await rest(left, Question(text="a time", kind="timer", data=due, id=timer, node=activation.path))
 
     async def ask(self, activation: Activation, call: Call, question: Question) -> Any:
         asked = replace(question, id=f"{activation}?{call}", node=activation.path)

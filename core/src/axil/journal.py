@@ -435,6 +435,8 @@ class Replay:
         self.slept: dict[tuple[Activation, int | str], float] = {}
         self.woken: dict[tuple[Activation, int | str], float] = {}
         """When sleeps end by the clock on the wall: time passes while nothing runs."""
+        self.timers: dict[str, float] = {}
+        """The same of runs that were put away meanwhile, by question id, as it was worked out last: that clock may be set."""
         self.used: dict[str, Any] = {}
         self.steps: dict[tuple[Activation, str], Mapping[str, Any]] = {}
         self.began: dict[tuple[Activation, str], int] = {}
@@ -487,5 +489,6 @@ class Replay:
             self.times += 1
         elif kind == "ended":
             self.ended = entry
+            self.timers.update((q["id"], q["data"]["due"]) for q in data.get("questions", ()) if q.get("kind") == "timer")
         self.elapsed = max(self.elapsed, float(data.get("at", 0.0)))
         self.used.update(data.get("used", ()))
