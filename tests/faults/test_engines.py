@@ -6,6 +6,8 @@ import asyncio
 import gc
 import os
 import random
+import subprocess
+import sys
 import tracemalloc
 from typing import Any
 
@@ -123,3 +125,67 @@ def test_runs_that_a_process_left_are_taken_up_by_the_next(tmp_path, sync):
 
     asyncio.run(left())
     asyncio.run(taken_up())
+
+
+RACER = """
+import asyncio, json, sys
+from axil import RootGraph
+from axil.errors import JournalError
+from axil_sqlite import SqliteJournal
+
+async def signs(inputs, ctx):
+    name = await ctx.ask("who?", name="who")
+    with open(sys.argv[2], "a") as file:
+        file.write(f"{ctx.key()}\\n")
+    for _ in range(20):
+        await asyncio.sleep(0.01)
+    return {"signed": name}
+
+graph = RootGraph("race")
+graph.create_node(signs, name="signs")
+graph.edge_from_entry("signs", {})
+graph.edge_to_exit("signs", {"signed": ""})
+graph.build()
+
+async def go():
+    journal = SqliteJournal(sys.argv[1], sync=sys.argv[3])
+    journal.runs()
+    try:
+        if sys.argv[4] == "begin":
+            result = await graph.start({}, journal=journal, run_id="r").result()
+        else:
+            print("ready", flush=True)
+            sys.stdin.readline()
+            result = await graph.resume("r", journal=journal, answers={"signs?who": sys.argv[4]})
+        print(result.status, result.output, flush=True)
+    except JournalError as error:
+        print(error.id, flush=True)
+    journal.close()
+
+asyncio.run(go())
+"""
+
+
+@pytest.mark.parametrize("sync", ["full", "normal"])
+def test_of_processes_that_go_on_with_one_run_at_once_one_does(tmp_path, sync):
+    told = tmp_path / "told"
+
+    def process(*arguments: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-c", RACER, str(tmp_path / "j"), str(told), sync, *arguments]
+        return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    with process("begin") as first:
+        assert first.communicate()[0].startswith("paused")
+    racers = [process(name) for name in ("ann", "bob", "cy")]
+    for racer in racers:
+        assert racer.stdout is not None
+        assert racer.stdout.readline() == "ready\n"
+    for racer in racers:
+        assert racer.stdin is not None
+        racer.stdin.write("\n")
+        racer.stdin.flush()
+    said = [racer.communicate()[0].strip() for racer in racers]
+    won = [each for each in said if each.startswith("done")]
+    assert len(won) == 1
+    assert set(said) - set(won) == {"AX506"}
+    assert len(told.read_text("utf-8").splitlines()) == 1
