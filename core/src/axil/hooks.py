@@ -7,6 +7,7 @@ An observer that raises is logged with its plugin's name and dropped for the res
 
 from __future__ import annotations
 
+import functools
 import inspect
 import logging
 from collections.abc import Callable, Iterable
@@ -120,7 +121,7 @@ class Observers:
         dropped: set[int] = set()
         also = list(others)
         for name in OBSERVERS:
-            parameters = tuple(inspect.signature(getattr(Hooks, name)).parameters)[1:]
+            parameters = _parameters(name)
             calls = [_guarded(fn, names, parameters, who, plugin, dropped) for fn, names, who, plugin in _listeners(hooks, name)]
             for other in also:
                 method = getattr(other, name, None)
@@ -129,6 +130,12 @@ class Observers:
                     calls.append(_guarded(method, taken, parameters, type(other).__name__, other, dropped))
             setattr(self, name, _one(calls))
         return self
+
+
+@functools.cache
+def _parameters(name: str) -> tuple[str, ...]:
+    """What an observer hook is told, by name."""
+    return tuple(inspect.signature(getattr(Hooks, name)).parameters)[1:]
 
 
 def _listeners(hooks: pluggy.PluginManager | None, name: str) -> Iterable[tuple[Callable[..., Any], tuple[str, ...], str, Any]]:
