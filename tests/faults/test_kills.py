@@ -157,8 +157,17 @@ journal.close()
 """
 
 
-RUNS, ROUNDS, LIVES, DETAIL = (16, 1500, 1000, 500) if LONG else (4, 40, 12, 10_000)
-"""How many runs, of how many steps each, killed how often; and how much is kept of what is over."""
+RUNS, ROUNDS, LIVES, STEPS, DETAIL = (16, 1500, 1000, 160, 500) if LONG else (4, 40, 12, 25, 10_000)
+"""How many runs, of how many rounds each; how often they are killed at most, and after how many steps; what is kept of what is over."""
+
+
+def live(child: Any, told: Path, steps: float) -> None:
+    """Wait until about so many steps were told of, whatever time that takes here."""
+    until = time.monotonic() + 20
+    size = told.stat().st_size if told.exists() else 0
+    while child.poll() is None and time.monotonic() < until and (told.stat().st_size if told.exists() else 0) < size + 100 * int(steps):
+        time.sleep(0.001)
+    time.sleep(steps % 1 / 50)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there is no SIGKILL")
@@ -176,7 +185,7 @@ def test_runs_outlive_being_killed_again_and_again(tmp_path, sync):
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
             assert child.stdout is not None
             child.stdout.readline()
-            time.sleep(chance.uniform(0.0, 0.15))
+            live(child, told, chance.uniform(0, STEPS))
             child.kill()
         kills += child.returncode != 0
         journal, seen = SqliteJournal(folder, detail=DETAIL, sync=sync), told.read_bytes().count(b"\n") if told.exists() else 0
