@@ -126,7 +126,8 @@ class Runs:
                 session.say(line)
         replay = Replay(entries)
         for question in replay.ended.data.get("questions", ()) if replay.ended is not None else ():
-            session.say(f"waits for an answer to {question['id']}")
+            what = "a time" if question.get("kind") == "timer" else "an answer to"
+            session.say(f"waits for {what} {question['id']}")
         return Exit.DONE
 
     def _stood(self, entries: Sequence[Entry], options: argparse.Namespace, session: Session) -> int:
