@@ -81,4 +81,4 @@ def test_a_file_finds_what_it_includes(name):
 def test_without_its_variables_a_file_names_each_of_them():
     with pytest.raises(SpecError) as caught:
         load(CORPUS / "yaml_instance" / "demo_loop_timer.yaml", registry=registry(), environment={})
-    assert "demo_loop_timer.yaml:18 nodes[0].config.base_url: nothing is known for ${BASE_URL}." in str(caught.value)
+    assert "demo_loop_timer.yaml:18 nodes[0].config.base_url: nothing is known for ${BASE_URL}, nor at line 34." in str(caught.value)

@@ -147,48 +147,69 @@ from pathlib import Path
 sys.path.insert(0, sys.argv[3])
 from test_kills import factory
 from axil_sqlite import SqliteJournal
-journal = SqliteJournal(sys.argv[1])
+journal = SqliteJournal(sys.argv[1], detail=int(sys.argv[6]), sync=sys.argv[7])
 async def go():
-    graph = factory(Path(sys.argv[2]), rounds=40)
+    graph = factory(Path(sys.argv[2]), rounds=int(sys.argv[5]))
     print("begun", flush=True)
-    await asyncio.gather(*(graph.run({"n": 20}, journal=journal, run_id=f"r{i}", deps=f"r{i}") for i in range(4)))
+    await asyncio.gather(*(graph.run({"n": 20}, journal=journal, run_id=f"r{i}", deps=f"r{i}") for i in range(int(sys.argv[4]))))
 asyncio.run(go())
 journal.close()
 """
 
 
+RUNS, ROUNDS, LIVES, STEPS, DETAIL = (16, 1500, 1000, 160, 500) if LONG else (4, 40, 12, 25, 10_000)
+"""How many runs, of how many rounds each; how often they are killed at most, and after how many steps; what is kept of what is over."""
+
+
+def live(child: Any, told: Path, steps: float) -> None:
+    """Wait until about so many steps were told of, whatever time that takes here."""
+    until = time.monotonic() + 20
+    size = told.stat().st_size if told.exists() else 0
+    while child.poll() is None and time.monotonic() < until and (told.stat().st_size if told.exists() else 0) < size + 100 * int(steps):
+        time.sleep(0.001)
+    time.sleep(steps % 1 / 50)
+
+
 @pytest.mark.skipif(os.name == "nt", reason="there is no SIGKILL")
-def test_runs_outlive_being_killed_again_and_again(tmp_path):
+@pytest.mark.parametrize(
+    "sync", ["full", pytest.param("normal", marks=pytest.mark.skipif(not LONG, reason="takes minutes: make thorough"))]
+)
+def test_runs_outlive_being_killed_again_and_again(tmp_path, sync):
     """What was recorded never runs again; what was under way runs again under the same key; the end is the same."""
     chance = random.Random(20)
     told, folder = tmp_path / "told", tmp_path / "j"
     kills, done = 0, dict[tuple[str, str], int]()
-    command = [sys.executable, "-c", CHILD, str(folder), str(told), str(Path(__file__).parent)]
-    for _ in range(400 if LONG else 12):
+    size = [str(RUNS), str(ROUNDS), str(DETAIL), sync]
+    command = [sys.executable, "-c", CHILD, str(folder), str(told), str(Path(__file__).parent), *size]
+    for _ in range(LIVES):
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
             assert child.stdout is not None
             child.stdout.readline()
-            time.sleep(chance.uniform(0.0, 0.15))
+            live(child, told, chance.uniform(0, STEPS))
             child.kill()
         kills += child.returncode != 0
-        journal, seen = SqliteJournal(folder), len(effects(told))
+        journal, seen = SqliteJournal(folder, detail=DETAIL, sync=sync), told.read_bytes().count(b"\n") if told.exists() else 0
         assert list(journal.examine()) == []
         for info in journal.runs():
             for who in Replay(journal.entries(info.run_id)).done:
                 done.setdefault((info.run_id, str(who)), seen)
+        ended = [info.status for info in journal.runs()]
         journal.close()
-    journal, graph = SqliteJournal(folder), factory(told, rounds=40)
+        if ended == ["done"] * RUNS:
+            break
+    journal, graph = SqliteJournal(folder, detail=DETAIL, sync=sync), factory(told, rounds=ROUNDS)
 
     async def rest() -> list[Any]:
-        return await asyncio.gather(*(graph.run({"n": 20}, journal=journal, run_id=f"r{i}", deps=f"r{i}") for i in range(4)))
+        return await asyncio.gather(*(graph.run({"n": 20}, journal=journal, run_id=f"r{i}", deps=f"r{i}") for i in range(RUNS)))
 
-    assert [result.output for result in asyncio.run(rest())] == [{"sum": 123, "turns": 40}] * 4
+    assert [result.output for result in asyncio.run(rest())] == [{"sum": 123, "turns": ROUNDS}] * RUNS
     journal.close()
-    assert kills >= 3
+    assert kills >= (200 if LONG else 3)
     assert len(done) > 20
     lines = effects(told)
     for number, each in enumerate(lines):
         if each["say"] != "step":
             assert number < done.get((each["run"], each["activation"]), len(lines)), f"{each} was done and ran again"
     assert max(Counter((each["key"], each["say"]) for each in lines).values()) <= kills + 1
-    assert len({each["key"] for each in lines}) == len({(each["run"], each["activation"]) for each in lines}) == 4 * (5 + 40)
+    steps = RUNS * (5 + ROUNDS)
+    assert len({each["key"] for each in lines}) == len({(each["run"], each["activation"]) for each in lines}) == steps

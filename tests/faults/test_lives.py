@@ -6,9 +6,11 @@ import asyncio
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,11 +18,13 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, multiple, rule
 
+import axil_sqlite.writer
 from axil import Loop, RootGraph
 from axil.errors import JournalError
 from axil.journal import Entry, Replay
 from axil.past import fork
 from axil_sqlite import SqliteJournal
+from axil_sqlite.store import Sync
 
 LONG = os.environ.get("AXIL_HYPOTHESIS") == "thorough"
 
@@ -98,8 +102,8 @@ class Gone(KeyboardInterrupt):
 class Dying(SqliteJournal):
     """The journal of a process that dies at its ``at``-th write, before it or when it is safe, and lets go of nothing."""
 
-    def __init__(self, folder: Path, at: int, *, after: bool) -> None:
-        super().__init__(folder, sync="normal")
+    def __init__(self, folder: Path, at: int, *, after: bool, sync: Sync) -> None:
+        super().__init__(folder, sync=sync)
         self.left, self.after, self.gone = at, after, False
         host = self.writer.owner.partition(":")[0]
         self.writer.owner = f"{host}:{os.getpid()}:another time:{id(self):x}"  # to others, a process that is no more
@@ -140,6 +144,9 @@ class Dying(SqliteJournal):
     def die(self) -> None:
         """What a process leaves that is no more: an open claim, and nothing that was not written."""
         self._closing.detach()
+        if self.writer._thread is not None:
+            self.writer._asked.put(None)
+            self.writer._thread.join()
         self.writer.store.close()
 
 
@@ -172,17 +179,20 @@ class Lives(RuleBasedStateMachine):
     """Runs against what is known of them."""
 
     runs = Bundle("runs")
+    sync: Sync = "normal"
 
     def __init__(self) -> None:
         super().__init__()
         self.folder = Path(tempfile.mkdtemp(prefix="axil-lives-"))
-        self.journal = SqliteJournal(self.folder, sync="normal")
+        self.journal = SqliteJournal(self.folder, sync=self.sync)
         self.lives: dict[str, Life] = {}
         self.told: Told = []
         self.threads: dict[str, list[str]] = {"": [], "t": []}
-        self.count = 0
+        self.count, self.jumped = 0, 0.0
+        axil_sqlite.writer.time = SimpleNamespace(time=lambda: time.time() + self.jumped, time_ns=time.time_ns)  # type: ignore[assignment]  # the wall's clock, as the journal reads it
 
     def teardown(self) -> None:
+        axil_sqlite.writer.time = time
         self.journal.close()
         shutil.rmtree(self.folder)
 
@@ -198,7 +208,7 @@ class Lives(RuleBasedStateMachine):
                     LETTERS.start({"n": life.n}, run_id=run, journal=self.journal, **options)
                 return
             life.before = next((each.before + 3 for each in reversed(ahead) if each.status == "done"), 0)
-        journal = self.journal if death is None else Dying(self.folder, death[0], after=death[1])
+        journal = self.journal if death is None else Dying(self.folder, death[0], after=death[1], sync=self.sync)
         options = {"deps": Deps(self.told), **options}
         try:
             begun = LETTERS.start({"n": life.n}, run_id=run, journal=journal, **options)
@@ -329,7 +339,7 @@ class Lives(RuleBasedStateMachine):
 
         async def during() -> None:
             nonlocal tried
-            other = SqliteJournal(self.folder, sync="normal")
+            other = SqliteJournal(self.folder, sync=self.sync)
             for journal in (other, self.journal):
                 with pytest.raises(JournalError, match="AX506"):
                     await LETTERS.start({"n": self.lives[run].n}, run_id=run, journal=journal, deps=Deps([])).result()
@@ -347,7 +357,12 @@ class Lives(RuleBasedStateMachine):
     def reopen(self) -> None:
         """The journal's process ends, and another comes."""
         self.journal.close()
-        self.journal = SqliteJournal(self.folder, sync="normal")
+        self.journal = SqliteJournal(self.folder, sync=self.sync)
+
+    @rule(hours=st.sampled_from((-24 * 365, -1, 1, 24 * 3650)))
+    def the_clock_jumps(self, hours: int) -> None:
+        """Somebody sets the clock on the wall."""
+        self.jumped += hours * 3600
 
     # -- what always holds
 
@@ -375,10 +390,17 @@ class Lives(RuleBasedStateMachine):
         assert len({key for *_, key in self.told}) == len({told[:2] for told in self.told})
 
 
-TestLives = Lives.TestCase
+class FullLives(Lives):
+    """Where safe means on the disk, and a thread writes."""
+
+    sync: Sync = "full"
+
+
+TestLives, TestFullLives = Lives.TestCase, FullLives.TestCase
 TestLives.settings = settings(
-    max_examples=200 if LONG else 25,
+    max_examples=200 if LONG else 20,
     stateful_step_count=40 if LONG else 12,
     deadline=None,
     suppress_health_check=list(HealthCheck),
 )
+TestFullLives.settings = settings(TestLives.settings, max_examples=100 if LONG else 8)

@@ -10,11 +10,11 @@ from typing import Any
 import axil.context
 import axil.documents
 import axil.edges
+import axil.engine
 import axil.hooks
 import axil.journal
 import axil.kinds
 import axil.plan
-import axil.planner
 import axil.registry
 import axil_agent.interfaces
 from axil.kinds import KINDS, SPECS
@@ -49,7 +49,7 @@ PROTOCOLS: tuple[tuple[Any, tuple[str, ...]], ...] = (
     (axil.context, ("Channel", "Clock")),
     (axil.journal, ("Journal", "Book")),
     (axil.context, ("Executor",)),
-    (axil.planner, ("Engine",)),
+    (axil.engine, ("Engine",)),
     (axil_agent.interfaces, ("Model", "Formatter", "ContextProvider", "Memory", "ChatMemory")),
 )
 

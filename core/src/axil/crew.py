@@ -83,6 +83,11 @@ class Crew:
         """Whether any body is at work."""
         return bool(self._working)
 
+    @property
+    def at_work(self) -> int:
+        """How many bodies are at work or wait for room; not those that wait for sub-runs of their own."""
+        return len(self._working) - len(self._inside) + sum(map(len, self._waiting.values()))
+
     def park(self, work: Work) -> None:
         """Let a firing wait for room."""
         lane = work.node.vertex.lane

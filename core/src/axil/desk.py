@@ -50,6 +50,10 @@ class RealClock:
         """Seconds, never going back."""
         return time.monotonic()
 
+    def wall(self) -> float:
+        """Seconds since 1970; may be set."""
+        return time.time()
+
     async def sleep(self, seconds: float) -> None:
         """Wait."""
         await asyncio.sleep(seconds)
@@ -132,14 +136,18 @@ class Desk:
 
         What supersedes others says all of it; the rest say what is new.
         """
-        everything = self.owner.meter.told()
-        used: dict[str, Any] = {"firings": everything.pop("firings")}
-        everything["cycles"] = {path: [tally.entries, tally.rounds, dict(tally.ends)] for path, tally in self.owner.cycles.items()}
-        whole = entry.kind in ("done", "round")
-        for name, value in everything.items():
-            if (whole and value) or self.told.get(name) != value:
-                used[name] = self.told[name] = value
-        return replace(entry, data={**entry.data, "at": round(self.elapsed, 6), "used": used})
+        meter, cycles = self.owner.meter, self.owner.cycles
+        used: dict[str, Any] = {"firings": meter.usage.firings}
+        if not self.told or cycles or meter.has_spent:
+            everything = meter.told()
+            del everything["firings"]
+            everything["cycles"] = {path: [tally.entries, tally.rounds, dict(tally.ends)] for path, tally in cycles.items()}
+            whole = entry.kind in ("done", "round")
+            for name, value in everything.items():
+                if (whole and value) or self.told.get(name) != value:
+                    used[name] = self.told[name] = value
+        data = {**entry.data, "at": round(self.elapsed, 6), "used": used}
+        return Entry(entry.kind, entry.frame, entry.node, entry.ordinal, data)
 
     def allows(self, what: str) -> bool:
         return what in self.options.allow
@@ -170,13 +178,20 @@ class Desk:
 
     async def sleep(self, activation: Activation, call: Call, seconds: float) -> None:
         until = self.replay.slept.get((activation, call))
+        wall: Callable[[], float] | None = getattr(self.clock, "wall", None)  # a clock that knows the date: time passes while nothing runs
+        rest: Any = getattr(self.clock, "rest", None)  # one that lets go of a run while it sleeps; see ``axil.engine``
         if until is None:
             until = self.elapsed + seconds
-            data = {"call": call, "until": until, "wall": time.time() + seconds if isinstance(self.clock, RealClock) else None}
+            data = {"call": call, "until": until, "wall": None if wall is None else wall() + seconds}
             await self.keep(Entry("slept", activation.frame, activation.node, activation.ordinal, data))
-        wall = self.replay.woken.get((activation, call))
-        left = until - self.elapsed
-        await self.clock.sleep(max(0.0, left if wall is None else min(left, wall - time.time())))
+        timer = f"{activation}~{call}"
+        ends = self.replay.timers.get(timer, self.replay.woken.get((activation, call)))
+        left = max(0.0, until - self.elapsed if ends is None or wall is None else min(until - self.elapsed, ends - wall()))
+        if wall is None or rest is None:
+            await self.clock.sleep(left)
+        else:
+            due = {"due": wall() + left}
+            await rest(left, Question(text="a time", kind="timer", data=due, id=timer, node=activation.path))
 
     async def ask(self, activation: Activation, call: Call, question: Question) -> Any:
         asked = replace(question, id=f"{activation}?{call}", node=activation.path)

@@ -27,6 +27,7 @@
     │   ├── Overdue              nobody answered a question in time
     │   └── Uncertain            something with effects outside may have happened, and was given up
     ├── JournalError         the journal refused a value or does not fit the plan
+    ├── EngineError          who owns runs cannot do what was asked
     └── KernelBug            us; please report it
 
 Blame is in the type. A message says where, what was found, what was expected and what to do next,
@@ -271,6 +272,12 @@ class JournalError(_Told, ValueError):
     """The journal cannot hold a value exactly, or does not belong to this plan."""
 
     id = "AX500"
+
+
+class EngineError(_Told, RuntimeError):
+    """Who owns runs cannot do what was asked of it."""
+
+    id = "AX540"
 
 
 class KernelBug(_Told, RuntimeError):

@@ -7,6 +7,7 @@ An observer that raises is logged with its plugin's name and dropped for the res
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
@@ -131,6 +132,12 @@ class Observers:
                     calls.append(_guarded(method, taken, parameters, type(other).__name__, other, dropped))
             setattr(self, name, _one(calls))
         return self
+
+
+@functools.cache
+def _parameters(name: str) -> tuple[str, ...]:
+    """What an observer hook is told, by name."""
+    return tuple(inspect.signature(getattr(Hooks, name)).parameters)[1:]
 
 
 def _listeners(hooks: pluggy.PluginManager | None, name: str) -> Iterable[tuple[Callable[..., Any], tuple[str, ...], str, Any]]:

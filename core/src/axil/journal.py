@@ -241,23 +241,32 @@ class Superseding(Generic[T]):
         """Take in ``entry``; gives those that it supersedes. Cost: O(depth of its frame), and what is given."""
         branch = self._root
         for part in entry.frame:
-            branch = branch.kids.setdefault(part, _Branch[T]())
+            kid = branch.kids.get(part)
+            if kid is None:
+                kid = branch.kids[part] = _Branch[T]()
+            branch = kid
         who, kind = (entry.node, entry.ordinal), entry.kind
-        if kind not in ("done", "round"):
-            branch.facts.setdefault(who, []).append(known_by)
-            return []
         gone: list[T] = []
-        inside: list[str | int] = [entry.node, *(["#" + ".".join(map(str, entry.ordinal))] if entry.ordinal else [])]
         if kind == "done":
-            gone += branch.facts.pop(who, ())
-            gone += branch.rounds.pop(who, ())
+            if branch.facts:
+                gone += branch.facts.pop(who, ())
+            if branch.rounds:
+                gone += branch.rounds.pop(who, ())
             branch.done.append(known_by)
-        else:
-            inside.append(entry.data["round"])
+        elif kind == "round":
             if "total" in entry.data:
                 gone += branch.rounds.pop(who, ())
             branch.rounds.setdefault(who, []).append(known_by)
-        gone += _cut(branch, inside)
+        else:
+            branch.facts.setdefault(who, []).append(known_by)
+            return gone
+        if entry.node in branch.kids:
+            inside: list[str | int] = [entry.node]
+            if entry.ordinal:
+                inside.append("#" + ".".join(map(str, entry.ordinal)))
+            if kind == "round":
+                inside.append(entry.data["round"])
+            gone += _cut(branch, inside)
         return gone
 
 
@@ -424,6 +433,8 @@ class Replay:
         self.slept: dict[tuple[Activation, int | str], float] = {}
         self.woken: dict[tuple[Activation, int | str], float] = {}
         """When sleeps end by the clock on the wall: time passes while nothing runs."""
+        self.timers: dict[str, float] = {}
+        """The same of runs that were put away meanwhile, by question id, as it was worked out last: that clock may be set."""
         self.used: dict[str, Any] = {}
         self.steps: dict[tuple[Activation, str], Mapping[str, Any]] = {}
         self.began: dict[tuple[Activation, str], int] = {}
@@ -482,6 +493,7 @@ class Replay:
                 self.header = replace(self.header, data={**self.header.data, **data["now"]})
         elif kind == "ended":
             self.ended = entry
+            self.timers.update((q["id"], q["data"]["due"]) for q in data.get("questions", ()) if q.get("kind") == "timer")
         self.elapsed = max(self.elapsed, float(data.get("at", 0.0)))
         self.used.update(data.get("used", ()))
 

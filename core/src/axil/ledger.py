@@ -207,6 +207,11 @@ class Ledger:
         """How many wait for a hold."""
         return len(self._waiting)
 
+    @property
+    def has_accounts(self) -> bool:
+        """Whether nodes have accounts of their own."""
+        return bool(self._known or self._accounts)
+
     def told(self) -> dict[str, Any]:
         """What the nodes' accounts have used, for a journal."""
         usages = {**self._known, **{place: account.usage for place, account in self._accounts.items()}}

@@ -117,7 +117,7 @@ async def moment(workflow: Workflow, entries: Sequence[Entry], *, at: int | None
     if not entries:
         raise JournalError("nothing is known of the run.", id="AX503")
     due: list[Due] = []
-    watching = Workflow(workflow.spec, replace(workflow.setting, hooks=manager([_Stopping(due)]), engine=None))
+    watching = Workflow(workflow.spec, replace(workflow.setting, hooks=manager([_Stopping(due)])))
     known = [_unpinned(entry) for entry in entries[:at] if entry.kind not in ("asked", "ended")]
     result = await watching.start(run_id="past", journal=_Record(known), resuming=True, hooks=None).result()
     return Moment(state=result.attributes, due=tuple(due), result=result)

@@ -74,6 +74,8 @@ class Vertex:
     lane: str | None = None
     effects: Effects = "idempotent"
     type: str = ""
+    own: Body | None = None
+    """The body as the node's component gives it, inside all that is wrapped around it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -92,6 +94,15 @@ class Graph:
     """Ids of edges that lead straight from ``@entry`` to ``@exit``."""
     components: tuple[Any, ...] = ()
     """Live components in the order they were made, for their lifecycle."""
+    found: dict[str, str] = field(default_factory=dict[str, str], repr=False)
+    """What was worked out once."""
+
+    @property
+    def digest(self) -> str:
+        """That of its spec; see ``GraphSpec.digest``."""
+        if "digest" not in self.found:
+            self.found["digest"] = self.spec.digest()
+        return self.found["digest"]
 
     def incident(self, members: Sequence[int]) -> list[Edge]:
         """The edges that start or end at ``members``, and, for the whole graph, the loose ones; in order."""

@@ -10,7 +10,7 @@ import importlib
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from axil.bodies import Rules, adapt, is_async, parameters
 from axil.check import check
@@ -33,14 +33,6 @@ if TYPE_CHECKING:
     from axil.registry import Registry
 
 
-class Engine(Protocol):
-    """Owns runs: the seam at which another engine can take over. The one of ``axil.run`` drives them in this process."""
-
-    def start(self, plan: Plan, inputs: Any, options: Any, values: Mapping[str, Any]) -> Any:
-        """A run that has ``result()`` (awaited: a ``Result``) and ``cancel(reason)``; see ``axil.run.Run``."""
-        ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
     """What plans are made with."""
@@ -60,8 +52,6 @@ class Setting:
     """Those of the graph that is being compiled: for nodes with graphs of their own, where it was read and with what."""
     place: Place | None = None
     """Where a file has the node that is given this: for what is wrong with its settings."""
-    engine: Engine | None = None
-    """What owns runs; None: this process, see ``axil.run``."""
 
     def components(self) -> Registry:
         """The registry that names are looked up in, with what hook plugins add to it."""
@@ -339,6 +329,7 @@ class _Draft:
             lane=lane,
             effects=node.effects or getattr(component, "effects", None) or "idempotent",
             type=kind,
+            own=self.bodies[node.id],
         )
         return self._wrapped(node, vertex)
 

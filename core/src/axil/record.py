@@ -75,7 +75,7 @@ def header(plan: Plan, begun: Beginning, options: Options) -> Entry:
 def graph_told(plan: Plan, options: Options) -> dict[str, Any]:
     """What a journal keeps of the graph that a run runs, so that whoever goes on with it knows whether it is another."""
     graph = plan.graph
-    data: dict[str, Any] = {"digest": graph.spec.digest(), "states": versions(graph), "marked": marked(graph)}
+    data: dict[str, Any] = {"digest": graph.digest, "states": versions(graph), "marked": marked(graph)}
     data["pins"] = {name: dict(pin) for name, pin in options.pins.items()}
     if options.origin:
         data["origin"] = encode(dict(options.origin))
@@ -136,7 +136,7 @@ def reopened(told: Entry, plan: Plan, given: tuple[Any, Mapping[str, Any]], opti
     """
     schema, data, (inputs, values) = plan.graph.schema, told.data, given
     if not options.migrate:
-        if data["digest"] != plan.graph.spec.digest():
+        if data["digest"] != plan.graph.digest:
             raise JournalError("the run was begun with another version of this graph.", id="AX504", hint=_WAYS.format(old="that version"))
         if options.pins and (changed := drift(data.get("pins", {}), options.pins)):
             told_of = f"the run was begun with other plugins: {'; '.join(changed)}."

@@ -89,6 +89,11 @@ class Meter:
         self.usage.tokens = dict(used.get("tokens", ()))
         self.ledger.restore(used.get("nodes", {}))
 
+    @property
+    def has_spent(self) -> bool:
+        """Whether there is anything to be told but firings."""
+        return bool(self.usage.tokens or self.usage.cost or self.ledger.has_accounts)
+
     def told(self) -> dict[str, Any]:
         """What ``restore`` reads."""
         used: dict[str, Any] = {"firings": self.usage.firings, "tokens": dict(self.usage.tokens), "cost": self.usage.cost}

@@ -9,7 +9,7 @@ import os
 from collections import deque
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from axil.errors import JournalError, Problem, SpecError
 from axil.planner import Setting, compile
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from axil.run import Run
     from axil.spec import GraphSpec
 
+
+R = TypeVar("R", bound="Run")
 
 Input = Mapping[str, Any] | str | None
 """What a run is given: fields, or the text of a message; of a typed graph: values of its state, or an instance of its model."""
@@ -78,11 +80,13 @@ class Workflow:
         """A run, not yet begun: ``await`` it, or ``cancel`` it from elsewhere. ``options``: fields of ``Options``."""
         from axil.run import Run
 
+        return self.begun(Run, input, attributes, options)
+
+    def begun(self, kind: type[R], input: Input, attributes: Mapping[str, Any] | None, options: Mapping[str, Any]) -> R:
+        """As ``start``, of a kind of run of its own; for who owns runs."""
         plan = self.plan
         inputs, values = self.given(input, attributes)
-        if self.setting.engine is not None:
-            return self.setting.engine.start(plan, inputs, self._options(options), values)
-        return Run(plan, inputs, self._options(options), values)
+        return kind(plan, inputs, self._options(options), values)
 
     def given(self, input: Any, attributes: Mapping[str, Any] | None = None) -> tuple[Any, Mapping[str, Any]]:
         """What a run is given, as its edges carry it, and the values of its state. Raises: SpecError (AX120): it does not fit the graph."""

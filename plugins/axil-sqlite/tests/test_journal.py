@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import textwrap
 import time
 from itertools import pairwise
@@ -485,11 +487,28 @@ def test_a_full_disk_breaks_the_run_and_not_the_journal(tmp_path):
     journal.close()
 
 
-@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="the system lets this user write everywhere")
-def test_a_folder_that_cannot_be_written_is_told(tmp_path):
-    tmp_path.chmod(0o500)
-    with pytest.raises(JournalError, match="AX510"):
-        SqliteJournal(tmp_path / "j").runs()
+@pytest.mark.skipif(os.name == "nt", reason="rights are other things there")
+@pytest.mark.parametrize("has_database", [False, True])
+def test_a_folder_that_cannot_be_written_is_told_and_stays_as_it_was(has_database):
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        if has_database:
+            journal = SqliteJournal(folder, sync="normal")
+            write(journal, [Entry("run")])
+            journal.close()
+        before = sorted(path.name for path in folder.iterdir())
+        folder.chmod(0o555)
+        is_root = os.geteuid() == 0
+        if is_root:
+            os.seteuid(65534)  # whom the system does not let write everywhere
+        try:
+            with pytest.raises(JournalError, match="AX510"):
+                SqliteJournal(folder if has_database else folder / "j", sync="normal").runs()
+        finally:
+            if is_root:
+                os.seteuid(0)
+            folder.chmod(0o755)
+        assert sorted(path.name for path in folder.iterdir()) == before
 
 
 def test_a_folder_that_is_a_file_is_told(tmp_path):
@@ -645,6 +664,27 @@ def test_whoever_was_stopped_does_not_write_into_a_run_that_got_its_place(tmp_pa
     assert [entry.node for entry in quick.entries("other")] == ["", "b"]
     slow.close()
     quick.close()
+
+
+@pytest.mark.parametrize("filled", [b"\0", b"\xff"], ids=["zeroed", "garbled"])
+def test_a_page_that_is_lost_is_found_and_nothing_wrong_is_ever_told(tmp_path, filled):
+    journal = SqliteJournal(tmp_path / "whole")
+    told = {f"r{n}": [Entry("run"), *(done((), f"n{i}", value=f"{n}:{i}" * 50) for i in range(10))] for n in range(20)}
+    for run_id, entries in told.items():
+        write(journal, entries, run_id)
+    journal.close()
+    whole = (tmp_path / "whole/runs.db").read_bytes()
+    for number in range(1, len(whole) // 4096):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        (folder / "runs.db").write_bytes(whole[: number * 4096] + filled * 4096 + whole[(number + 1) * 4096 :])
+        broken = SqliteJournal(folder, sync="normal")
+        for run_id, entries in told.items():
+            with contextlib.suppress(JournalError):
+                assert all(entry in entries for entry in broken.entries(run_id))
+        with contextlib.suppress(JournalError):  # it may not even open
+            assert broken.examine(), f"page {number} is lost, and nobody says so"
+            broken.close()
 
 
 def test_a_large_value_that_is_gone_or_changed_is_found(journal):

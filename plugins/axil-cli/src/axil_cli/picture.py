@@ -53,7 +53,7 @@ def until(seconds: float) -> str:
 def told_question(question: Question, now: float) -> Iterator[str]:
     """A question that a run waits for."""
     when = "" if question.due is None else f", {until(question.due - now)} ({moment_of(question.due)})"
-    yield f"waits for an answer to {question.id}{when}"
+    yield f"waits for {'a time' if question.kind == 'timer' else 'an answer to'} {question.id}{when}"
     lines = [line for line in question.text.strip().splitlines() if line.strip()]
     if lines:
         yield f"    {shortened(lines[-1], _WIDTH - 4)}"

@@ -96,9 +96,9 @@ class SqliteJournal:
         """Rows of a reading query. Raises: JournalError (AX510): the database is damaged."""
         _storable(*(value for value in values if isinstance(value, str)))
         writer = self.writer
-        with writer.lock:
+        with writer.reading:
             try:
-                return writer.store.connection.execute(sql, values).fetchall()
+                return writer.store.reader.execute(sql, values).fetchall()
             except sqlite3.DatabaseError as error:
                 hint = "Keep a copy, and try SqliteJournal.examine; a backup may be needed."
                 raise JournalError(f"the journal in {self.config.folder} cannot be read: {error}.", id="AX510", hint=hint) from None

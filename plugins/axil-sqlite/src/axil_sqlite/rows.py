@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,7 +16,18 @@ from axil.journal import Entry
 LARGE = 65_536
 """Bytes above which what an entry says is kept in a file of its own: SQLite is slower from there on."""
 
-_encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False).encode  # ASCII: any text survives
+
+def _encoder() -> Callable[[Any], str]:
+    """JSON without spaces, in ASCII, so that any text survives. What ``json`` makes anew for each call is made once."""
+    usual = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False)
+    quick: Any = getattr(json.encoder, "c_make_encoder", None)
+    if quick is None:
+        return usual.encode
+    parts = quick(None, usual.default, json.encoder.encode_basestring_ascii, None, ":", ",", False, False, False)
+    return lambda value: "".join(parts(value, 0))
+
+
+_encode = _encoder()
 
 
 class Row(NamedTuple):

@@ -72,6 +72,9 @@ class Store:
             raise unusable(folder, f"{error}", "Check the path and the permissions.") from None
         try:
             self.connection = self._connected(sync)
+            self.reader = sqlite3.connect(self.path, timeout=30, isolation_level=None, check_same_thread=False)
+            """For who only reads: it does not wait for the disk, as who writes does."""
+            self.reader.execute("pragma query_only = on")
         except (OSError, sqlite3.Error) as error:
             os.close(self._lock)
             raise unusable(folder, f"{error}", "Check the path, the permissions and the space on the disk.") from None
@@ -136,6 +139,7 @@ class Store:
     def close(self) -> None:
         """Check the log in and close."""
         with self.alone():
+            self.reader.close()  # first: the last one to close checks the log in
             self.connection.close()
         os.close(self._lock)
 

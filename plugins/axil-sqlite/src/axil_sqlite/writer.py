@@ -21,7 +21,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from axil.errors import AxilError, JournalError
 from axil.journal import claimed
@@ -37,7 +37,14 @@ BEAT = 10.0
 SILENCE = 30.0
 """Seconds without one after which a holder counts as gone, even if its process is there: it may be stopped for good."""
 
+_HOLD = "update runs set next = ?, status = ?, owner = ?, beat = ?, touched = ? where id = ? and epoch = ?"
+
+_SEVERAL = (64, 8, 1)
+"""Rows to an insert. Python's interpreter lock is let go of and fought for once a statement, not once a row."""
+_INSERTS = {n: f"insert into entries (run, seq, kind, who, body, crc) values {', '.join(['(?, ?, ?, ?, ?, ?)'] * n)}" for n in _SEVERAL}
+
 Waiter = asyncio.Future[None]
+_Part = tuple["SqliteBook", list[Row]]
 
 
 class Writer:
@@ -45,9 +52,9 @@ class Writer:
 
     def __init__(self, store: Store, files: Files, sync: Sync) -> None:
         self.store, self.files, self.sync = store, files, sync
-        self.lock = threading.RLock()
+        self.lock, self.reading = threading.RLock(), threading.Lock()
         self.owner = f"{socket.gethostname()}:{os.getpid()}:{_started(os.getpid())}:{id(self):x}"
-        self._asked: queue.SimpleQueue[tuple[SqliteBook, Waiter | None] | None] = queue.SimpleQueue()
+        self._asked: queue.SimpleQueue[Sequence[tuple[SqliteBook, Waiter | None]] | None] = queue.SimpleQueue()
         self._turns: dict[asyncio.AbstractEventLoop, list[tuple[SqliteBook, Waiter]]] = {}
         self._held: set[SqliteBook] = set()
         self._beaten = time.time()
@@ -60,27 +67,28 @@ class Writer:
         """Have what ``book`` has appended made safe. None: it is. Raises: JournalError."""
         loop = asyncio.get_running_loop()
         waiter = loop.create_future()
-        if self.sync == "full":
-            self._ask(book, waiter)
-            return waiter
-        asked = self._turns.setdefault(loop, [])
-        if not asked:
+        asked = self._turns.get(loop)
+        if asked is None:
+            asked = self._turns[loop] = []
             loop.call_soon(self._turn, loop)
         asked.append((book, waiter))
         return waiter
 
     def _turn(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Commit what was asked for in one turn of an event loop."""
+        """Commit, or have committed, what was asked for in one turn of an event loop: one word to the thread, not one a run."""
         asked = self._turns.pop(loop)
-        self.commit(list(dict.fromkeys(book for book, _ in asked)))
-        _settle(asked)
+        if self.sync == "full" and not self._closed:
+            self._ask(asked)
+        else:
+            self.commit(list(dict.fromkeys(book for book, _ in asked)))
+            _settle(asked)
 
     def finish(self, book: SqliteBook) -> None:
         """Write what is left of ``book``, and let go of its run."""
         if self.sync == "normal" or self._closed:
             self.commit([book])
         else:
-            self._ask(book, None)
+            self._ask([(book, None)])
 
     def let_go(self) -> None:
         """Let go of runs whose books were closed, where the thread has not come to it yet."""
@@ -88,11 +96,11 @@ class Writer:
             if closing := [book for book in self._held if book.closing]:
                 self.commit(closing)
 
-    def _ask(self, book: SqliteBook, waiter: Waiter | None) -> None:
+    def _ask(self, asked: Sequence[tuple[SqliteBook, Waiter | None]]) -> None:
         if self._thread is None:
             self._thread = threading.Thread(target=self._work, name="axil-sqlite", daemon=True)
             self._thread.start()
-        self._asked.put((book, waiter))
+        self._asked.put(asked)
 
     def _work(self) -> None:
         while True:
@@ -104,11 +112,11 @@ class Writer:
             with suppress(queue.Empty):
                 while len(asked) < 512:
                     asked.append(self._asked.get_nowait())
-            wanted = [each for each in asked if each is not None]
+            wanted = [each for several in asked if several is not None for each in several]
             books = list(dict.fromkeys(book for book, _ in wanted))
             self.commit(books)
             _tell([(book, waiter) for book, waiter in wanted if waiter is not None])
-            if len(wanted) < len(asked):
+            if None in asked:
                 return
 
     # ------------------------------------------------------------------ transactions
@@ -116,16 +124,12 @@ class Writer:
     def commit(self, books: Sequence[SqliteBook]) -> None:
         """Commit what ``books`` have appended; a book whose part is refused, or all if nothing can be written, has a ``fault``."""
         with self.lock:
-            taken: list[tuple[SqliteBook, list[Row]]] = []
+            taken: list[_Part] = []
             try:
                 taken = [(book, [book.rows.popleft() for _ in range(len(book.rows))]) for book in books]
                 taken = [(book, self._put_away(rows)) for book, rows in taken]
                 with self.store.writing() as connection:
-                    for book, rows in taken:
-                        if book.fault is None:
-                            self._put(connection, book, rows)
-                        elif book.closing and book.epoch is not None:
-                            connection.execute("update runs set owner = '' where id = ? and epoch = ?", (book.id, book.epoch))
+                    self._put(connection, taken)
                 self.commits += 1
             except (
                 BaseException
@@ -153,33 +157,47 @@ class Writer:
         safely = self.sync == "full"
         return [row._replace(body=self.files.put(row.body, safely=safely)) if len(row.body) > LARGE else row for row in rows]
 
-    def _put(self, connection: sqlite3.Connection, book: SqliteBook, rows: list[Row]) -> None:
-        try:
-            if book.epoch is None:
-                if not rows:
-                    return
-                self._claim(connection, book)
+    def _put(self, connection: sqlite3.Connection, taken: Sequence[_Part]) -> None:
+        """All books' rows in few statements; a book that does not hold its run any more is left out, with a ``fault``."""
+        parts: list[_Part] = []
+        for book, rows in taken:
+            if book.fault is not None:
+                if book.closing and book.epoch is not None:
+                    connection.execute("update runs set owner = '' where id = ? and epoch = ?", (book.id, book.epoch))
+            elif book.epoch is not None:
+                parts.append((book, rows))
+        parts = self._hold(connection, parts)  # before others claim: some of these let go
+        fresh: list[_Part] = []
+        for book, rows in taken:
+            if book.epoch is None and book.fault is None and rows:
+                try:
+                    self._claim(connection, book)
+                except AxilError as error:
+                    book.fault = error
+                    continue
                 self._held.add(book)
-            status = book.ended or ("open" if book.closing else "running")
-            owner = "" if book.closing else self.owner
-            now = time.time()
-            changed = connection.execute(
-                "update runs set next = ?, status = ?, owner = ?, beat = ?, touched = ? where id = ? and epoch = ?",
-                (rows[-1].seq + 1 if rows else book.safe, status, owner, now, now, book.id, book.epoch),
-            )
-            if not changed.rowcount:
-                raise claimed(book.run_id, "it was taken over")
-        except AxilError as error:
-            book.fault = error
-            return
-        connection.executemany(
-            "insert into entries (run, seq, kind, who, body, crc) values (?, ?, ?, ?, ?, ?)", [(book.id, *row) for row in rows]
-        )
+                fresh.append((book, rows))
+        parts += self._hold(connection, fresh)
+        _insert(connection, [value for book, rows in parts for row in rows for value in (book.id, *row)])
         gone: list[tuple[int, int]] = []
-        while rows and book.superseded and book.superseded[0] <= rows[-1].seq:  # what came after these rows is not there yet
-            gone.append((book.id, book.superseded.popleft()))
+        for book, rows in parts:
+            while rows and book.superseded and book.superseded[0] <= rows[-1].seq:  # what came after these rows is not there yet
+                gone.append((book.id, book.superseded.popleft()))
         if gone:
             connection.executemany("delete from entries where run = ? and seq = ?", gone)
+
+    def _hold(self, connection: sqlite3.Connection, parts: Sequence[_Part]) -> list[_Part]:
+        """Say of each run where it stands; gives those parts whose books hold theirs."""
+        now, changes = time.time(), list[tuple[Any, ...]]()
+        for book, rows in parts:
+            status = book.ended or ("open" if book.closing else "running")
+            owner = "" if book.closing else self.owner
+            changes.append((rows[-1].seq + 1 if rows else book.safe, status, owner, now, now, book.id, book.epoch))
+        if connection.executemany(_HOLD, changes).rowcount != len(changes):  # whose it was that does not is asked one by one
+            for (book, _), change in zip(parts, changes, strict=True):
+                if not connection.execute(_HOLD, change).rowcount:
+                    book.fault = claimed(book.run_id, "it was taken over")
+        return [part for part in parts if part[0].fault is None]
 
     def _claim(self, connection: sqlite3.Connection, book: SqliteBook) -> None:
         """Take a run for this book. Raises: JournalError (AX506, AX508, AX529)."""
@@ -243,7 +261,17 @@ class Writer:
             for book in list(self._held):
                 book.closing = True
             self.commit(list(self._held))
-        self.store.close()
+        with self.reading:
+            self.store.close()
+
+
+def _insert(connection: sqlite3.Connection, values: list[Any]) -> None:
+    """Rows of entries, one behind the other."""
+    at = 0
+    for several in _SEVERAL:
+        while len(values) - at >= 6 * several:
+            connection.execute(_INSERTS[several], values[at : at + 6 * several])
+            at += 6 * several
 
 
 def _tell(waiters: Iterable[tuple[SqliteBook, Waiter]]) -> None:

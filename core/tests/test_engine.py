@@ -1,0 +1,495 @@
+"""What an engine promises: runs are accepted safely, put away while they wait, woken, brought back, and let go of."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import random
+import weakref
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+
+from axil import MemoryJournal, Question
+from axil.engine import LocalEngine
+from axil.errors import EngineError, JournalError
+from axil.journal import Entry, Replay
+from axil.owned import IN_VAIN, OwnedRun
+from axil.sync import run_sync
+from axil.tokens import Out
+from axil.workflow import Workflow
+
+from .tools import Jumping, node, workflow, written
+
+DAY = 86_400.0
+
+
+def asking(times: int = 1) -> Workflow:
+    """Asks so many people, one after the other, and adds up what they say."""
+
+    async def body(task: Any, ctx: Any) -> Out:
+        said = [await ctx.ask(f"number {n}?", name=f"n{n}") for n in range(times)]
+        return Out({"sum": sum(said)})
+
+    return workflow([node("a", body, mode="async")], ["in a", "a out"])
+
+
+def sleeping(seconds: float = DAY) -> Workflow:
+    async def body(task: Any, ctx: Any) -> Out:
+        await ctx.sleep(seconds)
+        return Out({"slept": seconds})
+
+    return workflow([node("a", body, mode="async")], ["in a", "a out"], id="sleeping")
+
+
+def within(seconds: float, doing: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+    async def go() -> Any:
+        async with asyncio.timeout(seconds):
+            return await doing()
+
+    return run_sync(go())
+
+
+# ------------------------------------------------------------------------------------------------ begun and ended
+
+
+def test_a_run_is_begun_and_its_result_is_there_for_who_comes_later_too():
+    async def go() -> None:
+        flow = workflow(["a"], ["in a", "a out"])
+        async with LocalEngine() as engine:
+            run_id = await engine.start(flow, {})
+            assert (await engine.result(run_id)).output == {"by": "a"}
+            assert (await engine.result(run_id)).output == {"by": "a"}
+            standing = engine.get(run_id)
+            assert (standing.info.status, standing.output) == ("done", {"by": "a"})
+            assert [info.run_id for info in engine.list()] == [run_id]
+
+    within(10, go)
+
+
+def test_what_was_accepted_is_in_the_journal_before_anything_ran_and_another_engine_goes_on_with_it():
+    journal = MemoryJournal()
+    flow = workflow(["a"], ["in a", "a out"])
+
+    async def accepts() -> str:
+        engine = LocalEngine(journal, [flow], loaded=0)
+        async with engine:
+            run_id = await engine.start(flow, {"n": 1})
+            assert [entry.kind for entry in journal.entries(run_id)] == ["run"]
+            assert engine.list()[0].status == "queued"
+            return run_id
+
+    async def goes_on(run_id: str) -> None:
+        async with LocalEngine(journal, [flow]) as engine:
+            assert (await engine.result(run_id)).status == "done"
+
+    run_id = within(10, accepts)
+    within(10, lambda: goes_on(run_id))
+
+
+def test_a_run_that_is_started_twice_under_one_id_runs_once():
+    ran: list[str] = []
+
+    def body(task: Any, ctx: Any) -> Out:
+        ran.append("a")
+        return Out({})
+
+    async def go() -> None:
+        flow = workflow([node("a", body)], ["in a", "a out"])
+        async with LocalEngine() as engine:
+            for _ in range(2):
+                assert await engine.start(flow, {"n": 1}, run_id="r") == "r"
+            await engine.result("r")
+            await engine.start(flow, {"n": 1}, run_id="r")
+            with pytest.raises(JournalError, match="AX505"):
+                await engine.start(flow, {"n": 2}, run_id="r")
+            await engine.idle()
+
+    within(10, go)
+    assert ran == ["a"]
+
+
+def test_a_run_that_fails_says_so_now_and_later():
+    def body(task: Any, ctx: Any) -> Out:
+        raise LookupError("no")
+
+    async def go() -> None:
+        flow = workflow([node("a", body)], ["in a"])
+        async with LocalEngine() as engine:
+            run_id = await engine.start(flow)
+            first, later = await engine.result(run_id), await engine.result(run_id)
+            assert first.status == later.status == "failed"
+            assert "no" in str(later.error)
+            assert "no" in engine.get(run_id).error
+
+    within(10, go)
+
+
+# ------------------------------------------------------------------------------------------------ people
+
+
+def test_an_answer_goes_on_with_the_run_and_counts_once():
+    async def go() -> None:
+        flow = asking(2)
+        async with LocalEngine() as engine:
+            run_id = await engine.start(flow)
+            await engine.idle()
+            (question,) = engine.get(run_id).questions
+            assert isinstance(question, Question)
+            assert question.text == "number 0?"
+            with pytest.raises(EngineError, match="AX541"):
+                await engine.answer(run_id, {"a?no such": 1})
+            await engine.answer(run_id, {question.id: 40})
+            with pytest.raises(EngineError, match="AX541"):
+                await engine.answer(run_id, {question.id: 41})
+            await engine.idle()
+            await engine.answer(run_id, {engine.get(run_id).questions[0].id: 2})
+            assert (await engine.result(run_id)).output == {"sum": 42}
+
+    within(10, go)
+
+
+def test_an_answer_is_taken_while_other_branches_are_at_work_and_nothing_is_done_twice():
+    ran: list[str] = []
+
+    async def go() -> None:
+        goes_on = asyncio.Event()
+
+        async def asks(task: Any, ctx: Any) -> Out:
+            return Out({"n": await ctx.ask("how many?", name="n")})
+
+        async def works(task: Any, ctx: Any) -> Out:
+            ran.append("b")
+            await goes_on.wait()
+            return Out({"m": 1})
+
+        nodes = [node("a", asks, mode="async"), node("b", works, mode="async")]
+        flow = workflow(nodes, ["in a", "in b", "a out", "b out"])
+        async with LocalEngine() as engine:
+            run_id = await engine.start(flow)
+            for _ in range(50):
+                await asyncio.sleep(0)
+            assert engine.loaded == 1
+            await engine.answer(run_id, {"a?n": 5})
+            assert Replay(engine.journal.entries(run_id)).answers == {"a?n": 5}
+            goes_on.set()
+            assert (await engine.result(run_id)).output == {"n": 5, "m": 1}
+
+    within(10, go)
+    assert ran == ["b"]
+
+
+# ------------------------------------------------------------------------------------------------ timers
+
+
+def test_a_run_that_sleeps_is_put_away_and_woken_at_its_time():
+    async def go() -> None:
+        clock = Jumping()
+        async with LocalEngine(clock=clock, patience_seconds=5) as engine:
+            run_id = await engine.start(sleeping())
+            result = await engine.result(run_id)
+            assert (result.output, clock.now()) == ({"slept": DAY}, DAY)
+            kinds = [entry.kind for entry in engine.journal.entries(run_id)]
+            assert kinds.count("ended") == 2  # it was put away once
+
+    within(10, go)
+
+
+def test_a_run_that_sleeps_is_not_put_away_while_another_of_its_bodies_works():
+    async def go() -> None:
+        clock = Jumping()
+        goes_on = asyncio.Event()
+
+        async def sleeps(task: Any, ctx: Any) -> Out:
+            await ctx.sleep(60)
+            goes_on.set()
+            return Out({"slept": True})
+
+        async def works(task: Any, ctx: Any) -> Out:
+            await goes_on.wait()
+            return Out({"worked": True})
+
+        flow = workflow([node("a", sleeps, mode="async"), node("b", works, mode="async")], ["in a", "in b", "a out", "b out"])
+        async with LocalEngine(clock=clock, patience_seconds=5) as engine:
+            run_id = await engine.start(flow)
+            assert (await engine.result(run_id)).output == {"slept": True, "worked": True}
+            assert [entry.kind for entry in engine.journal.entries(run_id)].count("ended") == 1
+
+    within(10, go)
+
+
+def test_a_short_sleep_is_slept_and_several_of_one_run_end_in_their_order():
+    woken: list[str] = []
+
+    async def go() -> None:
+        clock = Jumping()
+
+        def napping(name: str, seconds: float) -> Any:
+            async def body(task: Any, ctx: Any) -> Out:
+                await ctx.sleep(seconds)
+                woken.append(name)
+                return Out({name: clock.now() >= seconds})
+
+            return node(name, body, mode="async")
+
+        nodes = [napping("long", 7200), napping("short", 2), napping("middle", 3600)]
+        flow = workflow(nodes, [word for name in ("long", "short", "middle") for word in (f"in {name}", f"{name} out")])
+        async with LocalEngine(clock=clock, patience_seconds=5) as engine:
+            result = await engine.result(await engine.start(flow))
+            assert result.output == {"long": True, "short": True, "middle": True}
+
+    within(10, go)
+    assert woken == ["short", "middle", "long"]
+
+
+def test_timers_are_in_the_journal_and_another_engine_wakes_the_run():
+    journal, flow, clock = MemoryJournal(), sleeping(), Jumping()
+
+    async def begins() -> str:
+        async with LocalEngine(journal, [flow], clock=clock) as engine:
+            run_id = await engine.start(flow)
+            for _ in range(1000):
+                await asyncio.sleep(0)
+                if engine.get(run_id).due is not None:
+                    break
+            assert engine.get(run_id).due == DAY
+            assert engine.get(run_id).questions == ()
+            return run_id
+
+    async def wakes(run_id: str) -> None:
+        async with LocalEngine(journal, [flow], clock=clock) as engine:
+            assert (await engine.result(run_id)).status == "done"
+            assert clock.now() >= DAY
+
+    run_id = within(10, begins)
+    within(10, lambda: wakes(run_id))
+
+
+@pytest.mark.parametrize("years", [10, -10])
+def test_a_timer_goes_off_once_and_in_the_end_wherever_the_clock_on_the_wall_is_set(years):
+    woken: list[float] = []
+
+    class Walled(Jumping):
+        offset = 1e9
+
+        def wall(self) -> float:
+            return self.time + self.offset
+
+    async def go() -> None:
+        clock = Walled()
+
+        async def body(task: Any, ctx: Any) -> Out:
+            await ctx.sleep(DAY)
+            woken.append(clock.now())
+            return Out({})
+
+        async with LocalEngine(clock=clock) as engine:
+            run_id = await engine.start(workflow([node("a", body, mode="async")], ["in a", "a out"]))
+            await engine.idle()
+            clock.offset += years * 365 * DAY
+            await engine.resume(run_id)  # it looks at the clock, and finds that what is left is never more than was asked for
+            assert (await engine.result(run_id)).status == "done"
+            assert clock.now() < 2 * DAY
+            assert len(woken) == 1
+
+    within(20, go)
+
+
+def test_a_question_with_a_time_is_looked_at_again_at_that_time():
+    """How a question comes to a default is the question's affair; an engine brings the run back when its time is over."""
+    asked = {"id": "a?n", "node": "a", "text": "?", "kind": "text", "options": [], "due": 50.0}
+    facts = [Entry("run", data=_header(asking())), Entry("ended", data={"status": "paused", "questions": [asked]})]
+    journal = written(facts)
+
+    async def go() -> None:
+        clock = Jumping()
+        async with LocalEngine(journal, [asking()], clock=clock) as engine:
+            assert engine.get("r").due == 50.0
+            await clock.sleep(49)
+            assert not any(entry.kind == "resumed" for entry in journal.entries("r"))
+            await clock.sleep(2)
+            await engine.idle()
+            assert any(entry.kind == "resumed" for entry in journal.entries("r"))
+
+    within(10, go)
+
+
+def _header(flow: Workflow) -> dict[str, Any]:
+    return {"graph": "g", "digest": flow.spec.digest(), "inputs": {}, "values": {}}
+
+
+# ------------------------------------------------------------------------------------------------ many
+
+
+def test_a_thousand_runs_in_one_process_are_loaded_a_few_at_a_time_and_answered_in_any_order():
+    """Waiting costs no memory: of a run that waits there is no object left."""
+    chance = random.Random(7)
+    seen: weakref.WeakSet[OwnedRun] = weakref.WeakSet()
+    most = 0
+
+    async def body(task: Any, ctx: Any) -> Out:
+        nonlocal most
+        most = max(most, engine.loaded)
+        n = task.tokens[0].payload["n"]
+        return Out({"sum": n + await ctx.ask("how many?", name="n")})
+
+    async def end(task: Any, ctx: Any) -> Out:
+        await ctx.sleep(DAY)
+        return Out({"sum": task.tokens[0].payload["sum"]})
+
+    flow = workflow([node("a", body, mode="async"), node("b", end, mode="async")], ["in a", "a b", "b out"])
+
+    class Watching(LocalEngine):
+        def _load(self, run_id: str) -> None:
+            super()._load(run_id)
+            seen.add(self._at_work[run_id].run)
+
+    engine = Watching(clock=Jumping(), loaded=20, patience_seconds=1)
+
+    async def go() -> None:
+        async with engine:
+            ids = [await engine.start(flow, {"n": n}, run_id=f"r{n}") for n in range(1000)]
+            await engine.idle()
+            gc.collect()
+            assert len(seen) == 0
+            assert {engine.get(run_id).info.status for run_id in ids[::100]} == {"paused"}
+            results = [asyncio.ensure_future(engine.result(run_id)) for run_id in ids]
+            await asyncio.sleep(0)
+            chance.shuffle(ids)
+            for run_id in ids:
+                await engine.answer(run_id, {"a?n": int(run_id[1:])})
+            ended = await asyncio.gather(*results)
+            assert [result.output for result in ended] == [{"sum": 2 * n} for n in range(1000)]
+            del ended, results
+            gc.collect()
+            assert len(seen) == 0
+
+    within(120, go)
+    assert 1 < most <= 20
+
+
+# ------------------------------------------------------------------------------------------------ cancelled, left, closed
+
+
+def test_runs_are_cancelled_wherever_they_stand():
+    async def go() -> None:
+        async def forever(task: Any, ctx: Any) -> Out:
+            await asyncio.Event().wait()
+            return Out({})
+
+        at_work, asks = workflow([node("a", forever, mode="async")], ["in a"], id="w"), asking()
+        async with LocalEngine(loaded=1) as engine:
+            paused = await engine.start(asks)
+            await engine.idle()
+            working = await engine.start(at_work)
+            queued = await engine.start(asks)
+            assert [engine.get(run_id).info.status for run_id in (paused, working, queued)] == ["paused", "running", "queued"]
+            waits = asyncio.ensure_future(engine.result(paused))
+            await asyncio.sleep(0)
+            for run_id in (paused, queued, working):
+                await engine.cancel(run_id, "enough")
+                assert engine.get(run_id).info.status == "cancelled"
+                assert (await engine.result(run_id)).status == "cancelled"
+            assert (await waits).status == "cancelled"
+            done = await engine.start(workflow(["a"], ["in a", "a out"], id="done"))
+            await engine.result(done)
+            await engine.cancel(done)
+            assert engine.get(done).info.status == "done"
+            await engine.resume(paused)
+            await engine.idle()
+            assert engine.get(paused).info.status == "paused"
+
+    within(10, go)
+
+
+def test_closing_breaks_off_what_is_at_work_and_the_next_engine_goes_on_with_it():
+    journal, ran = MemoryJournal(), list[str]()
+
+    async def go() -> None:
+        hold, begun = asyncio.Event(), asyncio.Event()
+
+        async def slow(task: Any, ctx: Any) -> Out:
+            ran.append("b")
+            begun.set()
+            await hold.wait()
+            return Out({"done": True})
+
+        def first(task: Any, ctx: Any) -> Out:
+            ran.append("a")
+            return Out({})
+
+        flow = workflow([node("a", first), node("b", slow, mode="async")], ["in a", "a b", "b out"])
+        async with LocalEngine(journal) as engine:
+            run_id = await engine.start(flow)
+            await begun.wait()
+            waits = asyncio.ensure_future(engine.result(run_id))
+            await asyncio.sleep(0)
+        with pytest.raises(EngineError, match="AX540"):
+            await waits
+        with pytest.raises(EngineError, match="AX540"):
+            await engine.start(flow)
+        assert journal.runs()[0].status == "open"
+        hold.set()
+        async with LocalEngine(journal, [flow]) as engine:
+            assert (await engine.result(run_id)).output == {"done": True}
+
+    within(10, go)
+    assert ran == ["a", "b", "b"]
+
+
+def test_closing_gently_lets_what_is_at_work_end():
+    async def go() -> None:
+        async def slow(task: Any, ctx: Any) -> Out:
+            for _ in range(20):
+                await asyncio.sleep(0)
+            return Out({"done": True})
+
+        flow = workflow([node("a", slow, mode="async")], ["in a", "a out"])
+        engine = LocalEngine()
+        async with engine:
+            run_id = await engine.start(flow)
+            await asyncio.sleep(0)
+            await engine.close(grace_seconds=30)
+        assert engine.get(run_id).info.status == "done"
+
+    within(10, go)
+
+
+def test_a_run_whose_workflow_is_not_known_is_left_alone_and_found_by_who_is_asked(caplog):
+    flow = asking()
+    journal = written([Entry("run", data={**_header(flow), "origin": {"file": "letters.yaml"}})])
+
+    async def go() -> None:
+        async with LocalEngine(journal) as engine:
+            await engine.idle()
+            assert "AX542" in caplog.text
+            with pytest.raises(EngineError, match="AX542"):
+                await engine.resume("r")
+        asked: list[Any] = []
+
+        def find(header: Any) -> Workflow:
+            asked.append(header["origin"])
+            return flow
+
+        async with LocalEngine(journal, find=find) as engine:
+            await engine.idle()
+            assert engine.get("r").info.status == "paused"
+        assert asked == [{"file": "letters.yaml"}]
+
+    within(10, go)
+
+
+def test_a_run_that_is_brought_back_in_vain_again_and_again_is_left_for_a_person(caplog):
+    flow = workflow(["a"], ["in a", "a out"])
+    facts = [Entry("run", data=_header(flow)), *[Entry("resumed")] * IN_VAIN]
+
+    async def go() -> None:
+        async with LocalEngine(written(facts), [flow]) as engine:
+            await engine.idle()
+            assert "AX543" in caplog.text
+            assert engine.get("r").info.status == "open"
+            await engine.resume("r")
+            assert (await engine.result("r")).status == "done"
+
+    within(10, go)

@@ -1,0 +1,32 @@
+"""Where a worker begins: with the standard library alone, until it knows where to import from. Started by its path."""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import sys
+
+
+def main() -> None:
+    """Keep the pipes for ourselves, take what the parent says of paths and limits, and go on in ``axil_process.worker``."""
+    asked, told = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.dup2(2, 1)  # what a body prints is not for the parent's ears
+    os.close(nothing)
+    source = os.fdopen(asked, "rb")
+    (length,) = struct.unpack(">I", source.read(4))
+    hello = json.loads(source.read(length))
+    sys.path[:] = hello["path"]
+    if hello["memory_bytes"] is not None:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (hello["memory_bytes"], hello["memory_bytes"]))
+    from axil_process.worker import Worker
+
+    Worker(source, told).serve()
+
+
+if __name__ == "__main__":
+    main()

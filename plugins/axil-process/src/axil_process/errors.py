@@ -1,0 +1,88 @@
+"""What can go wrong with a body in a process of its own.
+
+AxilError
+└── ProcessError         a sentence with an id                                  (RuntimeError)
+    ├── WorkerDied           the process ended under the body
+    └── BodyRaised           the body raised; of a built-in kind, also an error of that kind
+"""
+
+from __future__ import annotations
+
+import builtins
+import signal
+from collections.abc import Mapping
+from typing import Any
+
+from axil.errors import AxilError, Problem
+
+
+class ProcessError(AxilError, RuntimeError):
+    """One sentence with an id; ``hint`` says what to do next."""
+
+    def __init__(self, id: str, message: str, hint: str = "") -> None:
+        self.id, self.message, self.hint = id, message, hint
+        self.problem = Problem(id, "", message, hint)
+        super().__init__(str(self.problem))
+
+    def __str__(self) -> str:
+        return str(self.problem)
+
+
+class WorkerDied(ProcessError):
+    """The process that ran a body ended before the body did."""
+
+    def __init__(self, code: int) -> None:
+        self.code = code
+        """As of ``subprocess``: an exit code, or minus the number of the signal."""
+        super().__init__("AX550", f"the process that ran the body ended {ended(code)}.", "The run goes on; so does the next firing.")
+
+
+class BodyRaised(Exception):
+    """A body raised in its process; ``traceback`` is the text from there."""
+
+    kind: str
+    """``module.Class``"""
+    traceback: str
+    transient = False
+    """Whether it said of itself that asking again may help."""
+
+
+def ended(code: int) -> str:
+    """How a process ended, in words.
+
+    >>> ended(3), ended(-11)
+    ('with exit code 3', 'by signal SIGSEGV')
+    """
+    if code >= 0:
+        return f"with exit code {code}"
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        name = str(-code)
+    return f"by signal {name}" + (" (as the system does where memory runs out)" if name == "SIGKILL" else "")
+
+
+_KINDS: dict[str, type[BodyRaised]] = {}
+
+
+def raised(told: Mapping[str, Any]) -> BodyRaised:
+    """The error that a process told of. No class is imported for it: a built-in one is known here too."""
+    kind, message = str(told["kind"]), str(told["message"])
+    made = _KINDS.get(kind) or _KINDS.setdefault(kind, _kind_of(kind))
+    error = made(f"{kind}: {message}" if made is BodyRaised else message)
+    error.kind, error.traceback, error.transient = kind, str(told["traceback"]), bool(told.get("transient"))
+    error.add_note(f"in a process of its own:\n{error.traceback}")
+    return error
+
+
+def _kind_of(kind: str) -> type[BodyRaised]:
+    module, _, name = kind.rpartition(".")
+    own: Any = getattr(builtins, name, None) if module == "builtins" else None
+    if not (isinstance(own, type) and issubclass(own, Exception)) or own in (Exception, ExceptionGroup):
+        return BodyRaised
+    made = type(name, (BodyRaised, own), {"__module__": __name__})
+    try:
+        made("")
+    except TypeError:  # one that cannot be made of a text, as UnicodeDecodeError
+        return BodyRaised
+    return made

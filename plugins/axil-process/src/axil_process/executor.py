@@ -1,0 +1,57 @@
+"""``process``: an executor whose bodies run in processes of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from axil.config import decode
+from axil.context import Context
+from axil.crew import LocalExecutor
+from axil.elsewhere import Job, job_of
+from axil.plan import Body, Vertex
+from axil.tokens import Task
+from axil_process.config import ExecutorConfig
+from axil_process.workers import Workers
+
+
+class ProcessExecutor:
+    """Plain functions, or all bodies in certain lanes, in processes; the rest where a run has them usually.
+
+    One may serve many runs, one after the other or at once: each run closes it, and its processes end when the last has.
+    """
+
+    Config = ExecutorConfig
+
+    def __init__(self, config: ExecutorConfig | Mapping[str, Any] | None = None, /, **settings: Any) -> None:
+        """Nothing is started before the first body. Raises: ConfigError."""
+        given = config if isinstance(config, ExecutorConfig) else decode(ExecutorConfig, {**(config or {}), **settings}, "process")
+        self.config = given
+        self.workers = Workers(given)
+        self._local = LocalExecutor(64, "axil-process")
+        self._jobs: dict[int, tuple[Vertex, Job]] = {}
+        self._at_work = 0
+
+    async def execute(self, body: Body, task: Task, ctx: Context) -> Any:
+        """See ``axil.context.Executor``. Raises: SpecError (AX544): a body that is to run in a process cannot be named."""
+        plan = task.owner.plan
+        vertex: Vertex = plan.nodes[task.node].vertex
+        lanes = self.config.lanes
+        if body is not vertex.own or (vertex.lane not in lanes if lanes else body.mode != "thread"):
+            return await self._local.execute(body, task, ctx)
+        if id(vertex) not in self._jobs:
+            spec = next(node for node in plan.graph.spec.nodes if node.id == vertex.name)
+            job = job_of(spec, plan.graph.spec.payload, plan.graph.schema, state=self.config.state)
+            self._jobs[id(vertex)] = (vertex, job)
+        self._at_work += 1
+        try:
+            return await self.workers.run(self._jobs[id(vertex)][1], task, ctx, plan.graph.schema)
+        finally:
+            self._at_work -= 1
+
+    async def close(self) -> None:
+        """End the processes, unless another run's bodies are at work in them. May be used again."""
+        if not self._at_work:
+            await self.workers.close()
+            await self._local.close()
+            self._local = LocalExecutor(64, "axil-process")

@@ -1,0 +1,271 @@
+"""The other side of the pipe: takes jobs and firings, runs bodies one at a time, and asks its parent for what only the run can tell.
+
+The main thread runs the body; another reads. When the pipe ends the process does, whatever the body is at: nobody waits for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import os
+import queue
+import threading
+import traceback
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import Future
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any, NoReturn, cast
+
+from axil.context import Context, Question
+from axil.elsewhere import arrived, plan_of, sent_back
+from axil.errors import AxilError, BodyError
+from axil.journal import decode, encode
+from axil.plan import Plan
+from axil.tokens import Activation, Effects, Out, Task
+from axil_process.errors import ProcessError
+from axil_process.wire import LENGTH, packed
+
+_inside: ContextVar[int] = ContextVar("axil_process_step", default=0)
+
+
+class Paused(BaseException):
+    """The run waits for a person, or for a time: the body ends here, and runs again later."""
+
+
+class Asked:
+    """Something that was asked of the parent."""
+
+    __slots__ = ("answer", "begins", "number")
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.begins: Future[None] = Future()
+        """Of a step: done when it is to be taken."""
+        self.answer: Future[Any] = Future()
+
+
+class Worker:
+    """One process's end of the pipes."""
+
+    def __init__(self, source: Any, sink: int) -> None:
+        self._source, self._sink = source, sink
+        self._tasks: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._waiting: dict[int, Asked] = {}
+        self._count, self._is_busy = 0, False
+        self._lock = threading.Lock()
+        self._plans: dict[str, Plan] = {}
+
+    def serve(self) -> None:
+        """Until the pipe ends."""
+        threading.Thread(target=self._listen, name="axil-process", daemon=True).start()
+        self.tell({"ready": True})
+        with asyncio.Runner() as runner:
+            while (given := self._tasks.get()) is not None:
+                self._is_busy = True
+                self.tell(self._done(given, runner))
+                self._is_busy = False
+            for component in (each for plan in self._plans.values() for each in reversed(plan.graph.components)):
+                if hasattr(component, "close"):
+                    runner.run(component.close())
+
+    def _listen(self) -> None:
+        while True:
+            head = self._source.read(LENGTH.size)
+            if len(head) < LENGTH.size:  # the parent is gone, or has no use for us
+                if self._is_busy:
+                    os._exit(0)
+                self._tasks.put(None)
+                return
+            message = json.loads(self._source.read(*LENGTH.unpack(head)))
+            if "begin" in message:
+                self._waiting[message["begin"]].begins.set_result(None)
+            elif "re" in message:
+                self._answered(self._waiting.pop(message["re"]).answer, message)
+            else:
+                self._tasks.put(message)
+
+    def _answered(self, answer: Future[Any], message: Mapping[str, Any]) -> None:
+        if not answer.set_running_or_notify_cancel():  # nobody waits for it any more
+            return
+        if "value" in message:
+            answer.set_result(decode(message["value"]))
+        else:
+            answer.set_exception(Paused() if message.get("paused") else ProcessError("AX551", str(message.get("error"))))
+
+    def tell(self, message: Mapping[str, Any]) -> None:
+        """Say something to the parent."""
+        data = memoryview(packed(message))
+        with self._lock:
+            while data:
+                data = data[os.write(self._sink, data) :]
+
+    def ask(self, what: str, *given: Any) -> Asked:
+        """Ask the parent something."""
+        plain = encode(list(given))
+        with self._lock:
+            self._count += 1
+            asked = self._waiting[self._count] = Asked(self._count)
+        self.tell({"ask": what, "n": asked.number, "in": _inside.get(), "given": plain})
+        return asked
+
+    # ------------------------------------------------------------------ one firing
+
+    def _done(self, given: Mapping[str, Any], runner: asyncio.Runner) -> dict[str, Any]:
+        try:
+            plan = self._plan(given["job"], runner)
+            task = arrived(given["task"], plan.graph)
+            ctx = Elsewhere(self, given["ctx"], task, plan.nodes[0].name)
+            out = plan.graph.vertices[0].body(task, ctx)
+            if inspect.isawaitable(out):
+                out = runner.run(_awaited(cast("Awaitable[Any]", out)))
+            if type(out) is not Out:
+                raise BodyError(f"the body gave {type(out).__name__}; a body gives an Out.")
+            return {"end": sent_back(out, plan.graph.schema)}
+        except Paused:
+            return {"paused": True}
+        except BaseException as error:  # noqa: BLE001  # also SystemExit: the parent hears of it, and this process goes on
+            paused = [each for each in _all(error) if isinstance(each, Paused)]
+            if paused and len(paused) == len(_all(error)):
+                return {"paused": True}
+            return {"failed": told(error)}
+
+    def _plan(self, job: Mapping[str, Any], runner: asyncio.Runner) -> Plan:
+        key = json.dumps(job, sort_keys=True)
+        if key not in self._plans:
+            plan = plan_of(job)
+            for component in plan.graph.components:
+                if hasattr(component, "provision"):
+                    runner.run(component.provision())
+            self._plans[key] = plan
+        return self._plans[key]
+
+
+def _all(error: BaseException) -> list[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        return [each for part in cast("BaseExceptionGroup[BaseException]", error).exceptions for each in _all(part)]
+    return [error]
+
+
+async def _awaited(doing: Awaitable[Any]) -> Any:
+    return await doing
+
+
+def told(error: BaseException) -> dict[str, Any]:
+    """An error in plain data; of one that cannot be told its kind at least."""
+    kind = f"{type(error).__module__}.{type(error).__qualname__}"
+    try:
+        message = str(error)
+    except Exception:  # noqa: BLE001  # an error whose text raises is still an error
+        message = ""
+    lines = traceback.format_exception(type(error), error, error.__traceback__) if message else [f"{kind}\n"]
+    transient = bool(getattr(error, "transient", False))
+    return {"kind": kind, "message": message, "traceback": "".join(lines), "transient": transient}
+
+
+class Elsewhere(Context):
+    """What a body may ask of a run that is in another process."""
+
+    __slots__ = ("_given", "_worker")
+
+    def __init__(self, worker: Worker, given: Mapping[str, Any], task: Task, node: str) -> None:
+        super().__init__(cast("Any", None), task, Activation(task.frame, node, task.ordinal))
+        self._worker, self._given = worker, given
+
+    @property
+    def run_id(self) -> str:
+        return str(self._given["run_id"])
+
+    @property
+    def thread(self) -> str:
+        return str(self._given["thread"])
+
+    @property
+    def workspace(self) -> Path | None:
+        path = self._given["workspace"]
+        return None if path is None else Path(path)
+
+    def allows(self, what: str, /) -> bool:
+        return bool(self._worker.ask("allows", what).answer.result())
+
+    def emit(self, chunk: Any, /) -> None:
+        self._shown("emit", chunk)
+
+    def note(self, chunk: Any, /) -> None:
+        self._shown("note", chunk)
+
+    def _shown(self, how: str, chunk: Any) -> None:
+        try:
+            plain = encode(chunk)
+        except AxilError:
+            plain = repr(chunk)
+        self._worker.tell({how: plain, "in": _inside.get()})
+
+    def now(self) -> float:
+        return float(self._worker.ask("now").answer.result())
+
+    def key(self, name: str = "", /) -> str:
+        return str(self._worker.ask("key", name).answer.result())
+
+    def spend(self, *, cost: float = 0.0, **tokens: int) -> None:
+        self._worker.tell({"spend": {"cost": cost, **tokens}, "in": _inside.get()})
+
+    async def sleep(self, seconds: float, /) -> None:
+        await asyncio.wrap_future(self._worker.ask("sleep", seconds).answer)
+
+    async def ask(self, question: Question | str, /, *, name: str = "") -> Any:
+        asked = Question(text=question) if isinstance(question, str) else question
+        return await asyncio.wrap_future(self._worker.ask("ask", asked.plain(), name).answer)
+
+    async def step(self, name: str, call: Callable[[], Awaitable[Any]], /, *, request: Any = None, effects: Effects = "idempotent") -> Any:
+        plain = request() if callable(request) else request
+        asked = self._worker.ask("step", name, plain, effects)
+        begins, ends = asyncio.wrap_future(asked.begins), asyncio.wrap_future(asked.answer)
+        await asyncio.wait({begins, ends}, return_when=asyncio.FIRST_COMPLETED)
+        if not begins.done():  # it is on record, or may not be done
+            return await ends
+        token = _inside.set(asked.number)
+        try:
+            value = await call()
+            plain = encode(value)
+        except BaseException as error:
+            how = {"paused": True} if isinstance(error, Paused) else {"failed": told(error)}
+            self._worker.tell({"stepped": asked.number, **how})
+            ends.cancel()
+            raise
+        finally:
+            _inside.reset(token)
+        self._worker.tell({"stepped": asked.number, "value": plain})
+        await ends  # it is recorded
+        return value
+
+    # ------------------------------------------------------------------ what cannot be had here
+
+    def _refuse(self, what: str) -> NoReturn:
+        hint = "Let the node run in the run's own process, or do without."
+        raise ProcessError("AX552", f"ctx.{what} cannot be had in a process of its own.", hint)
+
+    @property
+    def deps(self) -> Any:
+        self._refuse("deps")
+
+    @property
+    def clock(self) -> Any:
+        self._refuse("clock")
+
+    @property
+    def ledger(self) -> Any:
+        self._refuse("ledger")
+
+    def part(self, name: str = "", /) -> Context:
+        self._refuse("part")
+
+    async def execute(self, body: Any, /, task: Task | None = None) -> Out:
+        self._refuse("execute")
+
+    async def run(self, plan: Any, inputs: Any = None, /, *, name: str | int | Sequence[str | int], state: Any = None) -> Any:
+        self._refuse("run")
+
+    async def reserve(self, **_: Any) -> Any:
+        self._refuse("reserve")

@@ -1,0 +1,1 @@
+"""The components of this distribution and of its neighbours, as they are installed."""

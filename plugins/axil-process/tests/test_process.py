@@ -1,0 +1,317 @@
+"""What bodies in processes promise: they run as anywhere, and what happens to their process happens to nobody else."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from axil import CustomNode, MemoryJournal, NodeFailed, RootGraph, SpecError
+from axil.errors import LimitReached
+from axil.spec import Limits
+from axil_process import BodyRaised, Process, ProcessError, ProcessExecutor, WorkerDied
+from axil_testing import VirtualClock
+from axil_wrappers import Retry, Timeout
+
+sys.path.insert(0, str(Path(__file__).parent))
+import bodies
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals and groups of processes are not there")
+
+
+def run(graph: RootGraph, *inputs: Any, **options: Any) -> list[Any]:
+    """The results of runs, one after the other, with the components held between them."""
+
+    async def go() -> list[Any]:
+        async with graph:
+            return [await graph.start(given, **options).result() for given in inputs]
+
+    return asyncio.run(go())
+
+
+# ------------------------------------------------------------------------------------------------ the same as anywhere
+
+
+def test_bodies_run_in_other_processes_which_are_used_again():
+    process = Process(workers=1)
+    graph = RootGraph("t", attributes={})
+    graph.create_node(bodies.double, name="work", wrappers=[process])
+    graph.edge_from_entry("work", {"n": ""})
+    graph.edge_to_exit("work", ["n", "pid"])
+    graph.build()
+    results = run(graph, {"n": 1}, {"n": 2}, {"n": 3})
+    assert [result.output["n"] for result in results] == [2, 4, 6]
+    pids = {result.output["pid"] for result in results}
+    assert len(pids) == process.workers.started == 1
+    assert os.getpid() not in pids
+
+
+def make(body: Any, *wrappers: Any, keys: tuple[str, ...] = ("n",), exits: tuple[str, ...] = ("n",), **more: Any) -> RootGraph:
+    graph = RootGraph("t", attributes={"total": 0, "seen": 0})
+    graph.create_node(body, name="work", wrappers=wrappers, **more)
+    graph.edge_from_entry("work", dict.fromkeys(keys, ""))
+    graph.edge_to_exit("work", dict.fromkeys(exits, ""))
+    return graph.build()
+
+
+def test_attributes_and_what_a_node_keeps_are_written_as_anywhere():
+    graph = make(bodies.counting, Process(workers=1), exits=("n", "times"), pull_keys={"total": ""}, push_keys={"total": ""})
+    (result,) = run(graph, {"n": 5})
+    assert (result.output, result.attributes["total"]) == ({"n": 5, "times": 1}, 5)
+
+
+def test_a_custom_node_is_called_by_position_there_too():
+    (result,) = run(make(CustomNode, Process(workers=1), forward=bodies.positional, push_keys={"seen": ""}), {"n": 4})
+    assert (result.output, result.attributes["seen"]) == ({"n": 4}, 4)
+
+
+def test_what_a_body_prints_does_not_disturb(capfd):
+    (result,) = run(make(bodies.loud, Process(workers=1)), {"n": 1})
+    assert result.output == {"n": 1}
+    assert "not for the pipe" in capfd.readouterr().err
+
+
+def test_typed_state_is_seen_as_its_class():
+    graph = RootGraph("typed", state=bodies.Talk)
+    graph.create_node(bodies.says, name="says", wrappers=[Process(workers=1, state="bodies:Talk")])
+    graph.edge_from_entry("says")
+    graph.edge_to_exit("says")
+    (result,) = run(graph.build(), {"topic": "axils"})
+    assert result.attributes["lines"][0].startswith("on axils in ")
+
+
+def test_an_executor_takes_plain_functions_and_leaves_the_rest():
+    async def here(inputs: Any) -> dict[str, Any]:
+        return {"pid": os.getpid(), "n": inputs["n"]}
+
+    graph = RootGraph("t", attributes={})
+    graph.create_node(here, name="here")
+    graph.create_node(bodies.double, name="there")
+    graph.edge_from_entry("here", {"n": ""})
+    graph.create_edge("here", "there", {"n": ""})
+    graph.edge_to_exit("there", ["n", "pid"])
+    graph.build()
+    executor = ProcessExecutor(workers=1)
+    results = run(graph, {"n": 1}, {"n": 2}, executor=executor)
+    assert [result.output["n"] for result in results] == [2, 4]
+    assert all(result.output["pid"] != os.getpid() for result in results)
+
+
+def test_an_executor_of_lanes_takes_those_nodes_alone_inside_what_is_wrapped_around_them():
+    for lane, is_here in (("cores", False), (None, True)):
+        graph = make(bodies.double, Retry(tries=2), exits=("pid",), lane=lane)
+        (result,) = run(graph, {"n": 1}, executor=ProcessExecutor(workers=1, lanes=["cores"]))
+        assert (result.output["pid"] == os.getpid()) is is_here
+
+
+def test_no_more_bodies_are_at_work_than_there_are_workers():
+    process = Process(workers=2)
+    graph = make(bodies.double, process, exits=("n",))
+
+    async def go() -> list[Any]:
+        async with graph:
+            return await asyncio.gather(*(graph.start({"n": n}).result() for n in range(8)))
+
+    assert [result.output["n"] for result in asyncio.run(go())] == [2 * n for n in range(8)]
+    assert process.workers.started <= 2
+
+
+# ------------------------------------------------------------------------------------------------ ctx
+
+
+def test_questions_steps_sleeps_and_chunks_go_to_the_run_and_are_recorded(tmp_path):
+    file = tmp_path / "told"
+    graph = make(bodies.asks, Process(workers=1), keys=("file",), exits=("page", "many", "key", "slept", "who"))
+    journal, clock, chunks = MemoryJournal(), VirtualClock(), list[Any]()
+
+    class Watch:
+        def chunk(self, activation: Any, chunk: Any) -> None:
+            chunks.append(chunk)
+
+    async def go() -> Any:
+        async with graph:
+            options = {"journal": journal, "clock": clock, "run_id": "r", "observers": [Watch()]}
+            first = await graph.start({"file": str(file)}, **options).result()
+            assert [question.id for question in first.questions] == ["work?page"]
+            second = await graph.start(**options, resuming=True, answers={"work?page": 7}).result()
+            assert [question.id for question in second.questions] == ["work?many"]
+            return await graph.start(**options, resuming=True, answers={"work?many": 3}).result()
+
+    result = asyncio.run(go())
+    assert result.status == "done"
+    assert {**result.output, "key": ""} == {"page": 7, "many": 3, "key": "", "slept": 100.0, "who": "work"}
+    assert file.read_text("utf-8") == "fetched\n" * 2  # the first try ended at the question inside the step; the second was recorded
+    assert chunks == ["inside", "inside", "behind", "behind"]
+    assert result.usage.cost == 1.0
+
+
+def test_several_questions_at_once_are_all_open():
+    graph = make(bodies.asks_two, Process(workers=1))
+    (result,) = run(graph, {"n": 1}, journal=MemoryJournal())
+    assert {question.id for question in result.questions} == {"work?a", "work?b"}
+
+
+def test_a_step_that_fails_raises_its_own_error_to_the_body():
+    (result,) = run(make(bodies.fails_inside, Process(workers=1)), {"n": 1}, journal=MemoryJournal())
+    assert result.output == {"n": "inside"}
+
+
+def test_what_cannot_be_had_there_says_so():
+    (result,) = run(make(bodies.refused, Process(workers=1)), {"n": 1}, deps=object())
+    assert "AX552" in str(result.error)
+    assert "ctx.deps" in str(result.error)
+
+
+# ------------------------------------------------------------------------------------------------ crashes
+
+
+@pytest.mark.parametrize(("n", "how"), [(-1, "with exit code 7"), (-2, "by signal SIGSEGV"), (-3, "by signal SIGKILL")])
+def test_a_body_that_takes_its_process_with_it_fails_its_firing_alone(n, how):
+    process = Process(workers=1)
+    dead, alive = run(make(bodies.dies, process), {"n": n}, {"n": 1})
+    assert isinstance(dead.error, NodeFailed)
+    cause = dead.error.__cause__
+    assert isinstance(cause, WorkerDied)
+    assert how in str(cause)
+    assert alive.output == {"n": 1}
+    assert process.workers.started == 2
+
+
+def test_a_crash_can_be_tried_again():
+    chunks: list[Any] = []
+
+    class Watch:
+        def chunk(self, activation: Any, chunk: Any) -> None:
+            chunks.append(chunk)
+
+    graph = make(bodies.dies, Retry(tries=2, wait_seconds=0, on=["*.WorkerDied"]), Process(workers=1))
+    (result,) = run(graph, {"n": -1}, observers=[Watch()])
+    assert result.status == "failed"
+    assert [chunk["kind"] for chunk in chunks] == ["retry"]
+
+
+def test_memory_that_is_not_given_is_an_error_of_the_body():
+    (small, large) = run(make(bodies.greedy, Process(workers=1, memory_megabytes=1024)), {"n": 1}, {"n": 4096})
+    assert small.status == "done"
+    assert isinstance(large.error.__cause__, (MemoryError, WorkerDied))
+
+
+@pytest.mark.parametrize(
+    ("kind", "means", "told"),
+    [
+        ("value", ValueError, "no such thing"),
+        ("exit", BodyRaised, "builtins.SystemExit: no such thing"),
+        ("own", BodyRaised, "bodies.Own: no such thing"),
+        ("unicode", BodyRaised, "invalid start byte"),
+    ],
+)
+def test_what_a_body_raises_comes_back_with_its_class_its_message_and_its_traceback(kind, means, told):
+    (result,) = run(make(bodies.raises, Process(workers=1), keys=("kind",)), {"kind": kind})
+    cause = result.error.__cause__
+    assert isinstance(cause, means)
+    assert isinstance(cause, BodyRaised)
+    assert told in str(cause)
+    assert "bodies.py" in cause.traceback
+    assert "in raises" in cause.traceback
+
+
+def test_an_error_that_cannot_be_told_is_one_all_the_same():
+    (result,) = run(make(bodies.unspeakable, Process(workers=1)), {"n": 1})
+    assert "bodies.Unspeakable" in str(result.error.__cause__)
+
+
+def is_there(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def until(is_so: Callable[[], bool]) -> None:
+    begin = time.monotonic()
+    while not is_so() and time.monotonic() - begin < 30:
+        time.sleep(0.01)
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="there is no /proc to look at")
+@pytest.mark.parametrize("how", ["timeout", "limit", "cancel"])
+def test_whoever_waits_no_longer_kills_the_process_and_what_it_started(tmp_path, how):
+    file = tmp_path / "pids"
+
+    class Begun:
+        """A clock that is late as soon as the body is at work."""
+
+        def now(self) -> float:
+            return 100.0 if file.exists() else 0.0
+
+        async def sleep(self, seconds: float) -> None:
+            await asyncio.to_thread(until, file.exists)
+
+    wrappers = [Timeout(seconds=5)] if how == "timeout" else []
+    graph = make(bodies.busy, *wrappers, Process(workers=1), keys=("file",), exits=())
+
+    async def go() -> Any:
+        async with graph:
+            run = graph.start({"file": str(file)}, clock=Begun(), limits=Limits(seconds=5) if how == "limit" else None)
+            job = asyncio.ensure_future(run.result())
+            if how == "cancel":
+                await Begun().sleep(0)
+                run.cancel("enough")
+            return await job
+
+    result = asyncio.run(go())
+    assert result.status == {"timeout": "failed", "limit": "limited", "cancel": "cancelled"}[how]
+    if how == "limit":
+        assert isinstance(result.error, LimitReached)
+    worker, child = map(int, file.read_text("utf-8").split())
+    assert not is_there(worker)
+    assert not is_there(child)
+
+
+# ------------------------------------------------------------------------------------------------ what is refused
+
+
+def test_what_cannot_be_named_is_refused_when_the_plan_is_made():
+    for body, why in ((lambda inputs: {}, "no function of a module"), (local_function(), "no function of a module")):
+        with pytest.raises(SpecError, match="AX544") as error:
+            make(body, Process()).plan  # noqa: B018  # compiled when it is first asked for
+        assert why in str(error.value)
+
+
+def local_function() -> Any:
+    def body(inputs: Any) -> dict[str, Any]:
+        return {}
+
+    return body
+
+
+def test_process_stands_innermost():
+    with pytest.raises(SpecError, match="AX545"):
+        make(bodies.double, Process(), Retry(tries=2)).plan  # noqa: B018  # compiled when it is first asked for
+
+
+def test_a_value_that_is_no_plain_data_is_refused_before_it_is_sent():
+    process = Process(workers=1)
+    (result,) = run(make(bodies.double, process), {"n": object()})
+    assert "AX501" in str(result.error)
+
+
+def test_a_process_that_cannot_begin_says_so(monkeypatch):
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    (result,) = run(make(bodies.double, Process(workers=1)), {"n": 1})
+    assert isinstance(result.error.__cause__, ProcessError)
+    assert "AX553" in str(result.error)
+
+
+def test_a_process_sees_only_the_variables_that_are_named(monkeypatch):
+    monkeypatch.setenv("AXIL_T_SEEN", "1")
+    monkeypatch.setenv("AXIL_T_SECRET", "2")
+    names = [name for name in os.environ if name != "AXIL_T_SECRET"]
+    (result,) = run(make(bodies.environment, Process(workers=1, environment=names), exits=("seen",)), {"n": 1})
+    assert result.output == {"seen": ["AXIL_T_SEEN"]}
