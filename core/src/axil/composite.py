@@ -166,12 +166,13 @@ class CycleVisit:
         return machine.again(frame, step)
 
     def next(self, ended: Ended) -> None:
-        changes: Mapping[str, Any] = ended.changes
+        changes, state = ended.changes, ended.state
         if ended.data or self.field in self.state or not all(r.trigger for r in ended.returns):
             edges = self.cycle.graph.edges
             data = [[edges[t.edge].name, t.payload] for t in ended.data]
             data += [[edges[r.edge].name, r.payload] for r in ended.returns if not r.trigger]
-            changes = {**changes, self.field: {"data": data}}
+            kept = {self.field: {"data": data}}
+            changes, state = {**changes, **kept}, state.apply(kept)
         leaving = any(e.trigger for e in ended.exits)
         coming_back = any(r.trigger for r in ended.returns)
         limit = self.limit.rounds
@@ -181,7 +182,7 @@ class CycleVisit:
             end = "limit"
         else:
             end = "" if coming_back else "natural"
-        self._take(changes, ended.exits, ended.returns if not end else (), end)
+        self._take(changes, state, ended.exits, () if end else ended.returns, end)
         if end == "limit" and self.limit.at_limit == "limited":
             raise LimitReached(
                 f"{self.name} turned {self.rounds} times, which is its limit, and had not ended.",
@@ -191,9 +192,9 @@ class CycleVisit:
             )
         self._last = (changes, ended, end)
 
-    def _take(self, changes: Mapping[str, Any], exits: Sequence[Exit], returns: Sequence[Exit], end: str) -> None:
+    def _take(self, changes: Mapping[str, Any], state: State, exits: Sequence[Exit], returns: Sequence[Exit], end: str) -> None:
         self.total.note(changes)
-        self.state = self.state.apply(changes)
+        self.state = state
         self._data_exits.extend(e for e in exits if not e.trigger)
         self._tokens = [Token(r.edge, r.payload, None, r.ordinal) for r in returns if r.trigger]
         if end:
@@ -253,7 +254,8 @@ class CycleVisit:
         if "total" in data:  # of all rounds so far, this one among them
             self.total, self.state, self._data_exits = History(schema, keeps=True), self._entered, []
             changes, left = data["total"], [*exits(data["kept"]), *(exit for exit in left if exit.trigger)]
-        self._take(decode_delta(changes, schema), left, exits(data["returns"]), data["end"])
+        delta = decode_delta(changes, schema)
+        self._take(delta, self.state.apply(delta), left, exits(data["returns"]), data["end"])
 
 
 _TOTAL = 16_384  # bytes of rounds, at least, before they are told again as one

@@ -498,5 +498,4 @@ class Replay:
         self.used.update(data.get("used", ()))
 
 
-NOTHING_KNOWN = Replay()
-"""Of a run without a journal; nothing is ever put into it."""
+NOTHING_KNOWN = Replay()  # of a run without a journal; nothing is ever put into it
