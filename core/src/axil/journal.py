@@ -475,8 +475,7 @@ class Replay:
         elif kind == "step":
             self.steps[who, data["name"]] = data
         elif kind == "began":
-            began = (who, data.get("step", ""))
-            self.began[began] = self.began.get(began, 0) + 1
+            self.began[who, data.get("step", "")] = self.began.get((who, data.get("step", "")), 0) + 1
         elif kind == "asked":
             self.asked[data["id"]] = entry
             if data.get("due") is not None:
