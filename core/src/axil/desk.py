@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from axil import due
 from axil.context import Call, Channel, Clock, Context, Executor, Question, Returned, StepCall, SubRun
@@ -22,6 +20,9 @@ from axil.plan import Body
 from axil.result import CycleTally, Meter, Options
 from axil.tokens import Activation, Out, Task
 from axil.values import MISSING
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 class Pause(BaseException):
@@ -294,4 +295,6 @@ class Desk:
 
 
 def _digest(data: Any) -> str:
+    import hashlib
+
     return hashlib.sha256(json.dumps(data, sort_keys=True, default=repr).encode()).hexdigest()
