@@ -18,8 +18,8 @@ from pydantic import BaseModel, computed_field
 from axil.errors import StateError
 from axil.schema import schema_of
 from axil.state import Schema
-from axil.values import MISSING, Log
-from axil.views import Fields, ModelView, StateView, fields_of, plain, safe_get_attr, values_of
+from axil.values import MISSING, Log, isolate, thaw
+from axil.views import Fields, ModelView, StateView, Thawed, fields_of, plain, safe_get_attr, values_of
 
 law = settings(deadline=None, print_blob=True)  # a failure prints how to repeat it; no law is about seconds
 
@@ -500,3 +500,32 @@ def test_a_method_of_a_mapping_is_not_one_of_its_keys():
 @given(st.dictionaries(names, small))
 def test_values_go_through_a_view_and_back_unchanged(values):
     assert plain(StateView(state_of(**values))) == plain(Fields(values)) == values
+
+
+# ------------------------------------------------------------------------------------------------ what a caller keeps
+
+
+def test_what_a_caller_keeps_is_made_when_it_is_read_and_is_the_callers_own():
+    records, log = [{"id": 1}], Log([{"id": 2}])
+    kept = Thawed({"records": records, "log": log, "n": 3})
+    assert kept.raw()["records"] is records
+    kept["records"][0]["id"] = kept["log"][0]["id"] = 9
+    assert (records, list(log)) == ([{"id": 1}], [{"id": 2}])
+    assert kept == {"records": [{"id": 9}], "log": [{"id": 9}], "n": 3}
+    assert type(kept["log"]) is list
+
+
+@pytest.mark.parametrize(
+    "way", [dict, copy.copy, copy.deepcopy, lambda kept: {**kept}, lambda kept: json.loads(json.dumps(kept)), thaw, isolate]
+)
+def test_what_a_caller_keeps_is_plain_however_it_is_copied(way):
+    log = Log([{"id": 2}])
+    made = way(Thawed({"log": log}))
+    assert made == {"log": [{"id": 2}]}
+    assert type(made["log"]) is list
+    made["log"][0]["id"] = 9
+    assert list(log) == [{"id": 2}]
+
+
+def test_what_a_caller_keeps_shows_itself_as_a_dict():
+    assert repr(Thawed({"log": Log([1])})) == "{'log': [1]}"

@@ -18,6 +18,7 @@ from axil.outcome import Ended
 from axil.plan import Graph
 from axil.spec import Limits
 from axil.values import thaw
+from axil.views import Thawed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -182,9 +183,9 @@ def ending_of(failed: Sequence[tuple[Any, NodeFailed]], stop: AxilError | None, 
 
 def made(run_id: str, graph: Graph, ended: Ended, ending: Ending, usage: Usage, cycles: Mapping[str, CycleTally]) -> Result:
     """The result of a run: what its frame left behind, as callers want it."""
-    attributes = {name: thaw(value) for name, value in ended.state.items() if not name.startswith("@")}
     schema, payload = graph.schema, graph.spec.payload
-    state = schema.view(schema.start(attributes)) if schema.view else attributes
+    attributes: dict[str, Any] = Thawed((name, value) for name, value in ended.state.items() if not name.startswith("@"))
+    state = schema.view(schema.start(attributes.copy())) if schema.view else attributes
     exits: dict[str, list[Any]] = {}
     for exit in ended.exits:
         source = graph.edges[exit.edge].source

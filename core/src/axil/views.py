@@ -14,7 +14,7 @@ from typing import Any, SupportsIndex, cast
 
 from axil.errors import StateError, did_you_mean
 from axil.state import State
-from axil.values import ATOMS, MISSING, Log, isolate
+from axil.values import ATOMS, MISSING, Log, isolate, thaw
 
 
 def _absent(state: State, name: str) -> str:
@@ -312,11 +312,14 @@ class Fields(dict[str, Any]):
     def __getitem__(self, key: str) -> Any:
         value = super().__getitem__(key)
         if type(value) not in ATOMS and value is self._source.get(key, MISSING):
-            own = isolate(value)
+            own = self._own(value)
             if own is not value:
                 super().__setitem__(key, own)
             return own
         return value
+
+    def _own(self, value: Any) -> Any:
+        return isolate(value)
 
     def _touch(self) -> None:
         if self._source:
@@ -377,6 +380,30 @@ class Fields(dict[str, Any]):
         return {**cast("Mapping[str, Any]", other), **self} if isinstance(other, Mapping) else NotImplemented
 
 
+class Thawed(Fields):
+    """What a caller is given of a state: plain lists and dicts of the caller's own, each made when it is first read."""
+
+    __slots__ = ()
+
+    def _own(self, value: Any) -> Any:
+        return thaw(value)
+
+    def copy(self) -> Any:
+        """A plain dict of everything."""
+        return dict(self.items())
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> dict[str, Any]:
+        return copy.deepcopy(self.copy(), memo)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dict, (self.copy(),)
+
+    def __repr__(self) -> str:
+        return repr(self.copy())
+
+
 def fields_of(payload: Mapping[str, Any]) -> dict[str, Any]:
     """``payload`` as a dict that a body may do with as it likes: a plain one where every value is a scalar, else ``Fields``."""
     if isinstance(payload, (Fields, StateView)):
@@ -399,7 +426,7 @@ def plain(value: Any) -> Any:
     kind = _type(value)
     if kind in ATOMS or kind is Log:
         return value
-    if kind is StateView or kind is Fields:
+    if kind is StateView or kind is Fields or kind is Thawed:
         return {key: plain(item) for key, item in value.raw().items()}
     if kind is dict:
         for item in value.values():
