@@ -143,6 +143,11 @@ def is_async(call: Any) -> bool:
     return inspect.iscoroutinefunction(method) or inspect.isasyncgenfunction(method)
 
 
+def is_coroutine_function(body: Body) -> bool:
+    """Whether calling a body makes a coroutine, and does nothing else."""
+    return isinstance(body, Plain) or inspect.iscoroutinefunction(body) or inspect.iscoroutinefunction(getattr(body, "__call__", None))  # noqa: B004  # not whether, but how
+
+
 def supplied(rules: Rules) -> dict[str, Supply]:
     """What a body may ask for, by name."""
     view = rules.view or StateView

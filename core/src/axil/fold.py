@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from axil.bodies import Plain
+from axil.bodies import Plain, is_coroutine_function
 from axil.errors import KernelBug
 from axil.plan import BACK, OUTSIDE, Arc, Edge, Graph, Mode, Node, Plan, Port, Vertex
 from axil.scc import components, is_cyclic, levels
@@ -216,6 +216,7 @@ class _Scope:
                 call=vertex.body.call if isinstance(vertex.body, Plain) else vertex.body,
                 mode=vertex.body.mode,
                 quick=vertex.body.mode == "inline" and vertex.lane is None and vertex.effects != "external",
+                is_coroutine=vertex.body.mode == "async" and is_coroutine_function(vertex.body),
                 wants_ctx=getattr(vertex.body, "wants_ctx", True),
             )
             for n, vertex in enumerate(vertices)

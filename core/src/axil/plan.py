@@ -176,6 +176,8 @@ class Node:
     mode: Mode
     quick: bool
     """Whether a firing is a call: nothing to wait for, no room to be found, nothing to be journaled first."""
+    is_coroutine: bool
+    """Whether ``call`` is a coroutine function: calling it runs nothing of it yet."""
     wants_ctx: bool
     """Whether the body is to be given a context."""
     is_direct: bool = False

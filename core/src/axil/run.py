@@ -274,23 +274,17 @@ class Run:
 
     def _work_on(self, work: Work) -> None:
         """Set one body to work."""
-        live, task, node = work
-        is_here = self._is_local and node.mode == "async"  # awaited as it is, with nothing around it
+        _, task, node = work
+        is_here = self._is_local and node.is_coroutine  # awaited as it is, with nothing around it
         ctx = self._context(task, node) if node.wants_ctx or not is_here else None
         if self._observers.firing_started is not None:
             self._observers.firing_started(Activation(task.frame, node.name, task.ordinal), "node")
-        try:
-            if ctx is None or is_here:
-                out = node.call(task, ctx)
-            else:
-                out = self.executor.execute(node.body, task, ctx) if self._book is None else self._desk.execute_safely(node.body, task, ctx)
-        except Exception as error:  # noqa: BLE001  # a body may raise anything, before it awaits, too
-            self._fail(live, task.node, task.ordinal, node.name, error)
+        if ctx is None or is_here:
+            self._crew.work(work, node.call(task, ctx))
+        elif self._book is None:
+            self._crew.work(work, self.executor.execute(node.body, task, ctx))
         else:
-            if inspect.isawaitable(out):
-                self._crew.work(work, out)
-            else:
-                self._finish(live, task, node, out)
+            self._crew.work(work, self._desk.execute_safely(node.body, task, ctx))
 
     def _take_in(self) -> None:
         """Take in what bodies at work came to."""
