@@ -187,5 +187,5 @@ def test_of_processes_that_go_on_with_one_run_at_once_one_does(tmp_path, sync):
     said = [racer.communicate()[0].strip() for racer in racers]
     won = [each for each in said if each.startswith("done")]
     assert len(won) == 1
-    assert set(said) - set(won) == {"AX506"}
+    assert set(said) - set(won) <= {"AX506", "AX521"}, "the others are told that it is at work, or that it was answered otherwise"
     assert len(told.read_text("utf-8").splitlines()) == 1

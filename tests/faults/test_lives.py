@@ -201,6 +201,10 @@ class Lives(RuleBasedStateMachine):
     def go(self, run: str, death: tuple[int, bool] | None, **options: Any) -> None:
         """Begin ``run`` or go on with it, in a process that may die; then compare with what is known."""
         life, seen = self.lives[run], len(self.told)
+        if self.is_left_behind(run):
+            with pytest.raises(JournalError, match="AX529"):
+                asyncio.run(LETTERS.start({"n": life.n}, run_id=run, journal=self.journal, deps=Deps([]), **options).result())
+            return
         if life.lost and life.thread:
             options["thread"], ahead = life.thread, [self.lives[each] for each in self.threads[life.thread]]
             if ahead and ahead[-1].status in ("open", "paused"):
@@ -236,6 +240,11 @@ class Lives(RuleBasedStateMachine):
             life.status = Replay(entries).ended.data["status"] if Replay(entries).ended is not None else "open"  # type: ignore[union-attr]
         self.saw(run)
 
+    def is_left_behind(self, run: str) -> bool:
+        """Whether it has not ended well, and its thread has gone on without it."""
+        life = self.lives[run]
+        return bool(life.thread) and not life.lost and life.status != "done" and self.threads[life.thread][-1] != run
+
     def saw(self, run: str) -> None:
         life = self.lives[run]
         life.known = list(self.journal.entries(run))
@@ -269,16 +278,23 @@ class Lives(RuleBasedStateMachine):
 
     @rule(run=runs, answer=st.integers(1, 3), death=deaths)
     def answer(self, run: str, answer: int, death: Any) -> None:
-        """Somebody answers; the first answer that is written is the one that counts."""
+        """Somebody answers; the first answer that is written is the one that counts, and another is refused."""
         life = self.lives[run]
-        if life.answer is None:
-            life.answer = answer
+        if life.answer not in (None, answer):
+            with pytest.raises(JournalError, match="AX521"):
+                asyncio.run(LETTERS.start({}, run_id=run, journal=self.journal, resuming=True, answers={"answer?1": answer}).result())
+            return
+        life.answer = answer
         self.go(run, death, resuming=not life.lost, answers={"answer?1": answer})
 
     @rule(run=runs)
     def cancel(self, run: str) -> None:
         """It is ended from outside; nothing of it is lost, and it can be gone on with."""
         if self.lives[run].lost:
+            return
+        if self.is_left_behind(run):
+            with pytest.raises(JournalError, match="AX529"):
+                self.append(run, Entry("ended", data={"status": "cancelled"}))
             return
         self.append(run, Entry("ended", data={"status": "cancelled"}))
         self.lives[run].status = "cancelled"

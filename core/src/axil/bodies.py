@@ -145,7 +145,9 @@ def is_async(call: Any) -> bool:
 
 def is_coroutine_function(body: Body) -> bool:
     """Whether calling a body makes a coroutine, and does nothing else."""
-    return isinstance(body, Plain) or inspect.iscoroutinefunction(body) or inspect.iscoroutinefunction(getattr(body, "__call__", None))  # noqa: B004  # not whether, but how
+    if isinstance(body, Plain) or inspect.iscoroutinefunction(body):
+        return True
+    return inspect.iscoroutinefunction(getattr(body, "__call__", None))  # noqa: B004  # the question is not whether it can be called, but how
 
 
 def supplied(rules: Rules) -> dict[str, Supply]:
