@@ -395,12 +395,12 @@ class _MemoryBook:
         if shelf.holder is not self:
             if shelf.is_forgotten or shelf.holder is not None or shelf.count != self._seen:
                 raise claimed(self.run_id, "in this process")
-            header = shelf.header = entry.data if entry.kind == "run" else shelf.header
+            header = entry.data if entry.kind == "run" else shelf.header
             if header.get("thread"):
                 runs = self._threads.setdefault(header["thread"], [])
                 admit(header, self.run_id, runs, lambda run_id: self._shelves[run_id].status)
                 runs += [self.run_id] if self.run_id not in runs else []
-            shelf.holder = self
+            shelf.holder, shelf.header = self, header
         shelf.count += 1
         for gone in shelf.superseding.add(entry, shelf.count):
             del shelf.entries[gone]
