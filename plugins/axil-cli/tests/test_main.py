@@ -9,9 +9,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from axil.errors import Problem
 from axil.hooks import hookimpl
 from axil.registry import Policy, Registry, use
-from axil_cli.command import Exit, can_show, clean, write
+from axil_cli.command import Exit, can_show, clean, told_once, write
 from axil_cli.main import main
 
 
@@ -190,3 +191,8 @@ def test_an_installed_hook_plugin_acts_only_where_it_is_named(axil, flow, hooked
 def test_a_hook_plugin_that_is_none_is_told(axil, flow, hooked):
     assert axil("--hook", "countre", "run", flow(["a echo"])).err.startswith('error: AX301 unknown hook plugin "countre". Did you mean')
     assert axil("--hook", "nothing", "run", flow(["a echo"])).err.startswith("error: AX305 ")
+
+
+def test_what_is_wrong_in_the_same_way_at_several_places_is_told_once():
+    problems = [Problem("AX1", f"/tmp/a.yaml:{n} here", "it is wrong.", "Mend it.") for n in (1, 2, 2)] + [Problem("AX2", "", "another.")]
+    assert told_once(problems) == ["AX1 /tmp/a.yaml:1 here: it is wrong. Mend it. Also at a.yaml:2 here.", "AX2 another."]

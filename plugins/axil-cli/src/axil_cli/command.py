@@ -20,14 +20,14 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
-from axil.errors import AxilError, ConfigError, Problem
+from axil.errors import AxilError, ConfigError, Problem, listed
 from axil.registry import Registry, use
 
 if TYPE_CHECKING:
@@ -166,6 +166,22 @@ def problems_of(error: AxilError) -> tuple[Problem, ...]:
     if several:
         return tuple(several)
     return (getattr(error, "problem", None) or Problem(error.id, "", str(error)),)
+
+
+def told_once(problems: Iterable[Problem]) -> list[str]:
+    """Problems as lines; what is wrong at several places in the same way is told once, with the places."""
+    places: dict[Problem, dict[str, None]] = {}
+    for problem in problems:
+        places.setdefault(replace(problem, where=""), {})[problem.where] = None
+    return [
+        f"{replace(problem, where=first)}{f' Also at {listed([_short(place) for place in others])}.' if others else ''}"
+        for problem, (first, *others) in places.items()
+    ]
+
+
+def _short(place: str) -> str:
+    """A place without its folder."""
+    return place.rpartition("/")[2]
 
 
 def is_debugging() -> bool:

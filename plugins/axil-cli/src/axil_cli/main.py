@@ -18,7 +18,7 @@ from typing import Any
 from axil.errors import AxilError, ConfigError, PluginContract, UnknownComponent
 from axil.registry import Component, Policy, Registry, default, use
 from axil_cli import launch
-from axil_cli.command import Command, Exit, Session, clean, is_debugging, problems_of, write
+from axil_cli.command import Command, Exit, Session, clean, is_debugging, problems_of, told_once, write
 
 SELF = "axil-cli"
 OWN = frozenset({SELF, "axil-plugins"})
@@ -42,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except AxilError as error:
         if is_debugging():
             raise
-        write(sys.stderr, "".join(dict.fromkeys(f"error: {clean(str(problem))}\n" for problem in problems_of(error))))
+        write(sys.stderr, "".join(f"error: {clean(line)}\n" for line in told_once(problems_of(error))))
         return Exit.MISUSE
     except BrokenPipeError:  # whoever read us has enough; nothing more can be said, not even at the end of the process
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
