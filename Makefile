@@ -63,8 +63,9 @@ $(STAMP): pyproject.toml $(PROJECTS)
 demo: $(VENV)/usual
 	@$(BIN)/axil run $(DEMO) $(DEMO_ARGS)
 
+# In as many processes as there are processors.
 test: $(STAMP)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto
 
 check: style types arrows alone lowest kits thorough foreign
 
