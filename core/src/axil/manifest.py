@@ -51,6 +51,8 @@ class Described:
     """Where secrets are in the config, as JSON pointers."""
     capabilities: tuple[str, ...] = ()
     """What it claims beyond its kind."""
+    aliases: tuple[str, ...] = ()
+    """Names that it had before, as files may still have them: ``name``, or ``distribution/name`` where it was another's."""
     stability: str = "stable"
     """``experimental``, ``beta``, ``stable`` or ``deprecated``."""
 
@@ -157,6 +159,7 @@ def _described(each: Mapping[str, Any]) -> Described:
         refs=tuple(_reference(ref) for ref in each.get("refs", ())),
         secrets=tuple(map(_text, each.get("secrets", ()))),
         capabilities=tuple(map(_text, each.get("capabilities", ()))),
+        aliases=tuple(map(_text, each.get("aliases", ()))),
         stability=_text(each.get("stability", "stable")),
     )
 
