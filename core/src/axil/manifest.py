@@ -148,6 +148,10 @@ def _text(value: Any) -> str:
     return value
 
 
+def _texts(each: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    return tuple(map(_text, each[key])) if key in each else ()
+
+
 def _described(each: Mapping[str, Any]) -> Described:
     return Described(
         kind=_text(each["kind"]),
@@ -156,10 +160,10 @@ def _described(each: Mapping[str, Any]) -> Described:
         summary=_text(each.get("summary", "")),
         config_schema=each.get("config_schema"),
         examples=tuple(dict(example) for example in each.get("examples", ())),
-        refs=tuple(_reference(ref) for ref in each.get("refs", ())),
-        secrets=tuple(map(_text, each.get("secrets", ()))),
-        capabilities=tuple(map(_text, each.get("capabilities", ()))),
-        aliases=tuple(map(_text, each.get("aliases", ()))),
+        refs=tuple(map(_reference, each.get("refs", ()))),
+        secrets=_texts(each, "secrets"),
+        capabilities=_texts(each, "capabilities"),
+        aliases=_texts(each, "aliases"),
         stability=_text(each.get("stability", "stable")),
     )
 

@@ -282,17 +282,23 @@ def _manifest(options: argparse.Namespace, session: Session) -> int:
 
     told: list[dict[str, Any]] = []
     for name in options.dists:
-        text = as_text(manifest_of(name, session.registry))
+        data = manifest_of(name, session.registry)
+        text = as_text(data)
         file = place_of(name, session.registry) if options.write or options.check else None
         before = file.read_text("utf-8") if file is not None and file.is_file() else ""
         if options.write and file is not None and before != text:
             file.write_text(text, "utf-8")
         if not options.write and not options.check:
-            session.say(text.rstrip())
+            if options.format == "json":
+                told.append(data)
+            else:
+                session.say(text.rstrip())
             continue
         told.append({"distribution": name, "file": str(file), "current": before == text or options.write, "changed": before != text})
-    if options.format == "json" and told:
+    if options.format == "json":
         session.say(as_json(told))
+        if not options.write and not options.check:
+            return DONE
     else:
         for each in told:
             state = ("written" if each["changed"] else "current") if options.write else "current" if each["current"] else "not current"
