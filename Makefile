@@ -82,6 +82,7 @@ arrows: $(STAMP)
 # The laws with ten times the examples, and the large ends of the scales: a million rounds, 2,000 cycles one in another.
 thorough: $(STAMP)
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest core/tests/property tests/faults
+	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest plugins/axil-build/tests -k within_its_size
 
 # MCP servers that others wrote, where npm is at hand; they are kept outside the checkout.
 foreign: $(STAMP)

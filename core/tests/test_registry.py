@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import textwrap
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 
 from axil import registry as module
-from axil.errors import ComponentBlocked, ComponentConflict, ConfigError, PluginLoadError, UnknownComponent
+from axil.errors import ComponentBlocked, ComponentConflict, ConfigError, PluginLoadError, Problem, UnknownComponent
 from axil.registry import KINDS, Component, Policy, Registry, index
 
 
@@ -329,3 +330,80 @@ def test_the_distributions_are_listed_with_their_versions():
     assert known.plugins() == {"acme-clocks": "0.3.1", "acme-flow": "2.1"}
     assert known.distribution("Acme.Flow") is FLOW
     assert known.distribution("none") is None
+
+
+# ---------------------------------------------------------------------------------------------------------- old names
+
+
+def renamed(tmp_path, monkeypatch, aliases: dict[str, list[str]], policy: Policy | None = None) -> Registry:
+    """Of each ``distribution/name`` its old names, by manifests; and ``held``, a name that the first distribution has today."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    entries = [Entry("axil.nodes", "held", "json:JSONEncoder", Dist("acme-zero"))]
+    for i, (who, old) in enumerate(aliases.items()):
+        distribution, _, name = who.partition("/")
+        package = f"renamed_{tmp_path.name.replace('-', '_')}_{i}"
+        (tmp_path / package).mkdir()
+        (tmp_path / package / "__init__.py").touch()
+        said = {"kind": "nodes", "name": name, "aliases": old}
+        manifest = {"manifest": 1, "distribution": distribution, "components": [said]}
+        (tmp_path / package / "axil-plugin.json").write_text(json.dumps(manifest))
+        dist = Dist(distribution)
+        entries += [Entry("axil.nodes", name, "json:JSONDecoder", dist), Entry("axil.plugin", distribution, package, dist)]
+    return registry(*entries, policy=policy)
+
+
+@pytest.mark.parametrize(
+    ("aliases", "written", "now"),
+    [
+        (["tick"], "tick", "tock"),
+        (["tick"], "Acme_New/tick", "acme-new/tock"),
+        (["acme-old/tick"], "Acme.Old/tick", "acme-new/tock"),
+    ],
+)
+def test_an_old_name_means_what_it_is_now_and_the_warning_says_so(tmp_path, monkeypatch, aliases, written, now):
+    here = renamed(tmp_path, monkeypatch, {"acme-new/tock": aliases})
+    told: list[Problem] = []
+    here.tell = told.append
+    for _ in range(2):
+        assert here.resolve("nodes", written, "flow.json:3") is json.JSONDecoder
+    assert [(each.id, each.severity, each.where) for each in told] == [("AX326", "warning", "flow.json:3")]
+    assert f'"{written}" is an old name of the node type "tock" of acme-new 1.0. Write "{now}"' in str(told[0])
+
+
+def test_an_old_name_is_logged_unless_somebody_listens(tmp_path, monkeypatch, caplog):
+    here = renamed(tmp_path, monkeypatch, {"acme-new/tock": ["tick"]}).child()
+    assert here.find("nodes", "tick").name == "tock"
+    assert [(each.name, each.levelname) for each in caplog.records] == [("axil.registry", "WARNING")]
+
+
+def test_a_name_of_today_goes_before_an_old_one(tmp_path, monkeypatch):
+    here = renamed(tmp_path, monkeypatch, {"acme-new/tock": ["held"]})
+    assert here.resolve("nodes", "held") is json.JSONEncoder
+
+
+def test_an_old_name_of_another_distribution_is_none_of_the_bare_name(tmp_path, monkeypatch):
+    here = renamed(tmp_path, monkeypatch, {"acme-new/tock": ["acme-old/tick"]})
+    for name in ("tick", "acme-new/tick", "acme-else/tick"):
+        with pytest.raises(UnknownComponent):
+            here.find("nodes", name)
+
+
+def test_an_old_name_that_two_components_claim_is_a_conflict_that_names_both(tmp_path, monkeypatch):
+    claims = {"acme-a/tock": ["tick"], "acme-b/tack": ["tick"]}
+    with pytest.raises(ComponentConflict) as caught:
+        renamed(tmp_path, monkeypatch, claims).find("nodes", "tick")
+    assert 'the node type "tick" is an old name of "tack" (acme-b 1.0) and of "tock" (acme-a 1.0).' in str(caught.value)
+    assert 'Write "acme-b/tack" or "acme-a/tock".' in str(caught.value)
+
+
+def test_a_pin_decides_between_two_that_claim_an_old_name(tmp_path, monkeypatch):
+    claims = {"acme-a/tock": ["tick"], "acme-b/tack": ["tick"]}
+    here = renamed(tmp_path, monkeypatch, claims, Policy(pins={"nodes:tick": "acme-b"}))
+    assert here.find("nodes", "tick").name == "tack"
+
+
+@pytest.mark.parametrize("block", ["nodes:tick", "nodes:tock", "acme-new"])
+def test_what_is_blocked_is_not_had_by_its_old_name(tmp_path, monkeypatch, block):
+    here = renamed(tmp_path, monkeypatch, {"acme-new/tock": ["tick"]}, Policy(block=frozenset({block})))
+    with pytest.raises(ComponentBlocked, match=f"the policy blocks {block}"):
+        here.find("nodes", "tick")

@@ -61,6 +61,8 @@ def unfit(kind: str, spec: str) -> str:
     >>> unfit("nodes", "1.0"), unfit("nodes", "2.0")
     ('', 'it is written for version 2.0 of node types, and this axil understands 1.0')
     """
+    if spec == SPECS[kind]:
+        return ""
     written, current = _VERSION.fullmatch(spec), _VERSION.fullmatch(SPECS[kind])
     assert current is not None
     major, minor = int(current[1]), int(current[2])

@@ -51,6 +51,8 @@ class Described:
     """Where secrets are in the config, as JSON pointers."""
     capabilities: tuple[str, ...] = ()
     """What it claims beyond its kind."""
+    aliases: tuple[str, ...] = ()
+    """Names that it had before, as files may still have them: ``name``, or ``distribution/name`` where it was another's."""
     stability: str = "stable"
     """``experimental``, ``beta``, ``stable`` or ``deprecated``."""
 
@@ -79,8 +81,8 @@ def read(package: str, distribution: Any = None) -> Manifest | None:
     Raises: ValueError: there is one, and it is no manifest.
     """
     folder = _folder(distribution)
-    data = _bytes(os.path.join(os.path.dirname(folder), package, FILE)) if folder else None
-    if data is None and (not folder or os.path.isfile(os.path.join(folder, "direct_url.json"))):  # installed in place, or in an archive
+    data = _bytes(os.sep.join((folder.rpartition(os.sep)[0], package, FILE))) if folder else None
+    if data is None and (not folder or os.path.isfile(f"{folder}{os.sep}direct_url.json")):  # installed in place, or in an archive
         data = _found(package)
     if data is None:
         return None
@@ -98,7 +100,7 @@ def _folder(distribution: Any) -> str:
 
 def _bytes(path: str) -> bytes | None:
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", buffering=0) as file:  # it is read at once
             return file.read()
     except OSError:
         return None
@@ -146,6 +148,10 @@ def _text(value: Any) -> str:
     return value
 
 
+def _texts(each: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    return tuple(map(_text, each[key])) if key in each else ()
+
+
 def _described(each: Mapping[str, Any]) -> Described:
     return Described(
         kind=_text(each["kind"]),
@@ -153,10 +159,11 @@ def _described(each: Mapping[str, Any]) -> Described:
         object=_text(each.get("object", "")),
         summary=_text(each.get("summary", "")),
         config_schema=each.get("config_schema"),
-        examples=tuple(dict(example) for example in each.get("examples", ())),
-        refs=tuple(_reference(ref) for ref in each.get("refs", ())),
-        secrets=tuple(map(_text, each.get("secrets", ()))),
-        capabilities=tuple(map(_text, each.get("capabilities", ()))),
+        examples=tuple([dict(example) for example in each.get("examples", ())]),
+        refs=tuple([_reference(ref) for ref in each.get("refs", ())]),
+        secrets=_texts(each, "secrets"),
+        capabilities=_texts(each, "capabilities"),
+        aliases=_texts(each, "aliases"),
         stability=_text(each.get("stability", "stable")),
     )
 

@@ -11,9 +11,9 @@ import importlib
 import json
 import pkgutil
 import re
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, cast
 
 from axil.errors import (
@@ -21,6 +21,7 @@ from axil.errors import (
     ComponentConflict,
     PluginContract,
     PluginLoadError,
+    Problem,
     UnknownComponent,
     did_you_mean,
     listed,
@@ -90,6 +91,9 @@ class Registry:
         self._packages: dict[str, str] = {}
         self._manifests: dict[str, Manifest | None] = {}
         self._objects: dict[tuple[str, str, str], Any] = {}
+        self._told: set[Problem] = set()
+        self.tell: Callable[[Problem], None] = _log
+        """Gets a warning (AX326) for each place that uses an old name, once; without another, it is logged."""
         self.unreadable: list[str] = []
         """Distributions whose metadata or manifest is broken, with the reason; known after the first question that meets it."""
 
@@ -153,13 +157,15 @@ class Registry:
         made._found = {kind: {name: list(known) for name, known in names.items()} for kind, names in self._scan().items()}
         made._dists, made._objects, made.unreadable = self._dists, dict(self._objects), self.unreadable
         made._packages, made._manifests = self._packages, self._manifests
+        made._told, made.tell = self._told, self.tell
         return made
 
     # -- from a name to an object
 
     def resolve(self, kind: str, name: str, where: str = "", *, requires: Iterable[str] = ()) -> Any:
         """The component called ``name``, imported now if it was not before. Two names never share an import by accident:
-        ``distribution/name`` asks one distribution.
+        ``distribution/name`` asks one distribution. An old name, one of the ``aliases`` in a
+        manifest, means what the component is called now, and ``tell`` says so.
 
         Args:
             where: what messages begin with.
@@ -180,10 +186,13 @@ class Registry:
         wanted = canonical(distribution) if distribution else self.policy.pins.get(f"{kind}:{bare}", "")
         found = self._scan().get(kind, {}).get(bare, [])
         candidates = [each for each in found if not wanted or each.distribution == wanted]
+        is_old = not candidates and bool(candidates := self._formerly(kind, name, wanted))
         usable = [each for each in candidates if each.is_usable]
         if len(usable) == 1:
             if misfit := self._misfit(usable[0]):
                 raise _unfitting(usable[0], misfit, where)
+            if is_old:
+                self._warn(usable[0], name, where)
             return usable[0]
         if not candidates:
             raise UnknownComponent(f'unknown {word} "{name}".', hint=self._advice(kind, bare, wanted, found, requires), where=where)
@@ -192,12 +201,38 @@ class Registry:
             raise ComponentBlocked(told, hint="Change the policy, or the workflow.", where=where)
         if not usable:
             raise _unfitting(candidates[0], candidates[0].reason, where)
-        ways = " or ".join(f'"{each.distribution}/{bare}"' for each in usable)
+        ways = " or ".join(f'"{each.distribution}/{each.name}"' for each in usable)
+        if is_old:
+            claims = " and of ".join(f'"{each.name}" ({each})' for each in usable)
+            raise ComponentConflict(f'the {word} "{name}" is an old name of {claims}.', hint=f"Write {ways}.", where=where)
         raise ComponentConflict(
             f'the {word} "{bare}" is provided by {" and ".join(map(str, usable))}.',
             hint=f"Write {ways}, pin {kind}:{bare} to one of them (AXIL_PINS), or block one (AXIL_BLOCK).",
             where=where,
         )
+
+    def _formerly(self, kind: str, name: str, wanted: str) -> list[Component]:
+        """The components that were called ``name`` before, by their manifests, which are read only where nothing has the name now."""
+        distribution, _, bare = name.rpartition("/")
+        whole = f"{canonical(distribution)}/{bare}"
+        found: list[Component] = []
+        for each in self.candidates(kind):
+            said = self.manifest(each.distribution)
+            described = said.find(kind, each.name) if said is not None else None
+            aliases = described.aliases if described is not None else ()
+            if (bare in aliases and wanted in ("", each.distribution)) or (distribution and whole in aliases):
+                rule = f"{kind}:{bare}"  # who blocked the old name is obeyed where it is still written
+                is_refused = each.is_usable and rule in self.policy.block
+                found.append(replace(each, status="blocked", reason=f"the policy blocks {rule}") if is_refused else each)
+        return found
+
+    def _warn(self, component: Component, name: str, where: str) -> None:
+        told = f'"{name}" is an old name of the {KINDS[component.kind]} "{component.name}" of {component}.'
+        now = f"{component.distribution}/{component.name}" if "/" in name else component.name
+        problem = Problem("AX326", where, told, f'Write "{now}"; the old name will be gone one day.', "warning")
+        if problem not in self._told:
+            self._told.add(problem)
+            self.tell(problem)
 
     def _misfit(self, component: Component) -> str:
         """Why a component cannot be used with this kernel, by its manifest; empty: it can."""
@@ -386,6 +421,12 @@ def _known_kind(kind: str) -> str:
             f'no kind of component is called "{kind}"; there are {listed(sorted(KINDS), 20)}. {did_you_mean(kind, KINDS)}'.strip()
         )
     return kind
+
+
+def _log(problem: Problem) -> None:
+    import logging
+
+    logging.getLogger("axil.registry").warning("%s", problem)
 
 
 _index: dict[str, str] | None = None

@@ -20,6 +20,7 @@ from axil_build.command import build
 from axil_build.settings import Settings, read
 from axil_cli.main import main
 
+LONG = os.environ.get("AXIL_HYPOTHESIS") == "thorough"
 TWO = {
     "graph": {
         "nodes": [{"id": "a", "type": "literal", "config": {"content": "hello"}}, {"id": "b", "type": "passthrough"}],
@@ -111,6 +112,24 @@ def test_a_workflow_of_two_node_types_is_small(small):
     assert result.report["verified"]["bytes"] <= 12e6
     assert {"axil", "axil-cli", "axil-control"} == set(result.plan.roots)
     assert not {"axil-agent", "axil-yaml", "axil-testing", "pytest", "axil-build"} & set(result.plan.distributions)
+
+
+@pytest.mark.skipif(not LONG, reason="installs the SDK: make thorough")
+def test_the_same_with_an_agent_of_openai_is_within_its_size(axil, tmp_path):
+    """Its dry run asks a stand-in, so no key is needed; the size is that of the environment it was proved in."""
+    pytest.importorskip("axil_openai")
+    model = {"type": "openai", "config": {"name": "gpt-5-mini", "api_key": {"env": "OPENAI_API_KEY"}}}
+    ask = {"id": "ask", "type": "agent", "config": {"model": model, "prompt_template": "{message}"}}
+    graph = TWO["graph"]
+    nodes, edges = [*graph["nodes"], ask], [*graph["edges"], {"from": "b", "to": "ask"}]
+    write(tmp_path, "flow.json", {"graph": {**graph, "nodes": nodes, "edges": edges, "end": ["ask"]}})
+    write(tmp_path, "axil-build.toml", '[workflows]\nfiles = ["flow.json"]\n[limits]\nmax_mb = 35\n[dist]\noutputs = ["wheel"]\n')
+    done = axil("build", "axil-build.toml", "--format", "json")
+    assert done.code == 0, done.err
+    said = done.data
+    assert {"axil", "axil-cli", "axil-control", "axil-agent", "axil-openai", "axil-formatters"} == set(said["plan"]["roots"])
+    assert said["report"]["verified"]["faults"] == []
+    assert 1e6 < said["report"]["sizes"]["only_because_of"]["axil-openai"] < said["report"]["verified"]["bytes"] <= 35e6
 
 
 def test_defaults_and_inner_files_bring_what_they_need(made):

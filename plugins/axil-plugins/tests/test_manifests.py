@@ -22,6 +22,7 @@ class Tick:
 
     capabilities = ("varies",)
     stability = "beta"
+    aliases = ("acme.old", "acme-before/acme.tick")
 
     class Config(BaseModel, extra="forbid"):
         hours: int
@@ -51,6 +52,7 @@ def test_all_that_the_classes_say_is_in_it(tick, axil):
     assert component["secrets"] == ["/key"]
     assert component["capabilities"] == ["varies"]
     assert component["stability"] == "beta"
+    assert component["aliases"] == ["acme-before/acme.tick", "acme.old"]
     paths = {ref["path"] for ref in component["refs"]}
     assert {"/inner/model", "/tools/*/model", "/named/*/model"} <= paths
     assert all(ref["default"] == ["openai"] for ref in component["refs"])

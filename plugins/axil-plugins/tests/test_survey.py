@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from typing import Any
 
 import pytest
 
@@ -113,3 +114,92 @@ def test_pages_of_a_plugin_without_manifest_come_from_its_classes(world, axil):
     world.distribution("acme-a", nodes={"acme.tick": "acme_a:Tick"})
     world.package("acme_a", 'class Tick:\n    """``acme.tick``: it ticks."""\n')
     assert "## acme.tick\n\nIt ticks." in axil("plugins", "docs", "acme-a").out
+
+
+# ---------------------------------------------------------------------------------------------------------- old names
+
+
+def manifest(distribution: str, **names: list[str]) -> dict[str, Any]:
+    """A manifest of node types of acme, each with its old names."""
+    components = [{"kind": "nodes", "name": f"acme.{name}", "aliases": old} for name, old in names.items()]
+    return {"manifest": 1, "distribution": distribution, "components": components}
+
+
+@pytest.fixture
+def moved(world):
+    """``acme.tick`` of acme-old is ``acme.tock`` of acme-new today."""
+    world.distribution("acme-new", "2.0", nodes={"acme.tock": "acme_new:T"}, plugin={"acme-new": "acme_new"})
+    world.package("acme_new", manifest=manifest("acme-new", tock=["acme.tick", "acme-old/acme.tick"]))
+    return world
+
+
+def test_old_names_are_listed_with_the_new_one(moved, axil):
+    done = axil("plugins", "list", "--format", "json")
+    (old,) = rows(done, name="acme.tick")
+    assert (old["distribution"], old["status"], old["summary"]) == ("acme-new", "alias", "old name of acme.tock")
+    assert [row["status"] for row in rows(done, name="acme-old/acme.tick")] == ["alias"]
+    assert [row["status"] for row in rows(done, name="acme.tock")] == ["ok"]
+    assert "old name of acme.tock" in axil("plugins", "list", "--kind", "nodes").out
+
+
+def test_a_component_is_shown_by_its_old_name_and_with_it(moved, axil, caplog):
+    assert "formerly: acme.tick, acme-old/acme.tick" in axil("plugins", "show", "nodes:acme.tock").out
+    assert not caplog.records
+    shown = axil("plugins", "show", "nodes:acme.tick", "--format", "json").data
+    assert (shown["name"], shown["aliases"]) == ("acme.tock", ["acme.tick", "acme-old/acme.tick"])
+    assert [each.getMessage().split()[0] for each in caplog.records] == ["AX326"]
+    assert "Formerly: `acme.tick`" in axil("plugins", "docs", "acme-new").out
+
+
+NOW = '{"graph": {"nodes": [{"id": "a", "type": "%s"}], "edges": [], "start": ["a"]}}'
+
+
+@pytest.mark.parametrize("written", ["acme.tick", "acme-new/acme.tick", "acme-old/acme.tick"])
+def test_why_says_what_an_old_name_is_now(moved, axil, flow, written):
+    file = flow(NOW % written, "flow.json")
+    (distribution,) = axil("plugins", "why", file, "--format", "json").data["distributions"]
+    assert (distribution["distribution"], distribution["uses"][0]["now"]) == ("acme-new", "acme-new/acme.tock")
+    assert f"nodes:{written} (now acme-new/acme.tock)" in axil("plugins", "why", file).out
+
+
+@pytest.mark.parametrize("written", ["acme.tock", "acme-new/acme.tock", "Acme_New/acme.tock"])
+def test_why_says_nothing_of_a_name_of_today(moved, axil, flow, written):
+    (distribution,) = axil("plugins", "why", flow(NOW % written, "flow.json"), "--format", "json").data["distributions"]
+    assert distribution["uses"][0]["now"] == ""
+
+
+def test_check_warns_of_an_old_name_where_it_is_written(moved, axil, flow, caplog):
+    (moved.folder / "acme_new" / "__init__.py").write_text("class T:\n    def run(self, messages): return messages\n")
+    (each,) = axil("check", flow(NOW % "acme.tick", "flow.json"), "--format", "json").data["files"]
+    (problem,) = each["problems"]
+    assert (problem["id"], problem["severity"]) == ("AX326", "warning")
+    assert "flow.json" in problem["where"]
+    assert problem["hint"].startswith('Write "acme.tock"')
+    assert not caplog.records
+
+
+def test_the_doctor_names_old_names_that_are_not_what_they_were(moved, axil, monkeypatch):
+    moved.distribution("acme-b", nodes={"acme.tack": "acme_b:T"}, plugin={"acme-b": "acme_b"})
+    moved.package("acme_b", manifest=manifest("acme-b", tack=["acme.tick"]))
+    moved.distribution("acme-old", nodes={"acme.tick": "acme_old:T"})
+    monkeypatch.setenv("AXIL_BLOCK", "nodes:acme.gone")
+    told = axil("plugins", "doctor", "--format", "json").data["findings"]
+    hidden = {each["distribution"]: each["severity"] for each in told if each["check"] == "alias"}
+    assert hidden == {"acme-new": "note", "acme-b": "note"}
+
+
+def test_two_claims_to_an_old_name_are_a_conflict_of_names(moved, axil):
+    moved.distribution("acme-b", nodes={"acme.tack": "acme_b:T"}, plugin={"acme-b": "acme_b"})
+    moved.package("acme_b", manifest=manifest("acme-b", tack=["acme.tick"]))
+    assert {row["status"] for row in rows(axil("plugins", "list", "--format", "json"), name="acme.tick")} == {"alias conflict"}
+    told = [each for each in axil("plugins", "doctor", "--format", "json").data["findings"] if each["check"] == "alias"]
+    assert {each["distribution"]: each["fix"] for each in told} == {
+        "acme-new": "Write acme-new/acme.tock in files that mean this one.",
+        "acme-b": "Write acme-b/acme.tack in files that mean this one.",
+    }
+
+
+def test_a_block_of_an_old_name_is_told_not_to_hold_for_the_new_one(moved, axil, monkeypatch):
+    monkeypatch.setenv("AXIL_BLOCK", "nodes:acme.tick")
+    (told,) = [each for each in axil("plugins", "doctor", "--format", "json").data["findings"] if each["check"] == "alias"]
+    assert (told["severity"], told["fix"]) == ("warning", "Block nodes:acme.tock, too.")

@@ -65,10 +65,19 @@ class Check:
 
 def finding(file: str, session: Session, **reading: Any) -> Finding:
     """Everything that can be known of a file without running it."""
+    renamed: list[Problem] = []
+    telling, session.registry.tell = session.registry.tell, renamed.append
+    try:
+        return _examined(file, session, renamed, reading)
+    finally:
+        session.registry.tell = telling
+
+
+def _examined(file: str, session: Session, renamed: list[Problem], reading: dict[str, Any]) -> Finding:
     try:
         workflow: Workflow = load(file, registry=session.registry, hooks=session.hooks, **reading)
     except AxilError as error:
-        return Finding(file=file, problems=problems_of(error))
+        return Finding(file=file, problems=(*(each for each in renamed if each.where), *problems_of(error)))
     warnings: tuple[Problem, ...] = tuple(workflow.spec.extras.get("warnings", ()))
     planner = Planner(workflow.setting)
     plan = None
@@ -78,7 +87,7 @@ def finding(file: str, session: Session, **reading: Any) -> Finding:
     except AxilError as error:
         told = problems_of(error)
     unsure = () if plan is None else tuple(_at_once(plan, session))
-    found = dict.fromkeys((*warnings, *planner.problems, *told, *unsure))
+    found = dict.fromkeys((*warnings, *(each for each in renamed if each.where), *planner.problems, *told, *unsure))
     return Finding(file=file, problems=tuple(found), plan=plan)
 
 

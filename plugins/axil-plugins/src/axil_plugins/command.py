@@ -150,6 +150,8 @@ def _show(options: argparse.Namespace, session: Session) -> int:
         return DONE
     session.say(f"{said['kind']}:{said['name']}  {said['distribution']} {said['version']}  {said['object']}")
     session.say(said.get("summary", ""))
+    if said.get("aliases"):
+        session.say(f"formerly: {', '.join(said['aliases'])}")
     properties: Mapping[str, Any] = (said.get("config_schema") or {}).get("properties", {})
     if properties:
         required = set((said.get("config_schema") or {}).get("required", ()))
@@ -211,7 +213,8 @@ def _why(options: argparse.Namespace, session: Session) -> int:
         state = each["version"] if each["installed"] else f"not installed: pip install {each['distribution']}{each['required']}"
         session.say(f"{each['distribution'] or 'provided by nobody that is known'}  {state if each['distribution'] else ''}".rstrip())
         for use in each["uses"]:
-            session.say(f"    {use['kind']}:{use['name']}  {use['where']}" + (f"\n        {use['error']}" if use["error"] else ""))
+            now = f" (now {use['now']})" if use["now"] else ""
+            session.say(f"    {use['kind']}:{use['name']}{now}  {use['where']}" + (f"\n        {use['error']}" if use["error"] else ""))
     for word in said["not_looked_into"]:
         session.tell(f"warning: the settings of {word} are not looked into: its distribution has no manifest.")
     for problem in said["problems"]:
@@ -279,17 +282,23 @@ def _manifest(options: argparse.Namespace, session: Session) -> int:
 
     told: list[dict[str, Any]] = []
     for name in options.dists:
-        text = as_text(manifest_of(name, session.registry))
+        data = manifest_of(name, session.registry)
+        text = as_text(data)
         file = place_of(name, session.registry) if options.write or options.check else None
         before = file.read_text("utf-8") if file is not None and file.is_file() else ""
         if options.write and file is not None and before != text:
             file.write_text(text, "utf-8")
         if not options.write and not options.check:
-            session.say(text.rstrip())
+            if options.format == "json":
+                told.append(data)
+            else:
+                session.say(text.rstrip())
             continue
         told.append({"distribution": name, "file": str(file), "current": before == text or options.write, "changed": before != text})
-    if options.format == "json" and told:
+    if options.format == "json":
         session.say(as_json(told))
+        if not options.write and not options.check:
+            return DONE
     else:
         for each in told:
             state = ("written" if each["changed"] else "current") if options.write else "current" if each["current"] else "not current"

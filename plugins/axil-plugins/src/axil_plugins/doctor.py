@@ -125,6 +125,30 @@ def conflicts(registry: Registry) -> Iterator[Finding]:
             )
 
 
+def old_names(registry: Registry) -> Iterator[Finding]:
+    """Old names that mean two components, none of theirs, or that a rule still speaks of."""
+    every = rows(registry)
+    for row in every:
+        if row["status"] in ("alias conflict", "hidden"):
+            yield Finding(
+                check="alias",
+                severity="warning" if row["status"] == "alias conflict" else "note",
+                distribution=row["distribution"],
+                message=f"{row['kind']}:{row['name']}, {row['summary']}: {row['reason']}.",
+                why="A file that has the old name gets another component than it had, or none.",
+                fix=f"Write {row['distribution']}/{row['summary'].rpartition(' ')[2]} in files that mean this one.",
+            )
+        elif row["status"] == "alias" and f"{row['kind']}:{row['name']}" in registry.policy.block:
+            yield Finding(
+                check="alias",
+                severity="warning",
+                distribution=row["distribution"],
+                message=f"the policy blocks {row['kind']}:{row['name']}, {row['summary']}; the new name is not blocked.",
+                why="Who blocked a component wants it blocked under every name.",
+                fix=f"Block {row['kind']}:{row['summary'].rpartition(' ')[2]}, too.",
+            )
+
+
 def unfitting(registry: Registry) -> Iterator[Finding]:
     """Components for another version of their kind's contract."""
     for row in rows(registry):
@@ -288,6 +312,7 @@ CHECKS: Final[Sequence[Check]] = (
     undescribed,
     stale,
     conflicts,
+    old_names,
     unfitting,
     names,
     requirements,

@@ -64,6 +64,7 @@ def _component(component: Component, found: Any) -> dict[str, Any]:
     if component.kind not in UNCONFIGURED:
         said["examples"] = examples_of(found, schema)
     said["capabilities"] = sorted(map(str, getattr(found, "capabilities", ())))
+    said["aliases"] = sorted(map(str, getattr(found, "aliases", ())))
     said["stability"] = str(getattr(found, "stability", "stable"))
     return {key: value for key, value in said.items() if value not in ([], "", None)}
 

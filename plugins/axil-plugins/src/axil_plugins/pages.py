@@ -41,6 +41,8 @@ def _component(each: Described) -> Iterator[str]:
     yield each.summary or "(It says nothing of itself.)"
     if each.stability != "stable":
         yield f"\nStability: {each.stability}."
+    if each.aliases:
+        yield f"\nFormerly: {', '.join(f'`{name}`' for name in each.aliases)}."
     if each.capabilities:
         yield f"\nClaims: {', '.join(each.capabilities)}."
     schema = each.config_schema or {}

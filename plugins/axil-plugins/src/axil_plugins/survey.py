@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import asdict
 from typing import Any
 
@@ -29,7 +30,7 @@ def _spec_fault(component: Component, registry: Registry) -> str:
 
 
 def rows(registry: Registry, kind: str | None = None) -> list[dict[str, str]]:
-    """Every component with its standing, by kind and name."""
+    """Every component with its standing, by kind and name; and the old names that manifests give (``alias``)."""
     found = [(each, standing(each, registry)) for each in registry.candidates(kind)]
     usable: dict[tuple[str, str], int] = {}
     for each, status in found:
@@ -53,7 +54,28 @@ def rows(registry: Registry, kind: str | None = None) -> list[dict[str, str]]:
                 "summary": described.summary if described is not None else "",
             }
         )
-    return listing
+        for old in described.aliases if described is not None else ():
+            listing.append({**listing[-1], "name": old, "status": "alias", "reason": "", "summary": f"old name of {each.name}"})
+    return _told_apart(listing)
+
+
+def _told_apart(listing: list[dict[str, str]]) -> list[dict[str, str]]:
+    """The same by kind and name, old names that two components claim marked ``alias conflict``, and those that are a name, ``hidden``."""
+    aliases = [row for row in listing if row["status"] == "alias"]
+    if not aliases:
+        return listing
+    claims = Counter((row["kind"], row["name"]) for row in aliases)
+    names = {
+        (row["kind"], name) for row in listing if row["status"] != "alias" for name in (row["name"], f"{row['distribution']}/{row['name']}")
+    }
+    for row in aliases:
+        key = row["kind"], row["name"]
+        if key in names:
+            row["status"], row["reason"] = "hidden", f"{row['name']} is the name of another component, which is meant"
+        elif claims[key] > 1:
+            row["status"], row["reason"] = "alias conflict", f"{row['name']} is an old name of several components"
+    order = {kind: i for i, kind in enumerate(KINDS)}
+    return sorted(listing, key=lambda row: (order[row["kind"]], row["name"]))
 
 
 def requirements(registry: Registry) -> list[str]:
@@ -83,7 +105,7 @@ def distribution(name: str, registry: Registry) -> dict[str, Any]:
 
 
 def component(word: str, registry: Registry) -> dict[str, Any]:
-    """All that is known of one component, ``kind:name``. Raises: PluginError: there is none, or several."""
+    """All that is known of one component, ``kind:name``; an old name will do. Raises: PluginError: there is none, or several."""
     kind, _, name = word.partition(":")
     kind = kind if kind in KINDS else f"{kind}s"
     if kind not in KINDS:

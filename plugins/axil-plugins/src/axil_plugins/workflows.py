@@ -46,7 +46,11 @@ def is_fine(found: Needs) -> bool:
 
 def _use(need: Need) -> dict[str, Any]:
     error = str(need.error) if need.error is not None else ""
-    return {"kind": need.kind, "name": need.name, "where": need.where, "default": need.is_default, "error": error}
+    distribution, _, bare = need.name.rpartition("/")
+    found = need.component
+    is_old = found is not None and (bare != found.name or canonical(distribution or found.distribution) != found.distribution)
+    renamed = f"{found.distribution}/{found.name}" if found is not None and is_old else ""
+    return {"kind": need.kind, "name": need.name, "now": renamed, "where": need.where, "default": need.is_default, "error": error}
 
 
 def requirements(file: str, registry: Registry) -> dict[str, str]:
