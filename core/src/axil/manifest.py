@@ -55,6 +55,8 @@ class Described:
     """Names that it had before, as files may still have them: ``name``, or ``distribution/name`` where it was another's."""
     stability: str = "stable"
     """``experimental``, ``beta``, ``stable`` or ``deprecated``."""
+    replacement: str = ""
+    """What to use instead of a deprecated one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,6 +167,7 @@ def _described(each: Mapping[str, Any]) -> Described:
         capabilities=_texts(each, "capabilities"),
         aliases=_texts(each, "aliases"),
         stability=_text(each.get("stability", "stable")),
+        replacement=_text(each.get("replacement", "")),
     )
 
 

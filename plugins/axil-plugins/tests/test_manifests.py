@@ -21,7 +21,7 @@ class Tick:
     """``acme.tick``: it ticks. Twice."""
 
     capabilities = ("varies",)
-    stability = "beta"
+    stability, replacement = "deprecated", "acme.clock"
     aliases = ("acme.old", "acme-before/acme.tick")
 
     class Config(BaseModel, extra="forbid"):
@@ -51,7 +51,8 @@ def test_all_that_the_classes_say_is_in_it(tick, axil):
     assert component["examples"] == [{"hours": 1}]
     assert component["secrets"] == ["/key"]
     assert component["capabilities"] == ["varies"]
-    assert component["stability"] == "beta"
+    assert (component["stability"], component["replacement"]) == ("deprecated", "acme.clock")
+    assert "Stability: deprecated; use `acme.clock` instead." in axil("plugins", "docs", "acme-a").out
     assert component["aliases"] == ["acme-before/acme.tick", "acme.old"]
     paths = {ref["path"] for ref in component["refs"]}
     assert {"/inner/model", "/tools/*/model", "/named/*/model"} <= paths

@@ -66,6 +66,7 @@ def _component(component: Component, found: Any) -> dict[str, Any]:
     said["capabilities"] = sorted(map(str, getattr(found, "capabilities", ())))
     said["aliases"] = sorted(map(str, getattr(found, "aliases", ())))
     said["stability"] = str(getattr(found, "stability", "stable"))
+    said["replacement"] = str(getattr(found, "replacement", ""))
     return {key: value for key, value in said.items() if value not in ([], "", None)}
 
 

@@ -40,7 +40,7 @@ def _component(each: Described) -> Iterator[str]:
     yield ""
     yield each.summary or "(It says nothing of itself.)"
     if each.stability != "stable":
-        yield f"\nStability: {each.stability}."
+        yield f"\nStability: {each.stability}{f'; use `{each.replacement}` instead' if each.replacement else ''}."
     if each.aliases:
         yield f"\nFormerly: {', '.join(f'`{name}`' for name in each.aliases)}."
     if each.capabilities:
