@@ -271,6 +271,7 @@ def test_whoever_waits_no_longer_kills_the_process_and_what_it_started(tmp_path,
         assert isinstance(result.error, LimitReached)
     worker, child = map(int, file.read_text("utf-8").split())
     assert not is_there(worker)
+    until(lambda: not is_there(child))  # it was killed with the worker, and nobody here waits for its end
     assert not is_there(child)
 
 
