@@ -2,8 +2,9 @@
 
     python tests/benchmarks/devall.py [FILE …] [--write]
 
-The model takes 5 to 20 ms a reply, by turns, and says "OK". Bodies that run side by side are counted once: the time in which any of them is
-at work. Without a FILE it is a company of ten phases, made here; ``--write`` puts the table into docs/explanation/performance/index.md.
+The model takes 5 to 20 ms a reply, by turns, and says "OK". Bodies are what nodes run: an agent's with the model that it asks. Those that
+run side by side are counted once: the time in which any of them is at work. How much of it is the models' is said, too. Without a FILE it is
+a company of ten phases, made here; ``--write`` puts the table into docs/explanation/performance/index.md.
 """
 
 from __future__ import annotations
@@ -22,9 +23,10 @@ from typing import Any
 
 import importlib_metadata
 
-from axil import Workflow, run_sync
+from axil import Workflow, hookimpl, run_sync
 from axil.documents import Document
 from axil.files import Reading, load, spec_from
+from axil.hooks import manager
 from axil.planner import Setting
 from axil.registry import Registry
 from axil_agent import Reply, Tool, models_through
@@ -72,14 +74,14 @@ def registry() -> Registry:
     return made
 
 
-def workflow(data: dict[str, Any] | Path) -> Workflow:
-    """A file, or what one holds, as something that runs."""
+def workflow(data: dict[str, Any] | Path, watching: Watching | None = None) -> Workflow:
+    """A file, or what one holds, as something that runs; ``watching``: its bodies are timed."""
     known = registry()
     if isinstance(data, Path):
         spec = load(data, registry=known, environment=ENVIRONMENT)
     else:
         spec = spec_from(Document(data=data, name="company.json"), Reading(registry=known, environment=ENVIRONMENT))
-    return Workflow(spec, Setting(registry=known, environment=ENVIRONMENT))
+    return Workflow(spec, Setting(registry=known, environment=ENVIRONMENT, hooks=None if watching is None else manager([watching])))
 
 
 @dataclass
@@ -95,14 +97,48 @@ class Busy:
         self.spans.append((begin, time.perf_counter()))
         return Reply(text="OK", finish="stop")
 
-    @property
-    def busy(self) -> float:
-        """Seconds in which at least one reply was being made."""
-        total, until = 0.0, 0.0
-        for begin, end in sorted(self.spans):
-            total += max(0.0, end - max(begin, until))
-            until = max(until, end)
-        return total
+
+class Timed:
+    """A body, and when it was at work."""
+
+    def __init__(self, body: Any, spans: list[tuple[float, float]]) -> None:
+        self.body, self.spans, self.mode = body, spans, body.mode
+        self.wants_ctx = getattr(body, "wants_ctx", True)
+
+    def __call__(self, task: Any, ctx: Any, /) -> Any:
+        begin = time.perf_counter()
+        out = self.body(task, ctx)
+        if self.mode == "async":
+            return self.awaited(out)
+        self.spans.append((begin, time.perf_counter()))
+        return out
+
+    async def awaited(self, out: Any) -> Any:
+        begin = time.perf_counter()
+        try:
+            return await out
+        finally:
+            self.spans.append((begin, time.perf_counter()))
+
+
+@dataclass
+class Watching:
+    """A hook that times all bodies but those of graphs and cycles, whose own nodes are timed."""
+
+    spans: list[tuple[float, float]] = field(default_factory=list)
+
+    @hookimpl
+    def wrap_body(self, spec: Any, body: Any) -> Any:
+        return None if body.mode == "scope" or getattr(body, "_single", None) is not None else Timed(body, self.spans)
+
+
+def united(spans: Iterable[tuple[float, float]]) -> float:
+    """Seconds in which at least one was at work."""
+    total, until = 0.0, 0.0
+    for begin, end in sorted(spans):
+        total += max(0.0, end - max(begin, until))
+        until = max(until, end)
+    return total
 
 
 @dataclass(frozen=True)
@@ -113,6 +149,9 @@ class Measured:
     calls: int
     seconds: float
     busy: float
+    """Seconds in which a body was at work."""
+    replying: float
+    """Seconds in which a reply was being made."""
     worked: float
     """Seconds of processor time: what the run costs where no other process is in its way."""
 
@@ -124,9 +163,9 @@ class Measured:
 
 def measured(data: dict[str, Any] | Path) -> Measured:
     """A run with such a model; the plan is made before."""
-    model = Busy()
+    model, watching = Busy(), Watching()
     with models_through(lambda meant, written: model), tempfile.TemporaryDirectory() as folder:
-        flow = workflow(data)
+        flow = workflow(data, watching)
 
         async def go() -> tuple[Any, float, float]:
             async with flow:
@@ -136,21 +175,21 @@ def measured(data: dict[str, Any] | Path) -> Measured:
 
         result, seconds, worked = run_sync(go())
     assert result.status == "done", result.error
-    return Measured(result.usage.firings, len(model.spans), seconds, model.busy, worked)
+    return Measured(result.usage.firings, len(model.spans), seconds, united(watching.spans), united(model.spans), worked)
 
 
 def table(subjects: dict[str, Any]) -> str:
     """The figures, as Markdown: the median of five runs."""
-    rows = ["| workflow | firings | model calls | bodies, s | run beyond them | processor time, of theirs | a firing, ms |"]
-    rows.append("|---|---:|---:|---:|---:|---:|---:|")
+    rows = [
+        "| workflow | firings | model calls | bodies, s | of it models | run beyond bodies | beyond models | processor time a firing, ms |"
+    ]
+    rows.append("|---|---:|---:|---:|---:|---:|---:|---:|")
     for name, data in subjects.items():
         runs = [measured(data) for _ in range(5)]
         each = runs[0]
-        busy, beyond, worked, firing = (
-            statistics.median(values)
-            for values in zip(*((r.busy, r.overhead, r.worked / r.busy, r.worked / r.firings * 1e3) for r in runs), strict=True)
-        )
-        rows.append(f"| {name} | {each.firings} | {each.calls} | {busy:.2f} | {beyond:.1%} | {worked:.1%} | {firing:.2f} |")
+        told = [(r.busy, r.replying, r.overhead, r.seconds / r.replying - 1, r.worked / r.firings * 1e3) for r in runs]
+        busy, replying, beyond, asked, firing = (statistics.median(values) for values in zip(*told, strict=True))
+        rows.append(f"| {name} | {each.firings} | {each.calls} | {busy:.2f} | {replying:.2f} | {beyond:.1%} | {asked:.1%} | {firing:.2f} |")
     return "\n".join([*rows, "", f"{os.cpu_count()} processors, shared with others; medians of five runs."])
 
 
