@@ -3,8 +3,8 @@
     python tests/benchmarks/devall.py [FILE …] [--write]
 
 The model takes 5 to 20 ms a reply, by turns, and says "OK". Bodies are what nodes run: an agent's with the model that it asks. Those that
-run side by side are counted once: the time in which any of them is at work. How much of it is the models' is said, too. Without a FILE it is
-a company of ten phases, made here; ``--write`` puts the table into docs/explanation/performance/index.md.
+run side by side are counted once: the time in which any of them is at work. How much of it is the models' is said, too. Without a FILE it
+is a company of ten phases, made here; ``--write`` puts the table into docs/explanation/performance/index.md.
 """
 
 from __future__ import annotations
