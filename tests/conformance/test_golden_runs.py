@@ -549,7 +549,7 @@ def test_a_value_that_the_journal_cannot_hold_is_refused_at_commit():
     assert isinstance(caught.value.__cause__, JournalError)
 
 
-@pytest.mark.parametrize("value", [float("inf"), 10**40, "\ud800", (1, 2), {1: "one"}, {"a", "b"}, b"bytes"], ids=repr)
+@pytest.mark.parametrize("value", [float("inf"), 10**40, "\ud800", (1, 2), {1: "one"}, {"a"}, b"bytes"], ids=repr)
 def test_values_are_preserved_or_refused_never_changed(value):
     """Values are made canonical at this one edge: preserved or refused, never silently changed."""
     broken = [True]
