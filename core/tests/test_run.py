@@ -128,21 +128,30 @@ def test_what_a_body_gives_must_be_an_outcome():
 
 
 def test_ready_bodies_run_side_by_side():
+    names = [f"n{i}" for i in range(6)]
+    meeting = asyncio.Barrier(len(names))
+
+    async def body(task, ctx):
+        await meeting.wait()
+        return Out({})
+
+    flow = workflow([task(n, body) for n in names], [f"in {n}" for n in names])
+    assert run(flow).status == "done"
+
+
+def test_no_more_bodies_are_at_work_than_are_allowed():
     at_work = most = 0
 
     async def body(task, ctx):
         nonlocal at_work, most
         at_work += 1
         most = max(most, at_work)
-        await asyncio.sleep(0)
+        await asyncio.sleep(0.001)
         at_work -= 1
         return Out({})
 
     names = [f"n{i}" for i in range(6)]
     flow = workflow([task(n, body) for n in names], [f"in {n}" for n in names])
-    assert run(flow).status == "done"
-    assert most == 6
-    most = 0
     assert run(flow, limits=Limits(concurrency=2)).status == "done"
     assert most == 2
 
@@ -156,7 +165,7 @@ def test_a_lane_admits_one_at_a_time_unless_told_otherwise():
             async def call(task, ctx):
                 at_work[lane] += 1
                 most[lane] = max(most[lane], at_work[lane])
-                await asyncio.sleep(0)
+                await asyncio.sleep(0.001)
                 at_work[lane] -= 1
                 return Out({})
 
@@ -266,13 +275,17 @@ def test_a_failure_cancels_the_others():
     cancelled: list[str] = []
 
     async def wait(task, ctx):
+        await meeting.wait()
         try:
             await asyncio.Event().wait()
         except asyncio.CancelledError:
             cancelled.append(ctx.activation.node)
             raise
 
+    meeting = asyncio.Barrier(3)
+
     async def fail(task, ctx):
+        await meeting.wait()
         raise ValueError("b")
 
     result = run(workflow([task("a", wait), task("b", fail), task("c", wait)], ["in a", "in b", "in c"]))

@@ -144,6 +144,7 @@ def test_leaving_a_stream_early_cancels_the_run():
     ended: list[str] = []
 
     async def wait(task, ctx):
+        ctx.emit("here")
         try:
             await asyncio.Event().wait()
         finally:
@@ -152,7 +153,7 @@ def test_leaving_a_stream_early_cancels_the_run():
     async def go():
         stream = workflow([node("a", wait, mode="async")], ["in a"]).stream({})
         async for event in stream:
-            if event.kind == "firing_started":
+            if event.kind == "chunk":
                 break
         await stream.aclose()
 

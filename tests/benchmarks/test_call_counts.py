@@ -43,7 +43,7 @@ MOST = {
     "blocks kept for a branch of a fan": 3.2,  # tuples that Python keeps to be used again
     "blocks kept for a round of a loop": 0.1,
     # bytes that are asked for between two firings, at most
-    "bytes between two firings on a chain": 650,
+    "bytes between two firings on a chain": 700,
     "bytes between two rounds of a loop": 2500,
 }
 

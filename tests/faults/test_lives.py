@@ -286,6 +286,8 @@ class Lives(RuleBasedStateMachine):
             return
         life.answer = answer
         self.go(run, death, resuming=not life.lost, answers={"answer?1": answer})
+        if life.lost:  # it was refused, or broke off before anything was written
+            life.answer = None
 
     @rule(run=runs)
     def cancel(self, run: str) -> None:

@@ -1,7 +1,12 @@
-"""Bodies at work: how many at once, in which lanes, where, and how they are sent home.
+"""Bodies at work: how many at once, in which lanes, in whose hands, and how they are sent home.
 
-A firing that cannot start yet waits in its lane, in order. ``Executor`` is the seam for running bodies elsewhere: it gets
-one body, its task and its context, and gives what the body gives.
+A firing that cannot start yet waits in its lane, in order. One that may start is *due*, and a *hand* does it: an asyncio task that
+does one body after another as long as none of them has to wait. Where one waits, the hand waits with it, and another hand,
+called before the body began, does what else is due. So a body that waits costs a task and one that does not costs none, and each
+has a task of its own while it is at work. A hand ends with the body that leaves something behind in it: a changed context variable,
+a cancellation.
+
+``Executor`` is the seam for running bodies elsewhere: it gets one body, its task and its context, and gives what the body gives.
 """
 
 from __future__ import annotations
@@ -9,16 +14,25 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import inspect
+import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from typing import Any, NamedTuple, cast
 
 from axil.context import Context
-from axil.live import Live
+from axil.journal import Book
+from axil.live import Live, Queue
 from axil.plan import Body, Node
 from axil.spec import Limits
 from axil.tokens import Task
+
+SLICE = 0.005
+"""Seconds of work before the event loop gets a turn."""
+
+_AT_LENGTH = 10
+"""Bodies that take longer than a slice before the loop gets a turn in any case: most of them wait, and give it one themselves."""
 
 
 class LocalExecutor:
@@ -38,7 +52,7 @@ class LocalExecutor:
             return await out if inspect.isawaitable(out) else out
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix=self._name)
-        context = contextvars.copy_context()
+        context = copy_context()
 
         def call() -> Any:
             try:
@@ -54,33 +68,63 @@ class LocalExecutor:
             self._pool.shutdown(wait=False, cancel_futures=True)
 
 
-class Work(NamedTuple):
-    """One body at work, or waiting to be."""
+class Work:
+    """One body to be set to work, or at work."""
 
-    live: Live
-    task: Task
-    node: Node
+    __slots__ = ("doing", "hand", "live", "node", "task")
+
+    def __init__(self, live: Live, task: Task, node: Node, doing: Awaitable[Any] | None = None) -> None:
+        self.live, self.task, self.node = live, task, node
+        self.doing = doing
+        """What the body gave, if it was begun as a call and has to be awaited after all."""
+        self.hand: asyncio.Task[None] | None = None
+        """Who does it; None: nobody yet."""
+
+
+class Foreman(NamedTuple):
+    """What a crew asks of the run it works for."""
+
+    begin: Callable[[Work], Awaitable[Any]]
+    """A body."""
+    hear: Callable[[Work, Any, BaseException | None], None]
+    """What it came to: an outcome, or an error."""
+    wake: Callable[[], None]
+    """Whoever sees to what no hand does."""
+    announce: Callable[[Work], None] | None
+    """A body for which there is room; None: nobody listens."""
 
 
 class Crew:
-    """The bodies of one run: those that wait for room, those at work, and those that have just finished."""
+    """The bodies of one run: those that wait for room, those that are due, and those at work."""
 
-    __slots__ = ("_at", "_inside", "_lanes", "_next", "_returning", "_waiting", "_wake", "_working", "finished", "limits")
+    __slots__ = (
+        "_announce", "_begin", "_book", "_context", "_due", "_hear", "_idle", "_inside", "_is_securing", "_lanes", "_many", "_next",
+        "_returning", "_waiting", "_wake", "_working", "broken", "is_sent_home", "limits",
+    )  # fmt: skip
 
-    def __init__(self, limits: Limits, wake: Callable[[], None]) -> None:
+    def __init__(self, limits: Limits, book: Book | None, foreman: Foreman) -> None:
+        """``book``: what is written in it before a body is due is safe before the body begins."""
         self.limits = limits
-        self.finished: list[asyncio.Future[Any]] = []  # not empty as long as any is still to be taken
-        self._next = 0
-        self._wake = wake
+        self.is_sent_home = False
+        """Nothing more is begun."""
+        self.broken: BaseException | None = None
+        """What a hand met that is no outcome of a body."""
+        self._book = book
+        self._begin, self._hear, self._wake, self._announce = foreman
+        self._due: Queue[Work] = Queue()
+        self._next: Queue[Work] = self._due if book is None else Queue()  # due as soon as what was journaled before is safe
+        self._is_securing = False
+        self._idle: set[asyncio.Task[None]] = set()  # hands that were called and have not come yet
+        self._many = 1  # to call at once: twice as many whenever one finds something to do, for then bodies wait
+        self._context: contextvars.Context | None = None  # what each hand begins with
         self._waiting: dict[str | None, deque[Work]] = {}
-        self._working: dict[asyncio.Future[Any], Work] = {}
-        self._at: dict[Task, Live] = {}
+        self._working: dict[Task, Work] = {}  # due, or in a hand
         self._inside: dict[Task, int] = {}  # bodies that wait for sub-runs of their own, which need the room they take
         self._returning: dict[Task, asyncio.Future[None]] = {}  # bodies whose sub-run has ended, waiting for room
         self._lanes: dict[str | None, int] = {}
 
     def __bool__(self) -> bool:
-        """Whether any body is at work."""
+        """Whether any body is due or at work."""
         return bool(self._working)
 
     @property
@@ -88,12 +132,41 @@ class Crew:
         """How many bodies are at work or wait for room; not those that wait for sub-runs of their own."""
         return len(self._working) - len(self._inside) + sum(map(len, self._waiting.values()))
 
-    def park(self, work: Work) -> None:
-        """Let a firing wait for room."""
+    # ------------------------------------------------------------------ room
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether any body waits for room."""
+        return bool(self._waiting or self._returning)
+
+    def put(self, work: Work) -> None:
+        """A body to be done: due if there is room and nobody waits for it, else behind those who do."""
         lane = work.node.vertex.lane
+        if lane is None and self.limits.concurrency is None:
+            self._admit(work)
+            return
         if lane not in self._waiting:
             self._waiting[lane] = deque()
         self._waiting[lane].append(work)
+        self.admit()
+
+    def admit(self) -> None:
+        """Make due what there is room for now: bodies that come back from a sub-run first, then lane by lane, in order."""
+        for task, coming_back in list(self._returning.items()):
+            if self._has_room(self._lane_of(task)):
+                self._come_back(task)
+                del self._returning[task]
+                coming_back.set_result(None)
+        for lane, queue in self._waiting.items():
+            while queue and self._has_room(lane):
+                self._lanes[lane] = self._lanes.get(lane, 0) + 1
+                self._admit(queue.popleft())
+
+    def _admit(self, work: Work) -> None:
+        self._working[work.task] = work
+        self._next.put(work)
+        if self._announce is not None:
+            self._announce(work)
 
     def _has_room(self, lane: str | None) -> bool:
         most = self.limits.concurrency
@@ -101,58 +174,94 @@ class Crew:
             return False
         return lane is None or self._lanes.get(lane, 0) < self.limits.lanes.get(lane, 1)
 
-    def has_place(self, lane: str | None) -> bool:
-        """Whether a firing may begin at once: there is room, and nobody waits for it."""
-        return lane is None and self.limits.concurrency is None
+    # ------------------------------------------------------------------ hands
 
-    def admitted(self) -> Iterator[Work]:
-        """Firings for which there is room now, lane by lane, in order; each has to be set to work before the next is asked for.
+    def call(self) -> None:
+        """Call hands for what is to be done, unless some are on their way."""
+        if self._idle or self.is_sent_home or not self._has_more:
+            return
+        if self._context is None:
+            self._context = copy_context()
+        for _ in range(max(1, min(self._many, len(self._due)))):
+            # Not made by the loop's factory, which may begin tasks at once: hands would begin in one another.
+            self._idle.add(asyncio.Task(self._hand(), context=self._context.copy()))
 
-        Bodies that come back from a sub-run of their own go first.
-        """
-        for task, coming_back in list(self._returning.items()):
-            if self._has_room(self._lane_of(task)):
-                self._come_back(task)
-                del self._returning[task]
-                coming_back.set_result(None)
-        most = self.limits.concurrency
-        for lane, queue in self._waiting.items():
-            room = None if lane is None else self.limits.lanes.get(lane, 1)
-            while queue and (room is None or self._lanes.get(lane, 0) < room):
-                if most is not None and len(self._working) - len(self._inside) >= most:
-                    return
-                yield queue.popleft()
+    @property
+    def _has_more(self) -> bool:
+        return bool(self._due.front or (self._next.front and not self._is_securing))
 
-    def work(self, work: Work, doing: Awaitable[Any]) -> None:
-        """Set a body to work."""
-        job = asyncio.get_running_loop().create_task(cast("Any", doing)) if asyncio.iscoroutine(doing) else asyncio.ensure_future(doing)
-        self._working[job] = work
-        self._at[work.task] = work.live
-        if (lane := work.node.vertex.lane) is not None:
-            self._lanes[lane] = self._lanes.get(lane, 0) + 1
-        job.add_done_callback(self._done)
-
-    def _done(self, job: asyncio.Future[Any]) -> None:
-        if not self.finished:
+    async def _hand(self) -> None:
+        """Do what is due, one body after another, until nothing is, or a body left something behind."""
+        me = cast("asyncio.Task[None]", asyncio.current_task())
+        self._idle.discard(me)
+        try:
+            await self._go_on(me)
+        except asyncio.CancelledError:  # by somebody who took it for the task of a body that has ended
+            pass
+        except GeneratorExit:  # the loop is gone
+            raise
+        except BaseException as error:  # the journal failed, or we did, or the process is to end
+            self.broken, self.is_sent_home = error, True
             self._wake()
-        self.finished.append(job)
+            if not isinstance(error, Exception):
+                raise
+        self.call()
 
-    def take(self) -> tuple[Work, asyncio.Future[Any]]:
-        """The next body that has finished, off the books."""
-        job = self.finished[self._next]
-        self._next += 1
-        if self._next == len(self.finished):
-            self.finished.clear()
-            self._next = 0
-        work = self._working.pop(job)
-        del self._at[work.task]
-        if (lane := work.node.vertex.lane) is not None:
-            self._lanes[lane] -= 1
-        return work, job
+    async def _secure(self, book: Book) -> None:
+        """Wait until all that is journaled is safe; then what was to be done when the waiting began is due."""
+        self._is_securing = True
+        try:
+            many = len(self._next)
+            if (waiting := book.kept()) is not None:
+                await waiting
+            for _ in range(many):
+                self._due.put(self._next.take())
+        finally:
+            self._is_securing = False
+
+    async def _go_on(self, me: asyncio.Task[None]) -> None:
+        due, working = self._due, self._working
+        self._many = min(2 * self._many, 64) if due.front else 1
+        began, at_length = time.monotonic(), 0
+        turn_ends = began + SLICE
+        while self._has_more and not self.is_sent_home:
+            if not due.front:
+                assert self._book is not None
+                await self._secure(self._book)
+                continue
+            work = due.take()
+            if due.front:
+                self.call()  # while this one waits, should it have to
+            work.hand = me
+            out: Any = None
+            error: BaseException | None = None
+            try:
+                out = await self._begin(work)
+            except (GeneratorExit, KeyboardInterrupt, SystemExit):
+                raise
+            except BaseException as raised:  # noqa: BLE001  # a body may raise anything
+                error = raised
+            finally:
+                del working[work.task]
+                if (lane := work.node.vertex.lane) is not None:
+                    self._lanes[lane] -= 1
+            self._hear(work, out, error)
+            if me.cancelling() or copy_context() != self._context:  # left behind by the body: the next one is not to find it
+                return
+            now = time.monotonic()
+            if now > turn_ends:
+                at_length += 1
+                if now - began < SLICE or at_length > _AT_LENGTH:
+                    await asyncio.sleep(0)
+                    now, at_length = time.monotonic(), 0
+                turn_ends = now + SLICE
+            began = now
+
+    # ------------------------------------------------------------------ sub-runs of bodies
 
     def frame_of(self, task: Task) -> Live:
         """The frame whose body is at work on ``task``."""
-        return self._at[task]
+        return self._working[task].live
 
     def _lane_of(self, task: Task) -> str | None:
         return task.owner.plan.nodes[task.node].vertex.lane
@@ -187,17 +296,23 @@ class Crew:
         lane = self._lane_of(task)
         self._lanes[lane] = self._lanes.get(lane, 0) + 1
 
+    # ------------------------------------------------------------------ going home
+
     def cancel_dropped(self) -> None:
         """Cancel bodies in frames that nobody waits for any more."""
-        for job, work in self._working.items():
-            if work.live.is_dropped:
-                job.cancel()
+        for work in self._working.values():
+            if work.hand is not None and work.live.is_dropped:
+                work.hand.cancel()
 
-    async def cancel_innermost(self) -> None:
-        """Cancel the bodies of the deepest frames, and wait until they are gone."""
+    async def send_home(self) -> None:
+        """Begin nothing more, cancel the bodies of the deepest frames, and wait until they are gone."""
+        self.is_sent_home = True
+        for task in [task for task, work in self._working.items() if work.hand is None]:
+            del self._working[task]
+        if not self._working:
+            return
         deepest = max(work.live.depth for work in self._working.values())
-        jobs = [job for job, work in self._working.items() if work.live.depth == deepest]
-        for job in jobs:
-            job.cancel()
-        await asyncio.wait(jobs)
-        await asyncio.sleep(0)
+        hands = [work.hand for work in self._working.values() if work.hand is not None and work.live.depth == deepest]
+        for hand in hands:
+            hand.cancel()
+        await asyncio.wait(hands)

@@ -277,13 +277,11 @@ class Desk:
     async def execute(self, body: Body, task: Task, ctx: Context) -> Any:
         return await self.owner.executor.execute(body, task, ctx)
 
-    async def execute_safely(self, body: Body, task: Task, ctx: Context) -> Any:
-        """Execute a body once all before it is safe; if its effects must not happen twice unasked, with a word before."""
-        await self.kept()
-        if task.owner.plan.nodes[task.node].vertex.effects == "external":
-            happened = await self.begin(ctx.activation)
-            if happened is not None:
-                return Out(happened["output"])
+    async def execute_once(self, body: Body, task: Task, ctx: Context) -> Any:
+        """Execute a body whose effects must not happen twice unasked: with a word before, which is safe when it begins."""
+        happened = await self.begin(ctx.activation)
+        if happened is not None:
+            return Out(happened["output"])
         return await self.owner.executor.execute(body, task, ctx)
 
     def spend(self, activation: Activation, tokens: Mapping[str, int], cost: float) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from axil.composite import Visit
 from axil.context import Question
@@ -13,6 +13,8 @@ from axil.journal import Entry
 from axil.machine import Machine
 from axil.outcome import Ended
 from axil.tokens import Activation, Task
+
+T = TypeVar("T")
 
 
 class Live:
@@ -93,33 +95,30 @@ class Live:
         return tuple(reversed(parts))
 
 
-class Queue:
-    """Frames with something due, first come, first served; a list each for those in front and those behind, so that it is small."""
+class Queue(Generic[T]):
+    """First come, first served; a list each for those in front and those behind, so that it is small where few wait."""
 
-    __slots__ = ("_behind", "_front")
+    __slots__ = ("_behind", "front")
 
     def __init__(self) -> None:
-        self._front: list[Live] = []  # the next one last; not empty as long as there are any
-        self._behind: list[Live] = []  # the next one first
+        self.front: list[T] = []
+        """The next one last; not empty as long as there are any."""
+        self._behind: list[T] = []  # the next one first
 
-    def __bool__(self) -> bool:
-        return bool(self._front)
+    def __len__(self) -> int:
+        return len(self.front) + len(self._behind)
 
-    @property
-    def first(self) -> Live:
-        """The next one."""
-        return self._front[-1]
-
-    def put(self, live: Live) -> None:
+    def put(self, item: T) -> None:
         """Behind all others."""
-        (self._behind if self._front else self._front).append(live)
+        (self._behind if self.front else self.front).append(item)
 
-    def drop_first(self) -> None:
-        """Nothing is due in the next one any more."""
-        self._front.pop()
-        if not self._front and self._behind:
+    def take(self) -> T:
+        """The next one, which waits no more."""
+        item = self.front.pop()
+        if not self.front and self._behind:
             self._behind.reverse()
-            self._front, self._behind = self._behind, self._front
+            self.front, self._behind = self._behind, self.front
+        return item
 
 
 def broken_off(root: Live, scopes: Iterable[Live]) -> Ended:

@@ -1,8 +1,9 @@
 """The shell: starts bodies, feeds outcomes back, pauses, cancels, resumes. It decides nothing that a machine decides.
 
-One loop, ``_drive``, owns a queue of *frames* that have something due. A frame is a machine with a parent; a scope (a
-cycle, a graph, a sub-run of a body) opens a frame and is told when it has nothing left to do. So depth is a chain of
-objects, never a stack of calls or awaits. An inline body costs a call; an async body costs a task; a thread body a thread.
+There is a queue of *frames* that have something due. A frame is a machine with a parent; a scope (a cycle, a graph, a
+sub-run of a body) opens a frame and is told when it has nothing left to do. So depth is a chain of objects, never a stack
+of calls or awaits. An inline body costs a call; an async body costs a task if it waits (see ``crew``); a thread body a thread.
+Whoever hears what a body came to works the queue; ``_drive`` does what is left over, and the end.
 
 Outcomes are journaled in the order in which they take effect, and bodies that the world could notice start only when all before
 them is safe (see ``journal``). A run that failed, was cancelled or met a limit stops starting bodies,
@@ -15,12 +16,12 @@ import asyncio
 import inspect
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from typing import Any, cast
 
 from axil.composite import CycleVisit, GraphVisit, Left, Subgraph, Visit, entry_tokens, kind_of
 from axil.context import Clock, Context, Executor, Returned, SubRun
-from axil.crew import Crew, LocalExecutor, Work
+from axil.crew import SLICE, Crew, Foreman, LocalExecutor, Work
 from axil.desk import Desk, Pause, RealClock, paused_by
 from axil.due import accepted
 from axil.errors import AxilError, KernelBug, LimitReached, NodeFailed, RunCancelled
@@ -40,8 +41,6 @@ from axil.subruns import SubRuns
 from axil.sync import run_sync
 from axil.tokens import EXIT, Activation, Out, Task, quick
 from axil.values import isolate, unshared
-
-_SLICE = 0.005  # seconds of inline work before the event loop gets a turn
 
 
 class Run:
@@ -78,12 +77,13 @@ class Run:
             self._first = beginning(plan, inputs, checked, self.options)
         root = plan.graph.schema.start(unshared({**plan.graph.start, **self._first.state}))
         self._root = Live(Machine(plan, (), root))
-        self._queue = Queue()
+        self._queue: Queue[Live] = Queue()
         self._open: dict[Task, Live] = {}  # scopes under way, by the task that entered them
-        self._crew = Crew(self.limits, self._wake)
+        announce = None if self._observers.firing_started is None else self._announce
+        self._crew = Crew(self.limits, self._book, Foreman(self._do, self._hear, self._wake, announce))
         self._subs = SubRuns(self._crew, self._notice)
         self.executor: Executor = self.options.executor or LocalExecutor(self.options.threads, f"axil-{self.id}")
-        self._is_local = type(self.executor) is LocalExecutor and self._book is None
+        self._is_local = type(self.executor) is LocalExecutor
         self._waiter: asyncio.Future[None] | None = None
         self._failures: list[tuple[tuple[Any, ...], NodeFailed]] = []
         self._stop: AxilError | None = None
@@ -158,33 +158,34 @@ class Run:
     # ------------------------------------------------------------------ the loop
 
     async def _drive(self) -> None:
+        """See to what no hand does: the beginning, what a slice of time did not suffice for, and the end."""
         crew = self._crew
-        while True:
-            if crew.finished:
-                self._take_in()
-            self._work()
-            if self._queue and self._stop is None:
+        while crew.broken is None:
+            if self._stop is None:
+                crew.admit()
+                self._work()
+            if self._stop is not None or not (self._queue.front or crew):
+                return
+            crew.call()
+            if self._queue.front:
                 await asyncio.sleep(0)
                 await self._desk.kept()  # what is worked out waits for what is written down, now and then
-            elif crew.finished:
-                continue
-            elif self._stop is not None or not crew:
-                return
             else:
                 self._waiter = asyncio.get_running_loop().create_future()
                 await self._waiter
+        raise crew.broken
 
     def _work(self) -> None:
         """Work the queue until it is empty, for a slice of time at most."""
-        self._turn_ends = turn_ends = time.monotonic() + _SLICE
-        while self._queue and self._stop is None:
-            live = self._queue.first
+        self._turn_ends = turn_ends = time.monotonic() + SLICE
+        while self._queue.front and self._stop is None:
+            live = self._queue.front[-1]
             machine = live.machine
             if self._subs.are_dropped and live.is_dropped:
-                self._queue.drop_first()
+                self._queue.take()
                 continue
             if not machine.ready:
-                self._queue.drop_first()
+                self._queue.take()
                 live.queued = False
                 self._settle(live)
                 continue
@@ -213,17 +214,12 @@ class Run:
         elif (limit := self.meter.fire()) is not None:
             self._halt(limit)
         elif node.quick:
-            self._inline(live, task, node)
+            self._walk(live, task, node)
         else:
-            work = Work(live, task, node)
-            if self._crew.has_place(node.vertex.lane):
-                self._work_on(work)
-            else:
-                self._crew.park(work)
-                self._admit()
+            self._crew.put(Work(live, task, node))
 
-    def _inline(self, live: Live, task: Task, node: Node) -> None:
-        """Begin a firing that is a call, and go on with the one after it as long as that is a call, too, and all that is due here."""
+    def _walk(self, live: Live, task: Task, node: Node, out: Any = None) -> None:
+        """Do a firing that is a call, or take in what it came to (``out``), and go on as long as one firing follows, which is a call."""
         machine, meter, usage, nodes = live.machine, self.meter, self.meter.usage, live.machine.plan.nodes
         started, finished, skipped = self._observers.firing_started, self._observers.firing_finished, self._observers.firing_skipped
         is_kept = self._book is not None or bool(self._replay.done)
@@ -233,14 +229,15 @@ class Run:
         while True:
             if started is not None or finished is not None:
                 who = quick(Activation, (task.frame, node.name, task.ordinal))
-            if started is not None:
-                started(who, "node")
             try:
-                out = node.call(task, self._context(task, node) if node.wants_ctx else None)
+                if out is None:
+                    if started is not None:
+                        started(who, "node")
+                    out = node.call(task, self._context(task, node) if node.wants_ctx else None)
                 if type(out) is not Out:
                     if not inspect.isawaitable(out):
                         raise no_outcome(out)
-                    self._crew.work(Work(live, task, node), out)
+                    self._crew.put(Work(live, task, node, out))
                     return
                 after = step_on(task, out)
             except Pause as pause:
@@ -257,64 +254,77 @@ class Run:
                 after = again
             if finished is not None:
                 finished(who, "node", isolate(after.tokens[0].payload))
-            task, node = after, nodes[after.node]
+            task, node, out = after, nodes[after.node], None
             fired = usage.firings
-            if not node.quick or fired >= meter.most or self._stop is not None or time.monotonic() > self._turn_ends:
+            if fired >= meter.most or self._stop is not None or time.monotonic() > self._turn_ends:
                 machine.put_back(task)
+                self._notice(live)
+                return
+            if node.mode == "scope":
+                self._enter(live, task, node)
                 return
             usage.firings = fired + 1
+            if not node.quick:
+                self._crew.put(Work(live, task, node))
+                return
 
     def _context(self, task: Task, node: Node) -> Context:
         return Context(self._desk, task, Activation(task.frame, node.name, task.ordinal))
 
-    def _admit(self) -> None:
-        """Set to work the parked firings for which there is room."""
-        for work in self._crew.admitted():
-            self._work_on(work)
-
-    def _work_on(self, work: Work) -> None:
-        """Set one body to work."""
-        _, task, node = work
-        is_here = self._is_local and node.is_coroutine  # awaited as it is, with nothing around it
+    def _do(self, work: Work) -> Awaitable[Any]:
+        """Begin one body."""
+        task, node = work.task, work.node
+        if work.doing is not None:
+            return work.doing
+        is_external = self._book is not None and node.vertex.effects == "external"
+        is_here = self._is_local and node.is_coroutine and not is_external  # awaited as it is, with nothing around it
         ctx = self._context(task, node) if node.wants_ctx or not is_here else None
-        if self._observers.firing_started is not None:
-            self._observers.firing_started(Activation(task.frame, node.name, task.ordinal), "node")
         if ctx is None or is_here:
-            self._crew.work(work, node.call(task, ctx))
-        elif self._book is None:
-            self._crew.work(work, self.executor.execute(node.body, task, ctx))
-        else:
-            self._crew.work(work, self._desk.execute_safely(node.body, task, ctx))
+            return node.call(task, ctx)
+        return self._desk.execute_once(node.body, task, ctx) if is_external else self._desk.execute(node.body, task, ctx)
 
-    def _take_in(self) -> None:
-        """Take in what bodies at work came to."""
-        while self._crew.finished:
-            (live, task, node), job = self._crew.take()
-            self._subs.leave(task)
-            if self._subs.are_dropped and live.is_dropped:
-                continue
-            if job.cancelled():
-                if self._stop is None:
-                    self._fail(live, task.node, task.ordinal, node.name, RunCancelled("the body was cancelled from outside"))
-                continue
-            error = job.exception()
-            if error is None:
-                if self._stop is None:
-                    self._finish(live, task, node, job.result())
-            elif (pause := paused_by(error)) is not None:
-                self._pause(live, self._desk.all_asked(Activation(task.frame, node.name, task.ordinal), pause))
-            else:
-                self._fail(live, task.node, task.ordinal, node.name, error)
+    def _announce(self, work: Work) -> None:
+        if self._observers.firing_started is not None and work.doing is None:
+            self._observers.firing_started(Activation(work.task.frame, work.node.name, work.task.ordinal), "node")
+
+    def _hear(self, work: Work, out: Any, error: BaseException | None) -> None:
+        """Take in what a body came to, and go on with what follows from it."""
+        live, task, node = work.live, work.task, work.node
+        subs = self._subs
+        if subs.are_any:
+            subs.leave(task)
+        if not (subs.are_dropped and live.is_dropped):
+            if error is not None:
+                self._hear_error(work, error)
+            elif self._stop is None:
+                self._turn_ends = time.monotonic() + SLICE
+                if type(out) is Out:
+                    self._walk(live, task, node, out)
+                else:
+                    self._fail(live, task.node, task.ordinal, node.name, no_outcome(out))
         if self._stop is None:
-            self._admit()
+            if self._crew.is_awaited:
+                self._crew.admit()
+            if self._queue.front:
+                self._work()
+        if self._queue.front or self._stop is not None or not self._crew:
+            self._wake()
+
+    def _hear_error(self, work: Work, error: BaseException) -> None:
+        live, task, name = work.live, work.task, work.node.name
+        if isinstance(error, asyncio.CancelledError):
+            if self._stop is None:
+                self._fail(live, task.node, task.ordinal, name, RunCancelled("the body was cancelled from outside"))
+        elif (pause := paused_by(error)) is not None:
+            self._pause(live, self._desk.all_asked(Activation(task.frame, name, task.ordinal), pause))
+        else:
+            self._fail(live, task.node, task.ordinal, name, error)
 
     # ------------------------------------------------------------------ outcomes
 
-    def _finish(self, live: Live, task: Task, node: Node, out: Any) -> None:
+    def _finish(self, live: Live, task: Task, node: Node, out: Out) -> None:
         """An outcome: worked out, journaled, and put into effect."""
         try:
-            if type(out) is not Out:
-                raise no_outcome(out)
             step = live.machine.prepare(task, out)
         except Exception as error:  # noqa: BLE001  # an edge, a router or the state refused the outcome: its node has failed
             self._fail(live, task.node, task.ordinal, node.name, error)
@@ -466,11 +476,8 @@ class Run:
     def _halt(self, why: AxilError) -> None:
         if self._stop is None:
             self._stop = why
-        self._nudge()
-
-    def _nudge(self) -> None:
-        """Let the loop look again; from any thread."""
-        self._desk.at_home(self._wake)
+        self._crew.is_sent_home = True
+        self._desk.at_home(self._wake)  # from any thread
 
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
@@ -479,10 +486,7 @@ class Run:
     async def _stop_all(self) -> None:
         """Cancel bodies at work, innermost frames first, and wait until they are gone."""
         while self._crew:
-            await self._crew.cancel_innermost()
-            stopping, self._stop = self._stop, self._stop or RunCancelled("the run ended")
-            self._take_in()
-            self._stop = stopping
+            await self._crew.send_home()
 
     def _conclude(self) -> tuple[Result, State]:
         came_to = ending_of(self._failures, self._stop, self._ended is not None, tuple(self._root.questions))

@@ -16,12 +16,14 @@ from axil.tokens import Changes, Task, inner_frame
 class SubRuns:
     """The sub-runs of one run, by the bodies that wait for them."""
 
-    __slots__ = ("_crew", "_lives", "_notice", "are_dropped")
+    __slots__ = ("_crew", "_lives", "_notice", "are_any", "are_dropped")
 
     def __init__(self, crew: Crew, notice: Callable[[Live], None]) -> None:
         """``notice``: tells the run of a frame that has something due."""
         self._crew, self._notice = crew, notice
         self._lives: dict[Task, list[Live]] = {}
+        self.are_any = False
+        """Whether there was ever one."""
         self.are_dropped = False
         """Whether any was given up by whoever waited for it."""
 
@@ -35,6 +37,7 @@ class SubRuns:
         live = Live(machine, parent, task)
         live.waiter, live.contained = asyncio.get_running_loop().create_future(), sub.contained
         self._notice(live)
+        self.are_any = True
         self._lives.setdefault(task, []).append(live)
         self._crew.step_inside(task)
         try:

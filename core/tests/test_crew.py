@@ -1,0 +1,204 @@
+"""Bodies in the hands of the crew: together where they wait, apart in all that they leave behind."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from contextvars import ContextVar
+from typing import Any
+
+import pytest
+
+from axil import Out
+from axil.journal import MemoryJournal
+from axil.result import Result
+from axil.run import run_sync
+
+from .tools import edge, node, workflow
+
+LEFT: ContextVar[str] = ContextVar("LEFT", default="")
+
+
+def run(flow: Any) -> Result:
+    async def go() -> Result:
+        async with asyncio.timeout(30):
+            return await flow.start({})
+
+    return run_sync(go())
+
+
+def task(id: str, body: Any) -> Any:
+    return node(id, body, mode="async", ctx=True)
+
+
+def chain(*bodies: Any) -> Any:
+    names = [f"n{i}" for i in range(len(bodies))]
+    nodes = [task(name, body) for name, body in zip(names, bodies, strict=True)]
+    return workflow(nodes, [f"in {names[0]}", *(edge(a, b) for a, b in itertools.pairwise(names))])
+
+
+def fan(body: Any, many: int) -> Any:
+    return workflow([task(f"n{i}", body) for i in range(many)], [f"in n{i}" for i in range(many)])
+
+
+def tasks(made: list[Any], wait: float | None = None) -> Any:
+    async def body(task: Any, ctx: Any) -> Out:
+        made.append(asyncio.current_task())
+        if wait is not None:
+            await asyncio.sleep(wait)
+        return Out({})
+
+    return body
+
+
+@pytest.mark.parametrize("wait", [None, 0.001])
+def test_a_chain_of_bodies_is_done_by_one_task(wait):
+    made: list[Any] = []
+    assert run(chain(*[tasks(made, wait)] * 20)).status == "done"
+    assert len(made) == 20
+    assert len(set(made)) == 1
+
+
+def test_bodies_of_a_fan_that_do_not_wait_are_done_by_one_task_and_those_that_wait_by_one_each():
+    short: list[Any] = []
+    assert run(fan(tasks(short), 100)).status == "done"
+    assert (len(short), len(set(short))) == (100, 1)
+    long: list[Any] = []
+    assert run(fan(tasks(long, 0.05), 100)).status == "done"
+    assert len(set(long)) == 100
+
+
+def test_a_thousand_bodies_have_all_begun_before_the_loop_has_turned_often():
+    """Hands are called twice as many each time, not one by one."""
+    turns = [0]
+    meeting = asyncio.Barrier(1000)
+    seen: list[int] = []
+
+    async def body(task, ctx):
+        seen.append(turns[0])
+        await meeting.wait()
+        return Out({})
+
+    async def go() -> Any:
+        async def tick() -> None:
+            while True:
+                await asyncio.sleep(0)
+                turns[0] += 1
+
+        ticking = asyncio.create_task(tick())
+        result = await fan(body, 1000).start({}).result()
+        ticking.cancel()
+        return result
+
+    assert asyncio.run(go()).status == "done"
+    assert max(seen) - min(seen) < 40
+
+
+def test_what_a_body_leaves_in_context_variables_no_other_body_finds():
+    found: list[str] = []
+
+    async def body(task, ctx):
+        found.append(LEFT.get())
+        LEFT.set(ctx.activation.node)
+        return Out({})
+
+    async def go() -> None:
+        LEFT.set("the caller's")
+        assert (await chain(body, body, body).start({}).result()).status == "done"
+        assert (await fan(body, 5).start({}).result()).status == "done"
+        assert LEFT.get() == "the caller's"
+
+    asyncio.run(go())
+    assert found == ["the caller's"] * 8
+
+
+def test_a_body_that_ended_although_it_was_cancelled_cancels_no_other():
+    async def stubborn(task, ctx):
+        me = asyncio.current_task()
+        assert me is not None
+        me.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.sleep(1)
+        me.cancel()  # for whatever it waits for next
+        return Out({})
+
+    async def after(task, ctx):
+        await asyncio.sleep(0)
+        me = asyncio.current_task()
+        assert me is not None
+        assert not me.cancelling()
+        return Out({})
+
+    assert run(chain(stubborn, after, after)).status == "done"
+    assert run(workflow([task("a", stubborn), task("b", after)], ["in a", "in b"])).status == "done"
+
+
+def test_a_time_limit_inside_a_body_ends_with_it():
+    async def late(task, ctx):
+        try:
+            async with asyncio.timeout(0.001):
+                await asyncio.Event().wait()
+        except TimeoutError:
+            pass
+        return Out({})
+
+    async def after(task, ctx):
+        async with asyncio.timeout(60):
+            await asyncio.sleep(0.002)
+        return Out({})
+
+    assert run(chain(late, after, late, after)).status == "done"
+
+
+@pytest.mark.parametrize("journaled", [False, True])
+def test_bodies_that_never_wait_leave_the_loop_its_turns(journaled):
+    turns = [0]
+
+    async def busy(task, ctx):
+        ends = asyncio.get_running_loop().time() + 0.001
+        while asyncio.get_running_loop().time() < ends:
+            pass
+        return Out({})
+
+    async def go() -> Any:
+        async def tick() -> None:
+            while True:
+                await asyncio.sleep(0)
+                turns[0] += 1
+
+        ticking = asyncio.create_task(tick())
+        result = await chain(*[busy] * 100).start({}, journal=MemoryJournal() if journaled else None).result()
+        ticking.cancel()
+        return result
+
+    assert asyncio.run(go()).status == "done"
+    assert turns[0] >= 10
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+def test_what_is_to_end_the_process_ends_it_and_no_other_body_begins(error):
+    began: list[str] = []
+
+    async def body(task, ctx):
+        began.append(ctx.activation.node)
+        if ctx.activation.node == "n1":
+            raise error
+        return Out({})
+
+    with pytest.raises(error):
+        asyncio.run(fan(body, 5).start({}).result())
+    assert began == ["n0", "n1"]
+
+
+def test_a_hand_that_is_cancelled_by_somebody_who_kept_it_leaves_the_rest_to_another():
+    kept: list[Any] = []
+
+    async def first(task, ctx):
+        kept.append(asyncio.current_task())
+        asyncio.get_running_loop().call_soon(lambda: kept[0].cancel())
+        return Out({})
+
+    async def second(task, ctx):
+        return Out({})
+
+    assert run(chain(first, *[second] * 5)).status == "done"
