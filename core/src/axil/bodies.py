@@ -53,8 +53,11 @@ class Plain:
         self.wants_ctx = not {"ctx", "local"}.isdisjoint(supplies) or (mode == "async" and not inspect.iscoroutinefunction(call))
         self.call: Supply = self._awaited if mode == "async" else self._called
         """The body as a function."""
-        if mode != "async" and len(supplies) == 1 and "attributes" not in supplies and _by_position(call):
-            self.call = _with_one(call, self._supplies[0][1], read)
+        if len(supplies) == 1 and "attributes" not in supplies and _by_position(call):
+            if mode != "async":
+                self.call = _with_one(call, self._supplies[0][1], read)
+            elif inspect.iscoroutinefunction(call):
+                self.call = _awaited_with_one(call, self._supplies[0][1], read)
 
     def __call__(self, task: Task, ctx: Any, /) -> Any:
         return self.call(task, ctx)
@@ -84,6 +87,15 @@ def _with_one(call: Callable[[Any], Any], supply: Supply, read: Callable[[Any, T
 
     def body(task: Task, ctx: Any) -> Any:
         return read(call(supply(task, ctx)), task, ctx, None)
+
+    return body
+
+
+def _awaited_with_one(call: Callable[[Any], Any], supply: Supply, read: Callable[[Any, Task, Any, Any], Out]) -> Supply:
+    """The same of a coroutine function."""
+
+    async def body(task: Task, ctx: Any) -> Out:
+        return read(await call(supply(task, ctx)), task, ctx, None)
 
     return body
 

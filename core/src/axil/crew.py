@@ -178,17 +178,13 @@ class Crew:
 
     def call(self) -> None:
         """Call hands for what is to be done, unless some are on their way."""
-        if self._idle or self.is_sent_home or not self._has_more:
+        if self._idle or self.is_sent_home or not (self._due.front or (self._next.front and not self._is_securing)):
             return
         if self._context is None:
             self._context = copy_context()
         for _ in range(max(1, min(self._many, len(self._due)))):
             # Not made by the loop's factory, which may begin tasks at once: hands would begin in one another.
             self._idle.add(asyncio.Task(self._hand(), context=self._context.copy()))
-
-    @property
-    def _has_more(self) -> bool:
-        return bool(self._due.front or (self._next.front and not self._is_securing))
 
     async def _hand(self) -> None:
         """Do what is due, one body after another, until nothing is, or a body left something behind."""
@@ -224,13 +220,14 @@ class Crew:
         self._many = min(2 * self._many, 64) if due.front else 1
         began, at_length = time.monotonic(), 0
         turn_ends = began + SLICE
-        while self._has_more and not self.is_sent_home:
+        while not self.is_sent_home:
             if not due.front:
-                assert self._book is not None
+                if self._book is None or self._is_securing or not self._next.front:
+                    return
                 await self._secure(self._book)
                 continue
             work = due.take()
-            if due.front:
+            if due.front and not self._idle:
                 self.call()  # while this one waits, should it have to
             work.hand = me
             out: Any = None

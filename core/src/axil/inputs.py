@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from axil.tokens import Token
-from axil.values import thaw
+from axil.values import thaw, type_of
 
 Message = dict[str, Any]
 
@@ -39,18 +39,25 @@ def folded(payloads: Iterable[Any]) -> dict[str, Any]:
     {'k': [1, 2, 3], 'j': {'a': 1, 'b': 2}}
     """
     result: dict[str, Any] = {}
+    made: set[str] = set()  # fields whose values were made here, and so may be added to
     for payload in payloads:
-        for name, new in as_fields(payload).items():
+        fields = payload if type_of(payload) is dict else as_fields(payload)
+        for name, new in fields.items():
             if name not in result:
                 result[name] = new
                 continue
             old = result[name]
             if isinstance(old, list):
-                result[name] = [*old, *new] if isinstance(new, list) else [*old, new]
+                if name not in made:
+                    old = result[name] = [*cast("list[Any]", old)]
+                old.extend(new) if isinstance(new, list) else old.append(new)
             elif isinstance(old, dict) and isinstance(new, dict):
-                result[name] = {**old, **new}
+                if name not in made:
+                    old = result[name] = {**old}
+                old.update(new)
             else:
                 result[name] = [old, new]
+            made.add(name)
     return result
 
 

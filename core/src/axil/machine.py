@@ -431,9 +431,9 @@ class Machine:
             if port.trigger_only and port.join == "gate" and self.head is None:
                 del self._slots[index]
                 ranks = self.plan.ranks
-                tokens.sort(key=lambda token: (ranks[token.edge], token.ordinal))
+                places = sorted([(ranks[token.edge], token.ordinal, i) for i, token in enumerate(tokens)])
                 self._alive += 1 - len(tokens)
-                self._due(port.node, port.ordinal, tuple(tokens))
+                self._due(port.node, port.ordinal, tuple([tokens[i] for _, _, i in places]))
                 return
             edges = self.plan.graph.edges
             live = len({t.edge for t in tokens if edges[t.edge].trigger})
@@ -454,11 +454,10 @@ class Machine:
             self._ended.append((self.plan.owners.get(token.edge, -1), token.ordinal, token.edge, token.state))
 
     def _due(self, node: int, ordinal: Ordinal, tokens: tuple[Token, ...]) -> None:
-        level = self.plan.nodes[node].level
-        if self._barrier is not None and self._barrier.holds(level):
+        if self._barrier is not None and self._barrier.holds(level := self.plan.nodes[node].level):
             self._barrier.hold(level, (node, ordinal, tokens))
         else:
-            self._put((node, ordinal, tokens))
+            (self._behind if self.ready else self.ready).append((node, ordinal, tokens))
 
     def _put(self, due: Due) -> None:
         (self._behind if self.ready else self.ready).append(due)

@@ -14,7 +14,7 @@ from typing import Any, SupportsIndex, cast
 
 from axil.errors import StateError, did_you_mean
 from axil.state import State
-from axil.values import ATOMS, MISSING, Log, isolate, thaw
+from axil.values import ATOMS, MISSING, Log, isolate, thaw, type_of
 
 
 def _absent(state: State, name: str) -> str:
@@ -423,23 +423,22 @@ def plain(value: Any) -> Any:
     Untouched values are not copied, and a container without a view in it is returned as it is.
     Cost: O(containers in the value).
     """
-    kind = _type(value)
+    kind = type_of(value)
     if kind in ATOMS or kind is Log:
         return value
     if kind is StateView or kind is Fields or kind is Thawed:
         return {key: plain(item) for key, item in value.raw().items()}
-    if kind is dict:
-        for item in value.values():
-            if type(item) not in ATOMS:
-                break
-        else:
-            return value
-        items = {key: plain(item) for key, item in value.items()}
-        return items if any(items[key] is not item for key, item in value.items()) else value
-    if kind is list or kind is tuple:
+    if kind is dict or kind is list:
+        mine: Any = None  # made at the first view that is met
+        for key, item in value.items() if kind is dict else enumerate(value):
+            if type(item) not in ATOMS and (own := plain(item)) is not item:
+                mine = value.copy() if mine is None else mine
+                mine[key] = own
+        return value if mine is None else mine
+    if kind is tuple:
         parts = [plain(item) for item in value]
-        return cast("Any", kind)(parts) if any(a is not b for a, b in zip(parts, value, strict=True)) else value
-    return whole(value) if _is_model_view(value) else value
+        return tuple(parts) if any(a is not b for a, b in zip(parts, value, strict=True)) else value
+    return whole(value) if issubclass(kind, ModelView) else value
 
 
 def values_of(given: Any, *, written: bool = False) -> Mapping[str, Any] | None:
