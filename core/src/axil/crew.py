@@ -19,7 +19,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from typing import Any, NamedTuple, cast
+from typing import Any, Protocol, cast
 
 from axil.context import Context
 from axil.journal import Book
@@ -41,7 +41,7 @@ class LocalExecutor:
     __slots__ = ("_name", "_pool", "_threads")
 
     def __init__(self, threads: int, name: str) -> None:
-        """``threads``: how many bodies may block at the same time."""
+        """``threads``: how many bodies may block at the same time; ``name``: of whom they are."""
         self._threads, self._name = threads, name
         self._pool: ThreadPoolExecutor | None = None
 
@@ -51,7 +51,7 @@ class LocalExecutor:
             out = body(task, ctx)
             return await out if inspect.isawaitable(out) else out
         if self._pool is None:
-            self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix=self._name)
+            self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix=f"axil-{self._name}")
         context = copy_context()
 
         def call() -> Any:
@@ -81,25 +81,33 @@ class Work:
         """Who does it; None: nobody yet."""
 
 
-class Foreman(NamedTuple):
+class Foreman(Protocol):
     """What a crew asks of the run it works for."""
 
-    begin: Callable[[Work], Awaitable[Any]]
-    """A body."""
-    hear: Callable[[Work, Any, BaseException | None], None]
-    """What it came to: an outcome, or an error."""
-    wake: Callable[[], None]
-    """Whoever sees to what no hand does."""
-    announce: Callable[[Work], None] | None
-    """A body for which there is room; None: nobody listens."""
+    def begin(self, work: Work) -> Awaitable[Any]:
+        """Begin a body."""
+        ...
+
+    def hear(self, work: Work, out: Any, error: BaseException | None) -> None:
+        """Take in what it came to, an outcome or an error, and put what follows from it."""
+        ...
+
+    def wake(self) -> None:
+        """See to what no hand does: one has broken, or there may be room for those who wait for it."""
+        ...
+
+    @property
+    def announce(self) -> Callable[[Work], None] | None:
+        """Who is told of a body for which there is room; None: nobody listens."""
+        ...
 
 
 class Crew:
     """The bodies of one run: those that wait for room, those that are due, and those at work."""
 
     __slots__ = (
-        "_announce", "_begin", "_book", "_context", "_due", "_hear", "_idle", "_inside", "_is_securing", "_lanes", "_many", "_next",
-        "_returning", "_waiting", "_wake", "_working", "broken", "is_sent_home", "limits",
+        "_book", "_context", "_due", "_foreman", "_idle", "_inside", "_is_securing", "_lanes", "_many", "_next", "_returning", "_waiting",
+        "_working", "broken", "is_sent_home", "limits",
     )  # fmt: skip
 
     def __init__(self, limits: Limits, book: Book | None, foreman: Foreman) -> None:
@@ -109,12 +117,11 @@ class Crew:
         """Nothing more is begun."""
         self.broken: BaseException | None = None
         """What a hand met that is no outcome of a body."""
-        self._book = book
-        self._begin, self._hear, self._wake, self._announce = foreman
+        self._book, self._foreman = book, foreman
         self._due: Queue[Work] = Queue()
         self._next: Queue[Work] = self._due if book is None else Queue()  # due as soon as what was journaled before is safe
         self._is_securing = False
-        self._idle: set[asyncio.Task[None]] = set()  # hands that were called and have not come yet
+        self._idle = 0  # hands that were called and have not come yet
         self._many = 1  # to call at once: twice as many whenever one finds something to do, for then bodies wait
         self._context: contextvars.Context | None = None  # what each hand begins with
         self._waiting: dict[str | None, deque[Work]] = {}
@@ -165,8 +172,8 @@ class Crew:
     def _admit(self, work: Work) -> None:
         self._working[work.task] = work
         self._next.put(work)
-        if self._announce is not None:
-            self._announce(work)
+        if self._foreman.announce is not None:
+            self._foreman.announce(work)
 
     def _has_room(self, lane: str | None) -> bool:
         most = self.limits.concurrency
@@ -182,26 +189,10 @@ class Crew:
             return
         if self._context is None:
             self._context = copy_context()
-        for _ in range(max(1, min(self._many, len(self._due)))):
+        self._idle = max(1, min(self._many, len(self._due)))
+        for _ in range(self._idle):
             # Not made by the loop's factory, which may begin tasks at once: hands would begin in one another.
-            self._idle.add(asyncio.Task(self._hand(), context=self._context.copy()))
-
-    async def _hand(self) -> None:
-        """Do what is due, one body after another, until nothing is, or a body left something behind."""
-        me = cast("asyncio.Task[None]", asyncio.current_task())
-        self._idle.discard(me)
-        try:
-            await self._go_on(me)
-        except asyncio.CancelledError:  # by somebody who took it for the task of a body that has ended
-            pass
-        except GeneratorExit:  # the loop is gone
-            raise
-        except BaseException as error:  # the journal failed, or we did, or the process is to end
-            self.broken, self.is_sent_home = error, True
-            self._wake()
-            if not isinstance(error, Exception):
-                raise
-        self.call()
+            asyncio.Task(self._hand(), context=self._context.copy())
 
     async def _secure(self, book: Book) -> None:
         """Wait until all that is journaled is safe; then what was to be done when the waiting began is due."""
@@ -215,44 +206,58 @@ class Crew:
         finally:
             self._is_securing = False
 
-    async def _go_on(self, me: asyncio.Task[None]) -> None:
+    async def _hand(self) -> None:
+        """Do what is due, one body after another, until nothing is, or a body left something behind."""
+        me = cast("asyncio.Task[None]", asyncio.current_task())
         due, working = self._due, self._working
+        self._idle -= 1
         self._many = min(2 * self._many, 64) if due.front else 1
         began, at_length = time.monotonic(), 0
         turn_ends = began + SLICE
-        while not self.is_sent_home:
-            if not due.front:
-                if self._book is None or self._is_securing or not self._next.front:
-                    return
-                await self._secure(self._book)
-                continue
-            work = due.take()
-            if due.front and not self._idle:
-                self.call()  # while this one waits, should it have to
-            work.hand = me
-            out: Any = None
-            error: BaseException | None = None
-            try:
-                out = await self._begin(work)
-            except (GeneratorExit, KeyboardInterrupt, SystemExit):
+        try:
+            while not self.is_sent_home:
+                if not due.front:
+                    if self._book is None or self._is_securing or not self._next.front:
+                        break
+                    await self._secure(self._book)
+                    continue
+                work = due.take()
+                if due.front and not self._idle:
+                    self.call()  # while this one waits, should it have to
+                work.hand = me
+                out: Any = None
+                error: BaseException | None = None
+                try:
+                    out = await self._foreman.begin(work)
+                except (GeneratorExit, KeyboardInterrupt, SystemExit):
+                    raise
+                except BaseException as raised:  # noqa: BLE001  # a body may raise anything
+                    error = raised
+                finally:
+                    del working[work.task]
+                    if (lane := work.node.vertex.lane) is not None:
+                        self._lanes[lane] -= 1
+                self._foreman.hear(work, out, error)
+                if me.cancelling() or copy_context() != self._context:  # left behind by the body: the next one is not to find it
+                    break
+                now = time.monotonic()
+                if now > turn_ends:
+                    at_length += 1
+                    if now - began < SLICE or at_length > _AT_LENGTH:
+                        await asyncio.sleep(0)
+                        now, at_length = time.monotonic(), 0
+                    turn_ends = now + SLICE
+                began = now
+        except asyncio.CancelledError:  # by somebody who took it for the task of a body that has ended
+            pass
+        except GeneratorExit:  # the loop is gone
+            raise
+        except BaseException as broken:  # the journal failed, or we did, or the process is to end
+            self.broken, self.is_sent_home = broken, True
+            self._foreman.wake()
+            if not isinstance(broken, Exception):
                 raise
-            except BaseException as raised:  # noqa: BLE001  # a body may raise anything
-                error = raised
-            finally:
-                del working[work.task]
-                if (lane := work.node.vertex.lane) is not None:
-                    self._lanes[lane] -= 1
-            self._hear(work, out, error)
-            if me.cancelling() or copy_context() != self._context:  # left behind by the body: the next one is not to find it
-                return
-            now = time.monotonic()
-            if now > turn_ends:
-                at_length += 1
-                if now - began < SLICE or at_length > _AT_LENGTH:
-                    await asyncio.sleep(0)
-                    now, at_length = time.monotonic(), 0
-                turn_ends = now + SLICE
-            began = now
+        self.call()
 
     # ------------------------------------------------------------------ sub-runs of bodies
 
@@ -269,7 +274,7 @@ class Crew:
         if self._inside[task] == 1:
             lane = self._lane_of(task)
             self._lanes[lane] = self._lanes.get(lane, 0) - 1
-        self._wake()
+        self._foreman.wake()
 
     async def step_out(self, task: Task) -> None:
         """The sub-run has ended: wait for room to go on, ahead of those who have not begun."""

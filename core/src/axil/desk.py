@@ -96,7 +96,7 @@ class Desk:
     """What is journaled; None: nothing."""
     told: dict[str, Any] = field(default_factory=dict[str, Any])
     """What was said to be used, as last journaled."""
-    diverged: set[Activation] = field(default_factory=set[Activation])
+    diverged: frozenset[Activation] = frozenset()
     """Those that asked for something else than is recorded: what they recorded after that is not theirs any more."""
 
     @property
@@ -241,7 +241,7 @@ class Desk:
         if known is not None:
             if known.get("request") == asked:
                 return decode(known["value"])
-            self.diverged.add(activation)
+            self.diverged |= {activation}
         told = await self.begin(activation, step.name) if step.effects == "external" else None
         value = await step.call() if told is None else told["output"]
         data = {"name": step.name, "value": encode(value), **({} if asked is None else {"request": asked})}

@@ -41,22 +41,24 @@ def folded(payloads: Iterable[Any]) -> dict[str, Any]:
     result: dict[str, Any] = {}
     made: set[str] = set()  # fields whose values were made here, and so may be added to
     for payload in payloads:
-        fields = payload if type_of(payload) is dict else as_fields(payload)
+        fields: Mapping[str, Any] = payload if type_of(payload) is dict else as_fields(payload)
         for name, new in fields.items():
             if name not in result:
                 result[name] = new
                 continue
-            old = result[name]
+            old: Any = result[name]
+            mine: Any = old
             if isinstance(old, list):
                 if name not in made:
-                    old = result[name] = [*cast("list[Any]", old)]
-                old.extend(new) if isinstance(new, list) else old.append(new)
+                    mine = [*cast("list[Any]", old)]
+                mine.extend(new) if isinstance(new, list) else mine.append(new)
             elif isinstance(old, dict) and isinstance(new, dict):
                 if name not in made:
-                    old = result[name] = {**old}
-                old.update(new)
+                    mine = {**cast("dict[Any, Any]", old)}
+                mine.update(new)
             else:
-                result[name] = [old, new]
+                mine = [old, new]
+            result[name] = mine
             made.add(name)
     return result
 

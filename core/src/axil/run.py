@@ -21,7 +21,7 @@ from typing import Any, cast
 
 from axil.composite import CycleVisit, GraphVisit, Left, Subgraph, Visit, entry_tokens, kind_of
 from axil.context import Clock, Context, Executor, Returned, SubRun
-from axil.crew import SLICE, Crew, Foreman, LocalExecutor, Work
+from axil.crew import SLICE, Crew, LocalExecutor, Work
 from axil.desk import Desk, Pause, RealClock, paused_by
 from axil.due import accepted
 from axil.errors import AxilError, KernelBug, LimitReached, NodeFailed, RunCancelled
@@ -47,9 +47,9 @@ class Run:
     """One run of a plan. ``await run`` (or ``run.result()``) drives it to its end; ``cancel`` ends it early."""
 
     __slots__ = (
-        "__weakref__", "_begun", "_book", "_crew", "_desk", "_ended", "_failures", "_first", "_is_local",
-        "_observers", "_open", "_queue", "_replay", "_result", "_root", "_stop", "_subs", "_turn_ends", "_waiter", "cycles", "executor",
-        "id", "limits", "meter", "options", "plan",
+        "__weakref__", "_begun", "_book", "_crew", "_desk", "_ended", "_failures", "_first", "_is_local", "_observers", "_open",
+        "_queue", "_replay", "_result", "_root", "_stop", "_subs", "_turn_ends", "_waiter", "announce", "cycles", "executor", "id",
+        "limits", "meter", "options", "plan",
     )  # fmt: skip
 
     def __init__(self, plan: Plan, inputs: Any = None, options: Options | None = None, values: Mapping[str, Any] | None = None) -> None:
@@ -79,10 +79,10 @@ class Run:
         self._root = Live(Machine(plan, (), root))
         self._queue: Queue[Live] = Queue()
         self._open: dict[Task, Live] = {}  # scopes under way, by the task that entered them
-        announce = None if self._observers.firing_started is None else self._announce
-        self._crew = Crew(self.limits, self._book, Foreman(self._do, self._hear, self._wake, announce))
+        self.announce = None if self._observers.firing_started is None else self._announce
+        self._crew = Crew(self.limits, self._book, self)
         self._subs = SubRuns(self._crew, self._notice)
-        self.executor: Executor = self.options.executor or LocalExecutor(self.options.threads, f"axil-{self.id}")
+        self.executor: Executor = self.options.executor or LocalExecutor(self.options.threads, self.id)
         self._is_local = type(self.executor) is LocalExecutor
         self._waiter: asyncio.Future[None] | None = None
         self._failures: list[tuple[tuple[Any, ...], NodeFailed]] = []
@@ -271,8 +271,8 @@ class Run:
     def _context(self, task: Task, node: Node) -> Context:
         return Context(self._desk, task, Activation(task.frame, node.name, task.ordinal))
 
-    def _do(self, work: Work) -> Awaitable[Any]:
-        """Begin one body."""
+    def begin(self, work: Work) -> Awaitable[Any]:
+        """Begin one body. For its crew, as are ``hear``, ``wake`` and ``announce``; users need none of them."""
         task, node = work.task, work.node
         if work.doing is not None:
             return work.doing
@@ -287,7 +287,7 @@ class Run:
         if self._observers.firing_started is not None and work.doing is None:
             self._observers.firing_started(Activation(work.task.frame, work.node.name, work.task.ordinal), "node")
 
-    def _hear(self, work: Work, out: Any, error: BaseException | None) -> None:
+    def hear(self, work: Work, out: Any, error: BaseException | None) -> None:
         """Take in what a body came to, and go on with what follows from it."""
         live, task, node = work.live, work.task, work.node
         subs = self._subs
@@ -308,7 +308,7 @@ class Run:
             if self._queue.front:
                 self._work()
         if self._queue.front or self._stop is not None or not self._crew:
-            self._wake()
+            self.wake()
 
     def _hear_error(self, work: Work, error: BaseException) -> None:
         live, task, name = work.live, work.task, work.node.name
@@ -477,9 +477,9 @@ class Run:
         if self._stop is None:
             self._stop = why
         self._crew.is_sent_home = True
-        self._desk.at_home(self._wake)  # from any thread
+        self._desk.at_home(self.wake)  # from any thread
 
-    def _wake(self) -> None:
+    def wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 

@@ -406,7 +406,7 @@ class Thawed(Fields):
 
 def fields_of(payload: Mapping[str, Any]) -> dict[str, Any]:
     """``payload`` as a dict that a body may do with as it likes: a plain one where every value is a scalar, else ``Fields``."""
-    if isinstance(payload, (Fields, StateView)):
+    if type_of(payload) is not dict and isinstance(payload, (Fields, StateView)):
         payload = payload.raw()
     for value in payload.values():
         if type(value) not in ATOMS:

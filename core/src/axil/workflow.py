@@ -40,6 +40,7 @@ class Workflow:
         self.setting = setting or Setting()
         self._plan: Plan | None = None
         self._pins: dict[str, dict[str, str]] | None = None
+        self._defaults: Options | None = None
         self._houses: dict[int, _House] = {}  # by event loop
 
     @staticmethod
@@ -108,10 +109,14 @@ class Workflow:
             raise SpecError(Problem("AX120", "input", "the input contains itself, or is nested too deeply.", "Make it flatter.")) from None
 
     def _options(self, given: Mapping[str, Any]) -> Options:
+        if self._defaults is None or self._defaults.hooks is not self.setting.hooks:
+            self._defaults = Options(hooks=self.setting.hooks)
+        if not given:
+            return self._defaults
         unknown = [name for name in given if name not in Options.__dataclass_fields__]
         if unknown:
             raise TypeError(f"unknown option(s) {', '.join(unknown)}; there are {', '.join(Options.__dataclass_fields__)}.")
-        options = replace(Options(hooks=self.setting.hooks), **given)
+        options = replace(self._defaults, **given)
         return options if options.journal is None or options.pins else replace(options, pins=self.pins)
 
     async def run(self, input: Input = None, attributes: Mapping[str, Any] | None = None, **options: Any) -> Result:

@@ -28,7 +28,7 @@ class ProcessExecutor:
         given = config if isinstance(config, ExecutorConfig) else decode(ExecutorConfig, {**(config or {}), **settings}, "process")
         self.config = given
         self.workers = Workers(given)
-        self._local = LocalExecutor(64, "axil-process")
+        self._local = LocalExecutor(64, "process")
         self._jobs: dict[int, tuple[Vertex, Job]] = {}
         self._at_work = 0
 
@@ -54,4 +54,4 @@ class ProcessExecutor:
         if not self._at_work:
             await self.workers.close()
             await self._local.close()
-            self._local = LocalExecutor(64, "axil-process")
+            self._local = LocalExecutor(64, "process")
