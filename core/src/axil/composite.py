@@ -21,7 +21,6 @@ its nodes' own fields go with it unless it is told to keep them.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
@@ -94,7 +93,7 @@ class CycleVisit:
         self._entered = self.state
         self._data_exits: list[Exit] = []
         self._has_data = False  # whether payloads of data edges wait for this round, or waited for an earlier one
-        self._untotalled = self._total_weight = 0
+        self._weighed = self._since = 0  # what a journal holds of the rounds: when that was last compared with a total, and more since
         self._tokens = [Token(t.edge, t.payload, None, t.ordinal) for t in task.tokens]
         self._ended: tuple[str, tuple[Exit, ...]] | None = None
         self._last: tuple[Mapping[str, Any], Ended, str] | None = None
@@ -233,11 +232,13 @@ class CycleVisit:
             "returns": told(ended.returns if not end else ()),
             "end": end,
         }
-        self._untotalled += _weight(data)
-        if self._untotalled > max(self._total_weight, _TOTAL):
-            data["total"] = encode_delta(self.total.changes, self.state.schema)
-            data["kept"] = told(self._data_exits)
-            self._untotalled, self._total_weight = 0, _weight(data["total"])
+        self._since += _weight(data)
+        if self._since > max(self._weighed, _TOTAL):
+            total = encode_delta(self.total.changes, self.state.schema)
+            self._weighed, self._since, weight = self._weighed + self._since, 0, _weight(total)
+            if weight <= self._weighed / 2:
+                data["total"], data["kept"] = total, told(self._data_exits)
+                self._weighed = weight
         return Entry("round", self.parent, self.name, self.ordinal, data)
 
     def _retell(self, entry: Entry) -> None:
@@ -259,12 +260,18 @@ class CycleVisit:
         self._take(delta, self.state.apply(delta), left, exits(data["returns"]), data["end"])
 
 
-_TOTAL = 16_384  # bytes of rounds, at least, before they are told again as one
+_TOTAL = 16_384  # bytes of rounds, at least, before it is asked whether they are shorter told again as one
 
 
 def _weight(data: Any) -> int:
-    """How long JSON data is as a text: what it costs to write."""
-    return len(json.dumps(data))
+    """About how long JSON data is as a text: what it costs to write."""
+    if type(data) is str:
+        return len(data) + 3
+    if type(data) is list:
+        return 2 + sum(map(_weight, cast("list[Any]", data)))
+    if type(data) is dict:
+        return 2 + sum(len(name) + 4 + _weight(value) for name, value in cast("dict[str, Any]", data).items())
+    return 6
 
 
 # ---------------------------------------------------------------------- graphs
