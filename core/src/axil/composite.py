@@ -216,20 +216,17 @@ class CycleVisit:
         if self._last is None:
             return None
         changes, ended, end = self._last
-        edges = self.cycle.graph.edges
-
-        def told(exits: Sequence[Exit]) -> list[Any]:
-            schema = self.state.schema
-            return [
-                [edges[e.edge].name, encode(e.payload), None if e.values is None else encode_delta(e.values, schema), list(e.ordinal)]
-                for e in exits
-            ]
-
+        said = self.machine.said  # by the only firing of the round, if it had one
+        sent: dict[str, Any] = {name: payload for name, payload, values in said["sends"] if values is None} if said else {}
+        if said and len(sent) == len(said["sends"]) and said["delta"].keys() == changes.keys():
+            written = said["delta"]  # edges have written nothing of their own
+        else:
+            written, sent = encode_delta(changes, self.state.schema), {}
         data: dict[str, Any] = {
             "round": self.rounds - 1,
-            "changes": encode_delta(changes, self.state.schema),
-            "exits": told(ended.exits),
-            "returns": told(ended.returns if not end else ()),
+            "changes": written,
+            "exits": self._told(ended.exits, sent),
+            "returns": self._told(ended.returns, sent) if not end else [],
             "end": end,
         }
         self._since += _weight(data)
@@ -237,9 +234,21 @@ class CycleVisit:
             total = encode_delta(self.total.changes, self.state.schema)
             self._weighed, self._since, weight = self._weighed + self._since, 0, _weight(total)
             if weight <= self._weighed / 2:
-                data["total"], data["kept"] = total, told(self._data_exits)
+                data["total"], data["kept"] = total, self._told(self._data_exits, {})
                 self._weighed = weight
         return Entry("round", self.parent, self.name, self.ordinal, data)
+
+    def _told(self, exits: Sequence[Exit], sent: Mapping[str, Any]) -> list[Any]:
+        """``exits`` as JSON data; ``sent``: payloads that were made so before, by edge."""
+        edges, schema, told = self.cycle.graph.edges, self.state.schema, list[Any]()
+        for exit in exits:
+            name = edges[exit.edge].name
+            if name in sent:
+                told.append([name, sent[name], None, list(exit.ordinal)])
+            else:
+                values = None if exit.values is None else encode_delta(exit.values, schema)
+                told.append([name, encode(exit.payload), values, list(exit.ordinal)])
+        return told
 
     def _retell(self, entry: Entry) -> None:
         ids = {self.cycle.graph.edges[i].name: i for v in self.cycle.members for i in self.cycle.graph.touching[v]}
@@ -264,14 +273,16 @@ _TOTAL = 16_384  # bytes of rounds, at least, before it is asked whether they ar
 
 
 def _weight(data: Any) -> int:
-    """About how long JSON data is as a text: what it costs to write."""
-    if type(data) is str:
-        return len(data) + 3
-    if type(data) is list:
-        return 2 + sum(map(_weight, cast("list[Any]", data)))
-    if type(data) is dict:
-        return 2 + sum(len(name) + 4 + _weight(value) for name, value in cast("dict[str, Any]", data).items())
-    return 6
+    """About how long a JSON list or object is as a text: what it costs to write."""
+    weight = 2
+    if isinstance(data, dict):
+        for name in data:
+            weight += len(name) + 4
+        data = data.values()
+    for item in data:
+        kind = type(item)
+        weight += len(item) + 3 if kind is str else _weight(item) if kind is dict or kind is list else 6
+    return weight
 
 
 # ---------------------------------------------------------------------- graphs

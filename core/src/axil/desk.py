@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from axil import due
 from axil.context import Call, Channel, Clock, Context, Executor, Question, Returned, StepCall, SubRun
+from axil.crew import LocalExecutor
 from axil.errors import Overdue, Uncertain
 from axil.hooks import Observers
 from axil.journal import Book, Entry, Replay, decode, encode
@@ -137,7 +138,8 @@ class Desk:
 
         What supersedes others says all of it; the rest say what is new.
         """
-        meter, cycles = self.owner.meter, self.owner.cycles
+        owner = self.owner
+        meter, cycles = owner.meter, owner.cycles
         used: dict[str, Any] = {"firings": meter.usage.firings}
         if not self.told or cycles or meter.has_spent:
             everything = meter.told()
@@ -279,12 +281,16 @@ class Desk:
 
     async def execute_safely(self, body: Body, task: Task, ctx: Context) -> Any:
         """Execute a body once all before it is safe; if its effects must not happen twice unasked, with a word before."""
-        await self.kept()
-        if task.owner.plan.nodes[task.node].vertex.effects == "external":
+        if self.book is not None and (waiting := self.book.kept()) is not None:
+            await waiting
+        node, executor = task.owner.plan.nodes[task.node], self.owner.executor
+        if node.vertex.effects == "external":
             happened = await self.begin(ctx.activation)
             if happened is not None:
                 return Out(happened["output"])
-        return await self.owner.executor.execute(body, task, ctx)
+        if node.is_coroutine and type(executor) is LocalExecutor:  # that would do just this
+            return await node.call(task, ctx)
+        return await executor.execute(body, task, ctx)
 
     def spend(self, activation: Activation, tokens: Mapping[str, int], cost: float) -> None:
         self.at_home(self.ledger.charge, activation, tokens, cost)

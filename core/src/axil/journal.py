@@ -27,6 +27,7 @@ from axil.values import MISSING, Log
 
 _TAG = "@"
 _DEEPEST = 200
+_TEXT = {str}
 
 
 def encode(value: Any, depth: int = 0) -> Any:
@@ -48,11 +49,11 @@ def encode(value: Any, depth: int = 0) -> Any:
     if depth >= _DEEPEST:
         raise JournalError(f"a value is nested deeper than {_DEEPEST} levels.", id="AX502", hint="Keep large structures in files.")
     if kind is list:
-        return [encode(item, depth + 1) for item in value]
+        return [item if type(item) is str else encode(item, depth + 1) for item in value]
     if kind is Log:
         return {_TAG: "log", "v": [encode(item, depth + 1) for item in value.raw()]}
     if kind is dict:
-        if _TAG not in value and all(type(key) is str for key in value):
+        if _TAG not in value and set(map(type, value)) <= _TEXT:
             return {key: encode(item, depth + 1) for key, item in value.items()}
         return {_TAG: "dict", "v": [[encode(k, depth + 1), encode(v, depth + 1)] for k, v in value.items()]}
     if kind is tuple:

@@ -30,7 +30,8 @@ Nothing in this file knows what a body, a message or a journal is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from axil.bounds import Barrier, Due, Turns
 from axil.joins import replaced, state_at
@@ -45,7 +46,7 @@ class Machine:
 
     __slots__ = (
         "_alive", "_barrier", "_behind", "_ended", "_late", "_left", "_opens", "_slots", "_todo", "_turns", "_waits",
-        "commits", "exits", "fired", "frame", "head", "history", "plan", "ready", "returns", "root", "skips", "taken",
+        "commits", "exits", "fired", "frame", "head", "history", "plan", "ready", "returns", "root", "said", "skips", "taken",
     )  # fmt: skip
 
     def __init__(self, plan: Plan, frame: Frame, root: State, *, keeps: bool = False) -> None:
@@ -63,6 +64,8 @@ class Machine:
         self.exits: list[Exit] = []
         self.returns: list[Exit] = []
         self.skips: list[int] = []
+        self.said: Mapping[str, Any] | None = None
+        """What its only firing so far came to, as whoever keeps a record says it; empty: there were several."""
         self._waits = list(plan.waits)
         self._opens = list(plan.opens)
         self._slots: dict[int, list[Token]] = {}

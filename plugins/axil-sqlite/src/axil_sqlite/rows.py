@@ -8,7 +8,7 @@ import os
 import zlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from axil.errors import JournalError
 from axil.journal import Entry
@@ -70,29 +70,23 @@ def joined(row: Row, done: Entry, round: Entry) -> Row | None:
     data, did = round.data, done.data
     if data.keys() != _ROUND or not did.keys() >= _DONE or not (_same(data["changes"], did["delta"]) and _same(data["used"], did["used"])):
         return None
-    sends = did["sends"]
     told: dict[str, Any] = {"who": [round.frame, round.node, round.ordinal], "round": data["round"], "end": data["end"], "at": data["at"]}
+    sends, edges, ordinal = did["sends"], [edge for edge, _, _ in did["sends"]], list(done.ordinal)
     for name in ("exits", "returns"):
         told[name] = places = list[int]()
-        for *sent, ordinal in data[name]:
-            if sent not in sends or not _same(sent, sends[at := sends.index(sent)]) or ordinal != list(done.ordinal):
+        for edge, payload, values, its in data[name]:
+            if edge not in edges or its != ordinal:
+                return None
+            _, carried, wrote = sends[at := edges.index(edge)]
+            if not (_same(payload, carried) and _same(values, wrote)):
                 return None
             places.append(at)
     return Row(row.seq + 1, "done", row.who, f'{row.body[:-1]},"{_JOINED}":{_encode(told)}}}')
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Whether both are the same JSON text."""
-    if one is other:
-        return True
-    if type(one) is not type(other):
-        return False
-    if type(one) is dict:
-        pairs = zip(cast("dict[str, Any]", one).items(), other.items(), strict=True)
-        return len(one) == len(other) and all(n == m and _same(v, w) for (n, v), (m, w) in pairs)
-    if type(one) is list:
-        return len(one) == len(other) and all(map(_same, cast("list[Any]", one), other))
-    return repr(one) == repr(other)
+    """Whether both are the same text."""
+    return one is other or (one == other and _encode(one) == _encode(other))
 
 
 def entries_of(row: Row, crc: int, run_id: str) -> list[tuple[int, Entry]]:
