@@ -281,7 +281,7 @@ def _weight(data: Any) -> int:
         data = data.values()
     for item in data:
         kind = type(item)
-        weight += len(item) + 3 if kind is str else _weight(item) if kind is dict or kind is list else 6
+        weight += len(item) + 3 if kind is str else _weight(item) if item and (kind is dict or kind is list) else 6
     return weight
 
 

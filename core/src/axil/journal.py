@@ -236,7 +236,7 @@ class Superseding(Generic[T]):
     rounds did inside itself is said whole by the entry that ends it. ``T`` is whatever a journal knows its entries by."""
 
     def __init__(self) -> None:
-        self._root = _Branch[T]()
+        self._root: _Branch[T] = _Branch()
 
     def add(self, entry: Entry, known_by: T) -> list[T]:
         """Take in ``entry``; gives those that it supersedes. Cost: O(depth of its frame), and what is given."""
@@ -244,7 +244,7 @@ class Superseding(Generic[T]):
         for part in entry.frame:
             kid = branch.kids.get(part)
             if kid is None:
-                kid = branch.kids[part] = _Branch[T]()
+                kid = branch.kids[part] = _Branch()
             branch = kid
         who, kind = (entry.node, entry.ordinal), entry.kind
         gone: list[T] = []
@@ -300,6 +300,8 @@ def _cut(branch: _Branch[T], path: Sequence[str | int]) -> Iterable[T]:
     inside = branch.kids.pop(path[-1], None)
     if inside is None:
         return ()
+    if not (inside.kids or inside.facts or inside.rounds):
+        return inside.done
     others = {part: kid for part, kid in inside.kids.items() if str(part).startswith("#")}
     if others:  # other firings of the same node, which may be under way
         branch.kids[path[-1]] = _Branch(others)

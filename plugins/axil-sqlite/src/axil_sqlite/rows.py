@@ -29,8 +29,7 @@ def _encoder() -> Callable[[Any], str]:
 
 _encode = _encoder()
 
-_DONE = {"delta", "sends", "used"}
-_ROUND = {"round", "changes", "exits", "returns", "end", "at", "used"}
+_ROUND = ("round", "changes", "exits", "returns", "end", "at", "used")
 _JOINED = "+round"
 """What a row of two entries says more than that of the first."""
 
@@ -68,7 +67,7 @@ def joined(row: Row, done: Entry, round: Entry) -> Row | None:
     Most loops end their rounds with such a firing; what it wrote and sent is then kept once. The row has the number of the round.
     """
     data, did = round.data, done.data
-    if data.keys() != _ROUND or not did.keys() >= _DONE or not (_same(data["changes"], did["delta"]) and _same(data["used"], did["used"])):
+    if tuple(data) != _ROUND or "sends" not in did or not (_same(data["changes"], did["delta"]) and _same(data["used"], did["used"])):
         return None
     told: dict[str, Any] = {"who": [round.frame, round.node, round.ordinal], "round": data["round"], "end": data["end"], "at": data["at"]}
     sends, edges, ordinal = did["sends"], [edge for edge, _, _ in did["sends"]], list(done.ordinal)

@@ -68,12 +68,12 @@ class Writer:
     def kept(self, book: SqliteBook) -> Waiter | None:
         """Have what ``book`` has appended made safe. None: it is. Raises: JournalError."""
         loop = asyncio.get_running_loop()
-        waiter = loop.create_future()
-        asked = self._turns.get(loop)
-        if asked is None:
-            asked = self._turns[loop] = []
+        waiter: Waiter = loop.create_future()
+        if loop in self._turns:
+            self._turns[loop].append((book, waiter))
+        else:
+            self._turns[loop] = [(book, waiter)]
             loop.call_soon(self._turn, loop)
-        asked.append((book, waiter))
         return waiter
 
     def _turn(self, loop: asyncio.AbstractEventLoop) -> None:
