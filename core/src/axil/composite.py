@@ -272,15 +272,14 @@ class CycleVisit:
 _TOTAL = 16_384  # bytes of rounds, at least, before it is asked whether they are shorter told again as one
 
 
-def _weight(data: Any) -> int:
+def _weight(data: dict[str, Any] | list[Any]) -> int:
     """About how long a JSON list or object is as a text: what it costs to write."""
     weight = 2
     if isinstance(data, dict):
         for name in data:
             weight += len(name) + 4
-        data = data.values()
-    for item in data:
-        kind = type(item)
+    for item in data.values() if isinstance(data, dict) else data:
+        kind = type(item)  # pyright: ignore[reportUnknownVariableType]  # anything may come
         weight += len(item) + 3 if kind is str else _weight(item) if item and (kind is dict or kind is list) else 6
     return weight
 

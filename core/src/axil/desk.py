@@ -138,8 +138,7 @@ class Desk:
 
         What supersedes others says all of it; the rest say what is new.
         """
-        owner = self.owner
-        meter, cycles = owner.meter, owner.cycles
+        meter, cycles = self.owner.meter, self.owner.cycles
         used: dict[str, Any] = {"firings": meter.usage.firings}
         if not self.told or cycles or meter.has_spent:
             everything = meter.told()

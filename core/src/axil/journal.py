@@ -39,7 +39,7 @@ def encode(value: Any, depth: int = 0) -> Any:
     >>> encode({"a": (1, 2.5)})
     {'a': {'@': 'tuple', 'v': [1, 2.5]}}
     """
-    kind: type[Any] = cast("type[Any]", type(value))
+    kind: Any = type(value)  # pyright: ignore[reportUnknownVariableType]  # anything may come
     if value is None or kind is bool or kind is str:
         return value
     if kind is int:
@@ -49,7 +49,7 @@ def encode(value: Any, depth: int = 0) -> Any:
     if depth >= _DEEPEST:
         raise JournalError(f"a value is nested deeper than {_DEEPEST} levels.", id="AX502", hint="Keep large structures in files.")
     if kind is list:
-        return [item if type(item) is str else encode(item, depth + 1) for item in value]
+        return [item if type(item) is str else encode(item, depth + 1) for item in value]  # most lists are of texts
     if kind is Log:
         return {_TAG: "log", "v": [encode(item, depth + 1) for item in value.raw()]}
     if kind is dict:
