@@ -15,7 +15,7 @@ from axil.fields import APPEND, Field
 from axil.journal import Entry
 from axil.state import Schema
 from axil_sqlite import SqliteJournal
-from axil_sqlite.rows import entries_of, joined, row_of
+from axil_sqlite.rows import Row, entries_of, joined, row_of
 
 ROUNDS = 6
 
@@ -139,3 +139,18 @@ def test_a_row_of_two_that_was_changed_is_believed_in_no_part(turned):
         turned.entries("r")
     [damage] = turned.examine()
     assert damage.good == 3
+
+
+def test_a_row_of_two_is_read_as_it_was_first_written():
+    """As databases of users have it; it is never changed again."""
+    body = (
+        '{"delta":{"n":1},"sends":[["more->more",{"x":2},null]],"at":0.5,"used":{"firings":1},'
+        '"+round":{"who":[[],"cycle(more)",[]],"round":0,"end":"","at":0.75,"exits":[],"returns":[0]}}'
+    )
+    row = Row(2, "done", '[["cycle(more)",0],"more",[]]', body)
+    written = {"sends": [["more->more", {"x": 2}, None]], "at": 0.5, "used": {"firings": 1}}
+    left = {"exits": [], "returns": [["more->more", {"x": 2}, None, []]], "end": "", "at": 0.75, "used": {"firings": 1}}
+    assert entries_of(row, 3867254219, "r") == [
+        (1, Entry("done", ("cycle(more)", 0), "more", (), {"delta": {"n": 1}, **written})),
+        (2, Entry("round", (), "cycle(more)", (), {"round": 0, "changes": {"n": 1}, **left})),
+    ]
