@@ -138,7 +138,8 @@ class CycleVisit:
         edges = self.cycle.graph.edges
         mine = [t for t in self._tokens if edges[t.edge].target == self.initial]
         kept = [t for t in self._tokens if edges[t.edge].target != self.initial]
-        mine.sort(key=lambda token: (self.plan.ranks[token.edge], token.ordinal))
+        if len(mine) > 1:
+            mine.sort(key=lambda token: (self.plan.ranks[token.edge], token.ordinal))
         waited: list[Token] = []  # since an earlier round: it was there first
         for edge, payload in self._kept():
             (waited if edges[edge].target == self.initial else kept).append(Token(edge, payload, None))
@@ -167,21 +168,20 @@ class CycleVisit:
 
     def next(self, ended: Ended) -> None:
         changes, state = ended.changes, ended.state
-        if ended.data or self.field in self.state or not all(r.trigger for r in ended.returns):
+        back = [r for r in ended.returns if r.trigger]
+        if ended.data or self.field in self.state or len(back) < len(ended.returns):
             edges = self.cycle.graph.edges
             data = [[edges[t.edge].name, t.payload] for t in ended.data]
             data += [[edges[r.edge].name, r.payload] for r in ended.returns if not r.trigger]
             kept = {self.field: {"data": data}}
             changes, state = {**changes, **kept}, state.apply(kept)
-        leaving = any(e.trigger for e in ended.exits)
-        coming_back = any(r.trigger for r in ended.returns)
         limit = self.limit.rounds
-        if leaving:
+        if ended.exits and any(e.trigger for e in ended.exits):
             end = "exit"
-        elif coming_back and limit is not None and self.rounds >= limit:
+        elif back and limit is not None and self.rounds >= limit:
             end = "limit"
         else:
-            end = "" if coming_back else "natural"
+            end = "" if back else "natural"
         self._take(changes, state, ended.exits, () if end else ended.returns, end)
         if end == "limit" and self.limit.at_limit == "limited":
             raise LimitReached(
@@ -195,7 +195,8 @@ class CycleVisit:
     def _take(self, changes: Mapping[str, Any], state: State, exits: Sequence[Exit], returns: Sequence[Exit], end: str) -> None:
         self.total.note(changes)
         self.state = state
-        self._data_exits.extend(e for e in exits if not e.trigger)
+        if exits:
+            self._data_exits.extend(e for e in exits if not e.trigger)
         self._tokens = [Token(r.edge, r.payload, None, r.ordinal) for r in returns if r.trigger]
         if end:
             self._ended = (end, (*[e for e in exits if e.trigger], *self._data_exits))
@@ -216,7 +217,7 @@ class CycleVisit:
         if self._last is None:
             return None
         changes, ended, end = self._last
-        said = self.machine.said  # by the only firing of the round, if it had one
+        said: Any = self.machine.said  # by the only firing of the round, if it had one
         sent: dict[str, Any] = {name: payload for name, payload, values in said["sends"] if values is None} if said else {}
         if said and len(sent) == len(said["sends"]) and said["delta"].keys() == changes.keys():
             written = said["delta"]  # edges have written nothing of their own

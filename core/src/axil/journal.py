@@ -27,7 +27,6 @@ from axil.values import MISSING, Log
 
 _TAG = "@"
 _DEEPEST = 200
-_TEXT = {str}
 
 
 def encode(value: Any, depth: int = 0) -> Any:
@@ -53,7 +52,7 @@ def encode(value: Any, depth: int = 0) -> Any:
     if kind is Log:
         return {_TAG: "log", "v": [encode(item, depth + 1) for item in value.raw()]}
     if kind is dict:
-        if _TAG not in value and set(map(type, value)) <= _TEXT:
+        if _TAG not in value and set(map(type, value)) <= {str}:
             return {key: encode(item, depth + 1) for key, item in value.items()}
         return {_TAG: "dict", "v": [[encode(k, depth + 1), encode(v, depth + 1)] for k, v in value.items()]}
     if kind is tuple:
@@ -300,8 +299,6 @@ def _cut(branch: _Branch[T], path: Sequence[str | int]) -> Iterable[T]:
     inside = branch.kids.pop(path[-1], None)
     if inside is None:
         return ()
-    if not (inside.kids or inside.facts or inside.rounds):
-        return inside.done
     others = {part: kid for part, kid in inside.kids.items() if str(part).startswith("#")}
     if others:  # other firings of the same node, which may be under way
         branch.kids[path[-1]] = _Branch(others)

@@ -30,8 +30,7 @@ Nothing in this file knows what a body, a message or a journal is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from axil.bounds import Barrier, Due, Turns
 from axil.joins import replaced, state_at
@@ -64,7 +63,7 @@ class Machine:
         self.exits: list[Exit] = []
         self.returns: list[Exit] = []
         self.skips: list[int] = []
-        self.said: Mapping[str, Any] | None = None
+        self.said: object = None
         """What its only firing so far came to, as whoever keeps a record says it; empty: there were several."""
         self._waits = list(plan.waits)
         self._opens = list(plan.opens)
@@ -365,14 +364,8 @@ class Machine:
             self._ended.sort(key=lambda path: path[:3])
             states = [state for *_, state in self._ended]
             whole = self.history.fold(join(states, self.history)) if states else self.root
-        return Ended(
-            whole,
-            self.history.changes,
-            tuple(sorted(self.exits, key=_by_edge)),
-            tuple(sorted(self.returns, key=_by_edge)),
-            data,
-            any(self.fired),
-        )
+        exits, returns = (tuple(sorted(several, key=_by_edge)) for several in (self.exits, self.returns))
+        return Ended(whole, self.history.changes, exits, returns, data, any(self.fired))
 
     # ------------------------------------------------------------------ within
 
