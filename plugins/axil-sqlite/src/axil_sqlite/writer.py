@@ -128,8 +128,9 @@ class Writer:
         with self.lock:
             taken: list[_Part] = []
             try:
-                taken = [(book, [self.stored(row) for row in _taken(book.rows)]) for book in books]
-                with self.store.writing() as connection:
+                fresh = [(book, _taken(book.rows)) for book in books]
+                with self.store.writing() as connection:  # files, too: until a row names it, a file is nobody's, and ``shrink`` takes it
+                    taken = [(book, [self.stored(row) for row in rows]) for book, rows in fresh]
                     self._put(connection, taken)
                 self.commits += 1
             except (
@@ -148,6 +149,7 @@ class Writer:
             for book, rows in taken:
                 if book.fault is None and rows:
                     book.safe = rows[-1][0] + 1
+            for book in books:
                 if book.closing or book.fault is not None:
                     self._held.discard(book)
             if self._held and time.time() - self._beaten > BEAT:
