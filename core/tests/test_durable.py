@@ -9,8 +9,10 @@ import pytest
 
 from axil import Loop, RootGraph
 from axil.errors import JournalError, NodeFailed, Uncertain
+from axil.fields import APPEND, Field
 from axil.journal import Entry, MemoryJournal, Replay, Superseding
 from axil.spec import CycleLimit
+from axil.state import Schema
 from axil.sync import run_sync
 from axil.tokens import Out
 
@@ -418,6 +420,26 @@ def test_a_loop_goes_on_from_rounds_that_were_told_again_as_one():
     assert (again.output, again.attributes) == (result.output, result.attributes)
     assert ran == 300 - whole.lines[totals[1]].data["round"] - 1 - 1  # the round after the total had done its work
     assert len(cut.entries("r")) < len(whole.lines) / 20
+
+
+def logging(rounds: int) -> Any:
+    schema = Schema("log", {"n": Field("n", default=int), "log": Field("log", APPEND, default=list)}, closed=True)
+    graph = RootGraph("g", state=schema, cycles="allow")
+    graph.create_node(lambda state: {"n": state["n"] + 1, "log": ["m" * 1000]}, name="w", inline=True)
+    graph.edge_from_entry("w")
+    graph.create_edge("w", "w", when=lambda state: state["n"] < rounds)
+    graph.edge_to_exit("w", when=lambda state: state["n"] >= rounds)
+    return graph.build()
+
+
+def test_rounds_whose_total_would_be_no_shorter_are_not_told_again():
+    tape = Tape()
+    run_sync(logging(90).run(journal=tape, run_id="r"))
+    rounds = [i for i, entry in enumerate(tape.lines) if entry.kind == "round"]
+    assert len(rounds) == 90
+    assert not any("total" in entry.data for entry in tape.lines)
+    again = run_sync(logging(90).resume("r", journal=written(tape.lines[: rounds[40] + 1])))
+    assert len(again.attributes["log"]) == 90
 
 
 def test_data_that_left_a_cycle_early_is_in_the_total():

@@ -21,7 +21,6 @@ its nodes' own fields go with it unless it is told to keep them.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
@@ -94,7 +93,7 @@ class CycleVisit:
         self._entered = self.state
         self._data_exits: list[Exit] = []
         self._has_data = False  # whether payloads of data edges wait for this round, or waited for an earlier one
-        self._untotalled = self._total_weight = 0
+        self._weighed = self._since = 0  # what a journal holds of the rounds: when that was last compared with a total, and more since
         self._tokens = [Token(t.edge, t.payload, None, t.ordinal) for t in task.tokens]
         self._ended: tuple[str, tuple[Exit, ...]] | None = None
         self._last: tuple[Mapping[str, Any], Ended, str] | None = None
@@ -139,7 +138,8 @@ class CycleVisit:
         edges = self.cycle.graph.edges
         mine = [t for t in self._tokens if edges[t.edge].target == self.initial]
         kept = [t for t in self._tokens if edges[t.edge].target != self.initial]
-        mine.sort(key=lambda token: (self.plan.ranks[token.edge], token.ordinal))
+        if len(mine) > 1:
+            mine.sort(key=lambda token: (self.plan.ranks[token.edge], token.ordinal))
         waited: list[Token] = []  # since an earlier round: it was there first
         for edge, payload in self._kept():
             (waited if edges[edge].target == self.initial else kept).append(Token(edge, payload, None))
@@ -168,21 +168,20 @@ class CycleVisit:
 
     def next(self, ended: Ended) -> None:
         changes, state = ended.changes, ended.state
-        if ended.data or self.field in self.state or not all(r.trigger for r in ended.returns):
+        back = [r for r in ended.returns if r.trigger]
+        if ended.data or self.field in self.state or len(back) < len(ended.returns):
             edges = self.cycle.graph.edges
             data = [[edges[t.edge].name, t.payload] for t in ended.data]
             data += [[edges[r.edge].name, r.payload] for r in ended.returns if not r.trigger]
             kept = {self.field: {"data": data}}
             changes, state = {**changes, **kept}, state.apply(kept)
-        leaving = any(e.trigger for e in ended.exits)
-        coming_back = any(r.trigger for r in ended.returns)
         limit = self.limit.rounds
-        if leaving:
+        if ended.exits and any(e.trigger for e in ended.exits):
             end = "exit"
-        elif coming_back and limit is not None and self.rounds >= limit:
+        elif back and limit is not None and self.rounds >= limit:
             end = "limit"
         else:
-            end = "" if coming_back else "natural"
+            end = "" if back else "natural"
         self._take(changes, state, ended.exits, () if end else ended.returns, end)
         if end == "limit" and self.limit.at_limit == "limited":
             raise LimitReached(
@@ -196,7 +195,8 @@ class CycleVisit:
     def _take(self, changes: Mapping[str, Any], state: State, exits: Sequence[Exit], returns: Sequence[Exit], end: str) -> None:
         self.total.note(changes)
         self.state = state
-        self._data_exits.extend(e for e in exits if not e.trigger)
+        if exits:
+            self._data_exits.extend(e for e in exits if not e.trigger)
         self._tokens = [Token(r.edge, r.payload, None, r.ordinal) for r in returns if r.trigger]
         if end:
             self._ended = (end, (*[e for e in exits if e.trigger], *self._data_exits))
@@ -217,28 +217,39 @@ class CycleVisit:
         if self._last is None:
             return None
         changes, ended, end = self._last
-        edges = self.cycle.graph.edges
-
-        def told(exits: Sequence[Exit]) -> list[Any]:
-            schema = self.state.schema
-            return [
-                [edges[e.edge].name, encode(e.payload), None if e.values is None else encode_delta(e.values, schema), list(e.ordinal)]
-                for e in exits
-            ]
-
+        said: Any = self.machine.said  # by the only firing of the round, if it had one
+        sent: dict[str, Any] = {name: payload for name, payload, values in said["sends"] if values is None} if said else {}
+        if said and len(sent) == len(said["sends"]) and said["delta"].keys() == changes.keys():
+            written = said["delta"]  # edges have written nothing of their own
+        else:
+            written, sent = encode_delta(changes, self.state.schema), {}
         data: dict[str, Any] = {
             "round": self.rounds - 1,
-            "changes": encode_delta(changes, self.state.schema),
-            "exits": told(ended.exits),
-            "returns": told(ended.returns if not end else ()),
+            "changes": written,
+            "exits": self._told(ended.exits, sent),
+            "returns": self._told(ended.returns, sent) if not end else [],
             "end": end,
         }
-        self._untotalled += _weight(data)
-        if self._untotalled > max(self._total_weight, _TOTAL):
-            data["total"] = encode_delta(self.total.changes, self.state.schema)
-            data["kept"] = told(self._data_exits)
-            self._untotalled, self._total_weight = 0, _weight(data["total"])
+        self._since += _weight(data)
+        if self._since > max(self._weighed, _TOTAL):
+            total = encode_delta(self.total.changes, self.state.schema)
+            self._weighed, self._since, weight = self._weighed + self._since, 0, _weight(total)
+            if weight <= self._weighed / 2:
+                data["total"], data["kept"] = total, self._told(self._data_exits, {})
+                self._weighed = weight
         return Entry("round", self.parent, self.name, self.ordinal, data)
+
+    def _told(self, exits: Sequence[Exit], sent: Mapping[str, Any]) -> list[Any]:
+        """``exits`` as JSON data; ``sent``: payloads that were made so before, by edge."""
+        edges, schema, told = self.cycle.graph.edges, self.state.schema, list[Any]()
+        for exit in exits:
+            name = edges[exit.edge].name
+            if name in sent:
+                told.append([name, sent[name], None, list(exit.ordinal)])
+            else:
+                values = None if exit.values is None else encode_delta(exit.values, schema)
+                told.append([name, encode(exit.payload), values, list(exit.ordinal)])
+        return told
 
     def _retell(self, entry: Entry) -> None:
         ids = {self.cycle.graph.edges[i].name: i for v in self.cycle.members for i in self.cycle.graph.touching[v]}
@@ -259,12 +270,19 @@ class CycleVisit:
         self._take(delta, self.state.apply(delta), left, exits(data["returns"]), data["end"])
 
 
-_TOTAL = 16_384  # bytes of rounds, at least, before they are told again as one
+_TOTAL = 16_384  # bytes of rounds, at least, before it is asked whether they are shorter told again as one
 
 
-def _weight(data: Any) -> int:
-    """How long JSON data is as a text: what it costs to write."""
-    return len(json.dumps(data))
+def _weight(data: dict[str, Any] | list[Any]) -> int:
+    """About how long a JSON list or object is as a text: what it costs to write."""
+    weight = 2
+    if isinstance(data, dict):
+        for name in data:
+            weight += len(name) + 4
+    for item in data.values() if isinstance(data, dict) else data:
+        kind = type(item)  # pyright: ignore[reportUnknownVariableType]  # anything may come
+        weight += len(item) + 3 if kind is str else _weight(item) if item and (kind is dict or kind is list) else 6
+    return weight
 
 
 # ---------------------------------------------------------------------- graphs

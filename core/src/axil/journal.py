@@ -38,7 +38,7 @@ def encode(value: Any, depth: int = 0) -> Any:
     >>> encode({"a": (1, 2.5)})
     {'a': {'@': 'tuple', 'v': [1, 2.5]}}
     """
-    kind: type[Any] = cast("type[Any]", type(value))
+    kind: Any = type(value)  # pyright: ignore[reportUnknownVariableType]  # anything may come
     if value is None or kind is bool or kind is str:
         return value
     if kind is int:
@@ -48,11 +48,11 @@ def encode(value: Any, depth: int = 0) -> Any:
     if depth >= _DEEPEST:
         raise JournalError(f"a value is nested deeper than {_DEEPEST} levels.", id="AX502", hint="Keep large structures in files.")
     if kind is list:
-        return [encode(item, depth + 1) for item in value]
+        return [item if type(item) is str else encode(item, depth + 1) for item in value]  # most lists are of texts
     if kind is Log:
         return {_TAG: "log", "v": [encode(item, depth + 1) for item in value.raw()]}
     if kind is dict:
-        if _TAG not in value and all(type(key) is str for key in value):
+        if _TAG not in value and set(map(type, value)) <= {str}:
             return {key: encode(item, depth + 1) for key, item in value.items()}
         return {_TAG: "dict", "v": [[encode(k, depth + 1), encode(v, depth + 1)] for k, v in value.items()]}
     if kind is tuple:
@@ -235,7 +235,7 @@ class Superseding(Generic[T]):
     rounds did inside itself is said whole by the entry that ends it. ``T`` is whatever a journal knows its entries by."""
 
     def __init__(self) -> None:
-        self._root = _Branch[T]()
+        self._root: _Branch[T] = _Branch()
 
     def add(self, entry: Entry, known_by: T) -> list[T]:
         """Take in ``entry``; gives those that it supersedes. Cost: O(depth of its frame), and what is given."""
@@ -243,7 +243,7 @@ class Superseding(Generic[T]):
         for part in entry.frame:
             kid = branch.kids.get(part)
             if kid is None:
-                kid = branch.kids[part] = _Branch[T]()
+                kid = branch.kids[part] = _Branch()
             branch = kid
         who, kind = (entry.node, entry.ordinal), entry.kind
         gone: list[T] = []

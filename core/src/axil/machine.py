@@ -45,7 +45,7 @@ class Machine:
 
     __slots__ = (
         "_alive", "_barrier", "_behind", "_ended", "_late", "_left", "_opens", "_slots", "_todo", "_turns", "_waits",
-        "commits", "exits", "fired", "frame", "head", "history", "plan", "ready", "returns", "root", "skips", "taken",
+        "commits", "exits", "fired", "frame", "head", "history", "plan", "ready", "returns", "root", "said", "skips", "taken",
     )  # fmt: skip
 
     def __init__(self, plan: Plan, frame: Frame, root: State, *, keeps: bool = False) -> None:
@@ -63,6 +63,8 @@ class Machine:
         self.exits: list[Exit] = []
         self.returns: list[Exit] = []
         self.skips: list[int] = []
+        self.said: object = None
+        """What its only firing so far came to, as whoever keeps a record says it; empty: there were several."""
         self._waits = list(plan.waits)
         self._opens = list(plan.opens)
         self._slots: dict[int, list[Token]] = {}
@@ -362,14 +364,8 @@ class Machine:
             self._ended.sort(key=lambda path: path[:3])
             states = [state for *_, state in self._ended]
             whole = self.history.fold(join(states, self.history)) if states else self.root
-        return Ended(
-            whole,
-            self.history.changes,
-            tuple(sorted(self.exits, key=_by_edge)),
-            tuple(sorted(self.returns, key=_by_edge)),
-            data,
-            any(self.fired),
-        )
+        exits, returns = (tuple(sorted(several, key=_by_edge)) for several in (self.exits, self.returns))
+        return Ended(whole, self.history.changes, exits, returns, data, any(self.fired))
 
     # ------------------------------------------------------------------ within
 

@@ -155,12 +155,14 @@ def told(machine: Machine, task: Task, step: Step) -> Entry:
     data: dict[str, Any] = {"delta": encode_delta(step.delta, schema), "sends": sends}
     if machine.head is not None:
         data["head"] = task.head
+    machine.said = data if machine.said is None else {}
     return Entry("done", task.frame, machine.plan.nodes[task.node].name, task.ordinal, data)
 
 
 def retold(machine: Machine, task: Task, entry: Entry) -> Step:
     """The step that a journal recorded; edges that the plan no longer has are left out."""
     schema, edges = machine.root.schema, machine.plan.graph.edges
+    machine.said = entry.data if machine.said is None else {}
     arcs = {edges[arc.id].name: arc for arc in machine.plan.nodes[task.node].out}
     delta = Changes(decode_delta(entry.data["delta"], schema))
     sends = [

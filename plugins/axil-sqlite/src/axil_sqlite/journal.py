@@ -14,9 +14,9 @@ from pydantic import BaseModel, Field
 
 from axil.errors import AxilError, JournalError
 from axil.journal import Entry, RunInfo, Superseding, claimed
-from axil_sqlite.rows import Files, Row, entry_of, row_of
+from axil_sqlite.rows import Files, Row, entries_of, joined, row_of
 from axil_sqlite.store import Store, Sync
-from axil_sqlite.writer import Waiter, Writer
+from axil_sqlite.writer import Waiter, Writer, insert
 
 
 class Settings(BaseModel):
@@ -83,14 +83,16 @@ class SqliteJournal:
         return list(self._read(run_id))
 
     def _read(self, run_id: str) -> Iterator[tuple[int, Entry]]:
-        files = self.writer.files
-        for row in self._rows(run_id):
-            whole = row._replace(body=files.get(row.body, run_id, row.seq))
-            yield row.seq, entry_of(whole, run_id)
+        for stored in self._rows(run_id):
+            yield from self._told(stored, run_id)
 
-    def _rows(self, run_id: str) -> list[Row]:
+    def _rows(self, run_id: str) -> list[Any]:
         sql = "select seq, kind, who, body, crc from entries where run = (select id from runs where run = ?) order by seq"
-        return [Row(*values) for values in self.query(sql, run_id)]
+        return self.query(sql, run_id)
+
+    def _told(self, stored: Any, run_id: str) -> list[tuple[int, Entry]]:
+        seq, kind, who, body, crc = stored
+        return entries_of(Row(seq, kind, who, self.writer.files.get(body, run_id, seq)), crc, run_id)
 
     def query(self, sql: str, *values: Any) -> list[Any]:
         """Rows of a reading query. Raises: JournalError (AX510): the database is damaged."""
@@ -183,10 +185,19 @@ class SqliteJournal:
                 raise JournalError(f'the journal knows no run "{run_id}".', id="AX503")
             if found[1] and writer.is_alive(found[1], found[2], run_id):
                 raise claimed(run_id, "it is at work")
-            sql = "select seq from entries where run = ? order by seq limit 1 offset ?"  # numbers have gaps: superseded ones may be gone
-            if (first := connection.execute(sql, (found[0], at)).fetchone()) is not None:
-                connection.execute("delete from entries where run = ? and seq >= ?", (found[0], *first))
-                connection.execute("update runs set next = ?, status = 'open', epoch = epoch + 1 where id = ?", (*first, found[0]))
+            left = at
+            for stored in self._rows(run_id):  # one by one: their numbers have gaps, as superseded ones may be gone
+                try:
+                    several = self._told(stored, run_id)
+                except JournalError:
+                    several = [(stored[0], Entry(stored[1]))]
+                if len(several) > left:
+                    connection.execute("delete from entries where run = ? and seq >= ?", (found[0], stored[0]))
+                    insert(connection, [value for whole in several[:left] for value in (found[0], *writer.stored(row_of(*whole)))])
+                    sql = "update runs set next = ?, status = 'open', epoch = epoch + 1 where id = ?"
+                    connection.execute(sql, (several[left][0], found[0]))
+                    break
+                left -= len(several)
 
     def close(self) -> None:
         """Write what is left and close the database; the next use opens it again. May be called again."""
@@ -220,6 +231,7 @@ class SqliteBook:
         self.header: Mapping[str, Any] = {}
         self._known = Superseding[int]()
         self._past: deque[int] = deque()  # superseded, and still there
+        self._done: Entry | None = None  # the last entry, if it is a firing's
         self.seen = self._seen(journal)  # before the entries: who writes in between is found out when this book claims the run
         numbered = journal.numbered(run_id)
         gone: set[int] = set()
@@ -239,16 +251,33 @@ class SqliteBook:
             raise self.fault
         if self.closing:
             raise claimed(self.run_id, "its book was closed")
-        row = row_of(self._next, entry)
+        both = self._joined(entry) if entry.kind == "round" else None
+        row = both or row_of(self._next, entry)
         if entry.kind == "run":
             _storable(*(str(entry.data.get(name, "")) for name in ("graph", "thread", "forked_from")))
             self.header = entry.data
         self.ended = entry.data["status"] if entry.kind == "ended" else ""
-        self._past.extend(self._known.add(entry, row.seq))
+        gone = self._known.add(entry, row.seq)
+        if both is not None:
+            gone.remove(row.seq - 1)  # it goes when its row does
+        self._past.extend(gone)
         while len(self._past) > self._detail:
             self.superseded.append(self._past.popleft())
         self._next += 1
+        self._done = entry if entry.kind == "done" else None
         self.rows.append(row)
+
+    def _joined(self, round: Entry) -> Row | None:
+        """One row for ``round`` and the firing that ended it, if the writer has not taken the row of that one yet."""
+        if self._done is None or not self._detail:
+            return None
+        try:
+            both = joined(self.rows[-1], self._done, round)
+            if both is not None:
+                self.rows.pop()
+        except IndexError:  # it has
+            return None
+        return both
 
     def kept(self) -> Waiter | None:
         """See ``axil.journal.Book``."""

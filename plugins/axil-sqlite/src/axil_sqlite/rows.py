@@ -1,4 +1,4 @@
-"""An entry as a row: text, and a checksum over all of it, so that a flipped bit is found and never believed."""
+"""Entries as rows: text, and a checksum over all of it, so that a flipped bit is found and never believed."""
 
 from __future__ import annotations
 
@@ -29,17 +29,25 @@ def _encoder() -> Callable[[Any], str]:
 
 _encode = _encoder()
 
+_ROUND = ("round", "changes", "exits", "returns", "end", "at", "used")
+_JOINED = "+round"
+"""What a row of two entries says more than that of the first."""
+
 
 class Row(NamedTuple):
-    """One entry of a run, as it is stored."""
+    """One entry of a run, as text; or two of them, see ``joined``."""
 
     seq: int
     kind: str
     who: str
     """Frame, node and ordinal, as JSON; empty: all empty."""
     body: str
-    """What it says, as JSON; or the name of its file, behind an ``@``."""
-    crc: int
+    """What it says, as JSON."""
+
+    @property
+    def crc(self) -> int:
+        """A checksum over all of it."""
+        return zlib.crc32(f"{self.seq}\0{self.kind}\0{self.who}\0{self.body}".encode())
 
 
 def row_of(seq: int, entry: Entry) -> Row:
@@ -49,20 +57,51 @@ def row_of(seq: int, entry: Entry) -> Row:
         body = _encode(entry.data)
     except (TypeError, ValueError) as error:
         raise JournalError(f"an entry cannot be kept: {error}.", id="AX501", hint="Entries hold JSON data.") from None
-    return Row(seq, entry.kind, who, body, _crc(seq, entry.kind, who, body))
+    return Row(seq, entry.kind, who, body)
 
 
-def entry_of(row: Row, run_id: str) -> Entry:
-    """The entry that ``row_of`` was given. Raises: JournalError (AX511): it is not what was stored."""
-    if row.crc != _crc(row.seq, row.kind, row.who, row.body):
+def joined(row: Row, done: Entry, round: Entry) -> Row | None:
+    """One row for ``done``, whose own row is ``row``, and ``round`` right behind it, where the round came to just what that firing
+    did. None: it says more.
+
+    Most loops end their rounds with such a firing; what it wrote and sent is then kept once. The row has the number of the round.
+    """
+    data, did = round.data, done.data
+    if tuple(data) != _ROUND or "sends" not in did or not (_same(data["changes"], did["delta"]) and _same(data["used"], did["used"])):
+        return None
+    told: dict[str, Any] = {"who": [round.frame, round.node, round.ordinal], "round": data["round"], "end": data["end"], "at": data["at"]}
+    sends, edges, ordinal = did["sends"], [edge for edge, _, _ in did["sends"]], list(done.ordinal)
+    for name in ("exits", "returns"):
+        told[name] = places = list[int]()
+        for edge, payload, values, its in data[name]:
+            if edge not in edges or its != ordinal:
+                return None
+            _, carried, wrote = sends[at := edges.index(edge)]
+            if not (_same(payload, carried) and _same(values, wrote)):
+                return None
+            places.append(at)
+    return Row(row.seq + 1, "done", row.who, f'{row.body[:-1]},"{_JOINED}":{_encode(told)}}}')
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether both are the same text."""
+    return one is other or (one == other and _encode(one) == _encode(other))
+
+
+def entries_of(row: Row, crc: int, run_id: str) -> list[tuple[int, Entry]]:
+    """The entries of a row, with their numbers. Raises: JournalError (AX511): it is not what was stored."""
+    if row.crc != crc:
         raise damaged(run_id, row.seq, "its checksum is wrong")
     frame, node, ordinal = json.loads(row.who) if row.who else ((), "", ())
     data: dict[str, Any] = json.loads(row.body)
-    return Entry(row.kind, tuple(frame), node, tuple(ordinal), data)
-
-
-def _crc(seq: int, kind: str, who: str, body: str) -> int:
-    return zlib.crc32(f"{seq}\0{kind}\0{who}\0{body}".encode())
+    told = data.pop(_JOINED, None) if row.kind == "done" else None
+    entry = Entry(row.kind, tuple(frame), node, tuple(ordinal), data)
+    if told is None:
+        return [(row.seq, entry)]
+    frame, node, ordinal = told["who"]
+    left = {name: [[*data["sends"][at], list(entry.ordinal)] for at in told[name]] for name in ("exits", "returns")}
+    said = {"round": told["round"], "changes": data["delta"], **left, "end": told["end"], "at": told["at"], "used": data["used"]}
+    return [(row.seq - 1, entry), (row.seq, Entry("round", tuple(frame), node, tuple(ordinal), said))]
 
 
 def damaged(run_id: str, seq: int, how: str) -> JournalError:

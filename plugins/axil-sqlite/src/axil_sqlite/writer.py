@@ -44,7 +44,9 @@ _SEVERAL = (64, 8, 1)
 _INSERTS = {n: f"insert into entries (run, seq, kind, who, body, crc) values {', '.join(['(?, ?, ?, ?, ?, ?)'] * n)}" for n in _SEVERAL}
 
 Waiter = asyncio.Future[None]
-_Part = tuple["SqliteBook", list[Row]]
+_Stored = tuple[int, str, str, str, int]
+"""A row as the table has it: number, kind, who, body or the name of its file behind an ``@``, checksum."""
+_Part = tuple["SqliteBook", list[_Stored]]
 
 
 class Writer:
@@ -66,12 +68,12 @@ class Writer:
     def kept(self, book: SqliteBook) -> Waiter | None:
         """Have what ``book`` has appended made safe. None: it is. Raises: JournalError."""
         loop = asyncio.get_running_loop()
-        waiter = loop.create_future()
-        asked = self._turns.get(loop)
-        if asked is None:
-            asked = self._turns[loop] = []
+        waiter: Waiter = loop.create_future()
+        if loop in self._turns:
+            self._turns[loop].append((book, waiter))
+        else:
+            self._turns[loop] = [(book, waiter)]
             loop.call_soon(self._turn, loop)
-        asked.append((book, waiter))
         return waiter
 
     def _turn(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -126,9 +128,9 @@ class Writer:
         with self.lock:
             taken: list[_Part] = []
             try:
-                taken = [(book, [book.rows.popleft() for _ in range(len(book.rows))]) for book in books]
-                taken = [(book, self._put_away(rows)) for book, rows in taken]
-                with self.store.writing() as connection:
+                fresh = [(book, _taken(book.rows)) for book in books]
+                with self.store.writing() as connection:  # files, too: until a row names it, a file is nobody's, and ``shrink`` takes it
+                    taken = [(book, [self.stored(row) for row in rows]) for book, rows in fresh]
                     self._put(connection, taken)
                 self.commits += 1
             except (
@@ -146,16 +148,18 @@ class Writer:
                     raise
             for book, rows in taken:
                 if book.fault is None and rows:
-                    book.safe = rows[-1].seq + 1
+                    book.safe = rows[-1][0] + 1
+            for book in books:
                 if book.closing or book.fault is not None:
                     self._held.discard(book)
             if self._held and time.time() - self._beaten > BEAT:
                 self._beat()
 
-    def _put_away(self, rows: list[Row]) -> list[Row]:
-        """Large bodies go into files, before the rows that name them."""
-        safely = self.sync == "full"
-        return [row._replace(body=self.files.put(row.body, safely=safely)) if len(row.body) > LARGE else row for row in rows]
+    def stored(self, row: Row) -> _Stored:
+        """``row`` as the table has it; a large body goes into a file, before the row that names it."""
+        seq, kind, who, body = row
+        kept = body if len(body) <= LARGE else self.files.put(body, safely=self.sync == "full")
+        return seq, kind, who, kept, row.crc
 
     def _put(self, connection: sqlite3.Connection, taken: Sequence[_Part]) -> None:
         """All books' rows in few statements; a book that does not hold its run any more is left out, with a ``fault``."""
@@ -178,10 +182,10 @@ class Writer:
                 self._held.add(book)
                 fresh.append((book, rows))
         parts += self._hold(connection, fresh)
-        _insert(connection, [value for book, rows in parts for row in rows for value in (book.id, *row)])
+        insert(connection, [value for book, rows in parts for row in rows for value in (book.id, *row)])
         gone: list[tuple[int, int]] = []
         for book, rows in parts:
-            while rows and book.superseded and book.superseded[0] <= rows[-1].seq:  # what came after these rows is not there yet
+            while rows and book.superseded and book.superseded[0] <= rows[-1][0]:  # what came after these rows is not there yet
                 gone.append((book.id, book.superseded.popleft()))
         if gone:
             connection.executemany("delete from entries where run = ? and seq = ?", gone)
@@ -192,7 +196,7 @@ class Writer:
         for book, rows in parts:
             status = book.ended or ("open" if book.closing else "running")
             owner = "" if book.closing else self.owner
-            changes.append((rows[-1].seq + 1 if rows else book.safe, status, owner, now, now, book.id, book.epoch))
+            changes.append((rows[-1][0] + 1 if rows else book.safe, status, owner, now, now, book.id, book.epoch))
         if connection.executemany(_HOLD, changes).rowcount != len(changes):  # whose it was that does not is asked one by one
             for (book, _), change in zip(parts, changes, strict=True):
                 if not connection.execute(_HOLD, change).rowcount:
@@ -265,7 +269,16 @@ class Writer:
             self.store.close()
 
 
-def _insert(connection: sqlite3.Connection, values: list[Any]) -> None:
+def _taken(rows: deque[Row]) -> list[Row]:
+    """What is there, taken away."""
+    taken: list[Row] = []
+    with suppress(IndexError):  # meanwhile the book may have taken back the last one, to say it together with the next
+        for _ in range(len(rows)):
+            taken.append(rows.popleft())
+    return taken
+
+
+def insert(connection: sqlite3.Connection, values: list[Any]) -> None:
     """Rows of entries, one behind the other."""
     at = 0
     for several in _SEVERAL:
