@@ -25,6 +25,8 @@ from axil.views import StateView, fields_of, plain, values_of
 
 Supply = Callable[[Task, Any], Any]
 
+_NO_CHANGES = Changes()
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
@@ -40,6 +42,8 @@ class Rules:
     view: Callable[[State], Any] | None = None
     given: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Constant parameters: ``config``, ``node``, ``memories`` …"""
+    is_free: bool = False
+    """Whether the state takes whatever is written: attributes, for which nothing is declared."""
 
 
 class Plain:
@@ -53,8 +57,9 @@ class Plain:
         self.wants_ctx = not {"ctx", "local"}.isdisjoint(supplies) or (mode == "async" and not inspect.iscoroutinefunction(call))
         self.call: Supply = self._awaited if mode == "async" else self._called
         """The body as a function."""
-        if mode != "async" and len(supplies) == 1 and "attributes" not in supplies and _by_position(call):
-            self.call = _with_one(call, self._supplies[0][1], read)
+        if mode != "async" and len(supplies) == 1 and "attributes" not in supplies and first_of(call) in supplies:
+            (supply,) = supplies.values()
+            self.call = _with_state(call, supply.view, read) if isinstance(supply, _View) else _with_one(call, supply, read)
 
     def __call__(self, task: Task, ctx: Any, /) -> Any:
         return self.call(task, ctx)
@@ -86,6 +91,27 @@ def _with_one(call: Callable[[Any], Any], supply: Supply, read: Callable[[Any, T
         return read(call(supply(task, ctx)), task, ctx, None)
 
     return body
+
+
+def _with_state(call: Callable[[Any], Any], view: Callable[[State], Any], read: Callable[[Any, Task, Any, Any], Out]) -> Supply:
+    """The most common case, one that asks for the state, without a supply between."""
+
+    def body(task: Task, ctx: Any) -> Any:
+        return read(call(view(task.state)), task, ctx, None)
+
+    return body
+
+
+class _View:
+    """Supplies the state, as its schema's kind."""
+
+    __slots__ = ("view",)
+
+    def __init__(self, view: Callable[[State], Any]) -> None:
+        self.view = view
+
+    def __call__(self, task: Task, ctx: Any) -> Any:
+        return self.view(task.state)
 
 
 def adapt(call: Callable[..., Any], rules: Rules, *, inline: bool | None = None) -> Body:
@@ -127,10 +153,11 @@ def parameters(call: Callable[..., Any]) -> dict[str, bool]:
     return found
 
 
-def _by_position(call: Any) -> bool:
-    """Whether the first parameter can be given by position."""
-    kinds = [p.kind for p in inspect.signature(call).parameters.values()]
-    return bool(kinds) and kinds[0] in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+def first_of(call: Callable[..., Any]) -> str:
+    """The first parameter's name, if it can be given by position; else empty."""
+    first = next(iter(inspect.signature(call).parameters.values()), None)
+    by_position = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return first.name if first is not None and first.kind in by_position else ""
 
 
 def is_async(call: Any) -> bool:
@@ -152,13 +179,12 @@ def is_coroutine_function(body: Body) -> bool:
 
 def supplied(rules: Rules) -> dict[str, Supply]:
     """What a body may ask for, by name."""
-    view = rules.view or StateView
     given: dict[str, Supply] = {
         "inputs": inputs_of,
         "input": inputs_of,
         "messages": lambda task, ctx: [isolate(m) for m in gathered(task.tokens)],
         "payloads": lambda task, ctx: [isolate(token.payload) for token in task.tokens],
-        "state": lambda task, ctx: view(task.state),
+        "state": _View(rules.view or StateView),
         "attributes": lambda task, ctx: _attributes(rules, task.state),
         "local": lambda task, ctx: ctx.local,
         "ctx": lambda task, ctx: ctx,
@@ -226,23 +252,32 @@ def _attributes(rules: Rules, state: State) -> Attributes:
 def reader(rules: Rules) -> Callable[[Any, Task, Any, Any], Out]:
     """What the results of a node's body mean: the last step of every plain body."""
     read = {"state": _read_delta, "messages": _read_any}.get(rules.payload, _read_fields)
-    is_open = read is _read_fields and rules.pull is None and rules.push is None and not rules.own
+    named = rules.pull if rules.push is None else rules.push
+    checked = Changes if rules.is_free and all(type(name) is str for name in named or ()) else dict[str, Any]
 
     def fields(value: Any, task: Task, ctx: Any, attributes: Any) -> Out:
+        """As ``result`` with ``_read_fields``, in one call; what is free to be written and cannot change is checked by that."""
         if type_of(value) is not dict or ctx is not None or attributes is not None:
             return result(value, task, ctx, attributes)
+        if not value:
+            return quick(Out, ({}, _NO_CHANGES, None))
         for item in value.values():
             if type(item) not in ATOMS:
-                value = plain(value)
-                break
-        return quick(Out, (dict(value), task.state.among(value), None))
+                return result(value, task, ctx, attributes)
+        if named is None:
+            return quick(Out, ({**value}, checked(task.state.among(value)), None))
+        delta = checked()
+        for name in named:
+            if name in value:
+                delta[name] = value[name]
+        return quick(Out, ({**value}, delta, None))
 
     def result(value: Any, task: Task, ctx: Any, attributes: Any) -> Out:
         out = value if type(value) is Out else read(rules, value, task, attributes)
         touched: Mapping[str, Mapping[str, Any]] | None = ctx.touched if ctx is not None else None
         return out if touched is None else with_own(out, touched)
 
-    return fields if is_open else result
+    return fields if read is _read_fields and not rules.own else result
 
 
 def with_own(out: Out, touched: Mapping[str, Mapping[str, Any]]) -> Out:

@@ -36,7 +36,7 @@ from axil.bounds import Barrier, Due, Turns
 from axil.joins import replaced, state_at
 from axil.outcome import Ended, Exit, Send, Step, blame, sends_of
 from axil.plan import BACK, OUTSIDE, Arc, Plan
-from axil.state import Delta, History, State, join
+from axil.state import Delta, History, State, bare, join
 from axil.tokens import Carried, Changes, Frame, Ordinal, Out, Task, Token, next_ordinal, quick
 
 
@@ -99,9 +99,10 @@ class Machine:
 
     def comes_back(self, step: Step) -> bool:
         """Whether ``step``, the last of what is alive in a round, leads back to where the round began, and leaves nothing else behind."""
-        if len(step.sends) != 1 or self._alive != 1 or self.head is not None or self.plan.turning:
+        sends = step.sends
+        if len(sends) != 1 or self._alive != 1 or self.head is not None or self.plan.turning:
             return False
-        arc, _, values = step.sends[0]
+        arc, _, values = sends[0]
         if arc.port != BACK or not arc.trigger or values is not None:
             return False
         return not (self._ended or self._slots or self._late or self.exits or self.returns)
@@ -111,17 +112,20 @@ class Machine:
 
         What is skipped is not kept.
         """
-        plan, state, (arc, payload, _) = self.plan, step.state, step.sends[0]
+        plan, (_, state, ((arc, payload, _),)) = self.plan, step
         entry = plan.entry
         assert entry is not None
         self.frame, self.root = frame, state
         self.history.restart()
-        self._waits, self._opens = list(plan.waits), list(plan.opens)
-        self._barrier = Barrier(plan.barriers) if plan.barriers else None
-        self._opens[plan.unit_of[entry]] += 1
+        self._waits, self._opens = [*plan.waits], [*plan.opens]
+        if self._barrier is not None:
+            self._barrier.restart()
+        unit = plan.unit_of[entry]
+        self._opens[unit] += 1
         self.fired = bytearray(len(plan.nodes))
         self.fired[entry] = 1
-        self._close_sources()
+        if plan.sources != (unit,):
+            self._close_sources()
         self.skips.clear()
         last = self.taken.pop()
         task = Task(frame, entry, (), (quick(Token, (arc.id, payload, None, last.ordinal)),), state, self)
@@ -133,10 +137,11 @@ class Machine:
 
         Raises: whatever an edge's function or a router raises; RouteError; StateError.
         """
-        delta = out.delta
+        delta, state = out.delta, task.state
         if delta and type(delta) is not Changes:
             delta = self.root.schema.check(delta)
-        state = self.advance(task, delta)
+        if delta or state.known or self.head is not None:
+            state = self.advance(task, delta)
         return quick(Step, (delta, state, sends_of(self.plan, task.node, out, state)))
 
     def advance(self, task: Task, delta: Delta) -> State:
@@ -258,19 +263,19 @@ class Machine:
         """
         node = self.plan.nodes[task.node]
         chain = node.chain
-        if chain is None or self.ready or self.head is not None or out.to is not None:
+        payload, delta, to = out
+        if chain is None or self.ready or self.head is not None or to is not None:
             return self.prepare(task, out)
-        arc = node.out[0]
+        arc, state = node.out[0], task.state
         if self._opens[node.unit] != 1 or arc.port in self._slots:
             return self.prepare(task, out)
-        delta, state = out.delta, task.state
         if delta:
             if type(delta) is not Changes:
                 delta = self.root.schema.check(delta)
-            state = self.advance(task, delta)
+            alone = self._alive == 1 and not (self._ended or state.known or self.history.keeps)
+            state = state.apply(delta) if alone else self.advance(task, delta)
         elif state.known:
             state = self.advance(task, delta)
-        payload = out.output
         if arc.carry is not None:
             try:
                 payload = arc.carry(payload, state)
@@ -285,9 +290,12 @@ class Machine:
         self.fired[chain.node] = 1
         taken = self.taken
         taken.discard(task)
-        task = Task(self.frame, chain.node, chain.ordinal, (quick(Token, (arc.id, payload, state, task.ordinal)),), state, self)
-        taken.add(task)
-        return task
+        after = bare(Task)
+        after.frame, after.node, after.ordinal = self.frame, chain.node, chain.ordinal
+        after.tokens, after.state = (quick(Token, (arc.id, payload, state, task.ordinal)),), state
+        after.owner, after.head = self, 0
+        taken.add(after)
+        return after
 
     def put_back(self, task: Task) -> None:
         """Take back a task that was given out last and not begun: it is the first that is due."""

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
-from axil.bodies import Rules, adapt, is_async, parameters
+from axil.bodies import Rules, adapt, first_of, is_async, parameters
 from axil.check import check
 from axil.composite import Nested, Subgraph
 from axil.config import make
-from axil.edges import EdgeParts, Seen, carry_of, filtered
+from axil.edges import EdgeParts, OfState, Seen, carry_of, filtered
 from axil.errors import AxilError, PluginContract, Problem, RouteError, SpecError, did_you_mean, listed
 from axil.fold import fold
 from axil.hooks import introduce
@@ -273,6 +273,7 @@ class _Draft:
             own=node.attributes,
             view=self.schema.view,
             given=given,
+            is_free=not (self.schema.closed or self.schema.fields),
         )
         self.rules[node.id] = rules
         if hasattr(component, "adapted"):
@@ -347,7 +348,7 @@ class _Draft:
 
         def part(kind: str, given: Any) -> Any:
             if given is None or (callable(given) and not isinstance(given, Use)):
-                return _asked_by_name(given, typed=self.spec.payload == "state") if given is not None else None
+                return _asked_by_name(given, self.schema.view, typed=self.spec.payload == "state") if given is not None else None
             use = given if isinstance(given, Use) else Use(type=str(given))
             return self.planner.attempt(where, lambda: _edge_function(self._component(kind, use, where)))
 
@@ -414,7 +415,7 @@ def _edge_function(component: Any) -> Any:
     return asked
 
 
-def _asked_by_name(function: Callable[..., Any], *, typed: bool) -> Callable[[Seen], Any]:
+def _asked_by_name(function: Callable[..., Any], view: Callable[[State], Any] | None, *, typed: bool) -> Callable[[Seen], Any]:
     """A Python callable on an edge, which may ask for ``payload`` (``output``), ``state``, ``text`` or ``fields`` by name.
 
     Asked by none of these names, it is given the payload; in a typed graph, where edges carry nothing, the state.
@@ -424,19 +425,21 @@ def _asked_by_name(function: Callable[..., Any], *, typed: bool) -> Callable[[Se
         "payload": lambda seen: isolate(seen.payload),
         "output": lambda seen: isolate(seen.payload),
         "message": lambda seen: isolate(seen.payload),
-        "state": lambda seen: seen.state.schema.view(seen.state) if seen.state.schema.view else StateView(seen.state),
-        "attributes": lambda seen: StateView(seen.state),
+        "state": OfState(view or StateView),
+        "attributes": OfState(StateView),
         "text": lambda seen: seen.text,
         "fields": lambda seen: seen.fields,
         "seen": lambda seen: seen,
     }
     known = [name for name in names if name in ways]
+    if (len(known) == 1 and first_of(function) in known) or (typed and not known and len(names) == 1):
+        (only,) = known or ("state",)
+        way = ways[only]
+        return way.then(function) if isinstance(way, OfState) else lambda seen: function(way(seen))
     if known or not names:
         return lambda seen: function(**{name: ways[name](seen) for name in known})
     if len(names) >= 2:
         return lambda seen: function(ways["payload"](seen), ways["state"](seen))
-    if typed:
-        return lambda seen: function(ways["state"](seen))
     return lambda seen: function(isolate(seen.payload))
 
 
