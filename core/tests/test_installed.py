@@ -67,7 +67,7 @@ def test_what_an_interrupted_removal_left_hides_nothing(path):
 def test_older_forms_of_metadata_are_read(path, monkeypatch, suffix):
     put(path[0], "acme", "[axil.nodes]\ntick = acme:Tick", suffix, metadata="PKG-INFO")
     if suffix.endswith("EGG-INFO"):
-        monkeypatch.syspath_prepend(str(path[0] / "acme-1.0-py3.11.egg"))
+        monkeypatch.setattr(sys, "path", [str(path[0] / "acme-1.0-py3.11.egg"), *sys.path])
     assert found() == [("axil.nodes", "tick", "acme:Tick")]
 
 
@@ -81,7 +81,7 @@ def test_an_archive_on_the_path_is_read(path, monkeypatch):
     with zipfile.ZipFile(archive, "w") as made:
         made.writestr("acme-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: acme\nVersion: 1.0\n")
         made.writestr("acme-1.0.dist-info/entry_points.txt", "[axil.nodes]\ntick = acme:Tick\n")
-    monkeypatch.syspath_prepend(str(archive))
+    monkeypatch.setattr(sys, "path", [str(archive), *sys.path])
     assert found() == [("axil.nodes", "tick", "acme:Tick")]
 
 

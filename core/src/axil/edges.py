@@ -122,35 +122,34 @@ def _nothing(output: Any, state: State) -> Any:
 
 def _selecting(spec: EdgeSpec) -> Carry:
     keys = spec.keys or {}
-    name = f"{spec.source}->{spec.target}"
-
-    def select(output: Any, state: State) -> Any:
-        fields = output if type_of(output) is dict else as_fields(output)
-        try:
-            return {key: fields[key] for key in keys}
-        except KeyError:
-            missing = [key for key in keys if key not in fields]
-            has = sorted(map(str, fields))
-            import difflib
-
-            near = difflib.get_close_matches(missing[0], has, n=1)
-            error = MissingKeys(
-                f"edge {name} carries {listed(list(keys))}, and the payload lacks {listed(missing)}; it has {listed(has) or 'no fields'}.",
-                hint=f'The payload has "{near[0]}"; the edge wants "{missing[0]}".'
-                if near
-                else "Return the field, or change the edge's keys.",
-            )
-            error.missing, error.has = missing, has
-            raise error from None
-
     if len(keys) != 1:
-        return select
+        return lambda output, state: _selected(spec, output)
     (only,) = keys
 
     def select_one(output: Any, state: State) -> Any:
-        return {only: output[only]} if type_of(output) is dict and only in output else select(output, state)
+        return {only: output[only]} if type_of(output) is dict and only in output else _selected(spec, output)
 
     return select_one
+
+
+def _selected(spec: EdgeSpec, output: Any) -> dict[str, Any]:
+    """The fields that an edge carries of an output. Raises: MissingKeys."""
+    fields, keys = output if type_of(output) is dict else as_fields(output), spec.keys or {}
+    try:
+        return {key: fields[key] for key in keys}
+    except KeyError:
+        missing = [key for key in keys if key not in fields]
+        has = sorted(map(str, fields))
+        import difflib
+
+        near = difflib.get_close_matches(missing[0], has, n=1)
+        error = MissingKeys(
+            f"edge {spec.source}->{spec.target} carries {listed(list(keys))}, and the payload lacks {listed(missing)}; "
+            f"it has {listed(has) or 'no fields'}.",
+            hint=f'The payload has "{near[0]}"; the edge wants "{missing[0]}".' if near else "Return the field, or change the edge's keys.",
+        )
+        error.missing, error.has = missing, has
+        raise error from None
 
 
 def _processing(process: Processor) -> Carry:

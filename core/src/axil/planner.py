@@ -184,6 +184,10 @@ class _Draft:
         self.kinds: dict[str, Any] = {}
         self.rules: dict[str, Rules] = {}
         self.nested: dict[str, Nested] = {}
+        self._leading: dict[str, list[OutEdge]] | None = None  # for nodes that ask for their out-edges
+        self._routers: dict[str, list[tuple[str, RouterSpec]]] = {}
+        for name, router in spec.routers.items():
+            self._routers.setdefault(router.source, []).append((name, router))
         self.schema = spec.whole_schema()
         if spec.migrations:
             self.spec = replace(spec, migrations=planner.attempt(_where(spec.place, f'graph "{spec.id}"'), self._migrations) or {})
@@ -241,7 +245,11 @@ class _Draft:
             self.bodies[node.id] = self._body(node, component)
 
     def _out_edges(self, node: str) -> list[OutEdge]:
-        return [OutEdge(edge.source, edge.target, edge.keys) for edge in self.spec.edges if edge.source == node]
+        if self._leading is None:
+            self._leading = {}
+            for edge in self.spec.edges:
+                self._leading.setdefault(edge.source, []).append(OutEdge(edge.source, edge.target, edge.keys))
+        return self._leading.get(node, [])
 
     def _ruled(self, node: NodeSpec, nested: Nested) -> Nested:
         """A graph by name, with the pull and push rules that its node states."""
@@ -312,7 +320,7 @@ class _Draft:
     def _vertex(self, node: NodeSpec) -> Vertex:
         component = self.kinds.get(node.id)
         join: Join = node.join or getattr(component, "join", None) or "gate"
-        routers = tuple(_router(router, self.schema) for router in self._routers_of(node.id))
+        routers = tuple(_router(router, self.schema) for _, router in self._routers.get(node.id, ()))
         kind = (
             node.use.type
             if node.use
@@ -333,9 +341,6 @@ class _Draft:
             own=self.bodies[node.id],
         )
         return self._wrapped(node, vertex)
-
-    def _routers_of(self, node: str) -> list[RouterSpec]:
-        return [router for router in self.spec.routers.values() if router.source == node]
 
     # -- edges
 
@@ -361,9 +366,8 @@ class _Draft:
         spec = self.spec
         number = {node.id: i for i, node in enumerate(spec.nodes)} | {ENTRY: -1, EXIT: -1}
         router_at: dict[str, int] = {}
-        for node in spec.nodes:
-            names = [name for name, router in spec.routers.items() if router.source == node.id]
-            router_at.update((name, i) for i, name in enumerate(names))
+        for routers in self._routers.values():
+            router_at.update((name, i) for i, (name, _) in enumerate(routers))
         seen: dict[tuple[str, str], int] = {}
         edges: list[Edge] = []
         touching: list[list[int]] = [[] for _ in spec.nodes]
