@@ -22,18 +22,18 @@ from . import subjects
 
 MOST = {
     # Python calls for one more of each
-    "a firing of an inline node on a chain": 3.1,
-    "a firing that writes a field of a small state": 5.2,
-    "a firing that writes a field of a large state": 5.7,
+    "a firing of an inline node on a chain": 4.2,
+    "a firing that writes a field of a small state": 6.2,
+    "a firing that writes a field of a large state": 6.7,
     "a firing of an asynchronous body": 86,
-    "a plain function called by name": 7.2,
+    "a plain function called by name": 8.4,
     "a branch of a fan, out and in": 26,
     "an edge between nodes that there are": 2.9,
     "a node that is skipped": 0.5,
     "a round of a loop": 34.2,
     "a round of a loop of two nodes": 48.8,
     # and beyond what it costs without
-    "an entry of the journal": 39.4,
+    "an entry of the journal": 38.4,
     "an observer, a firing": 4.2,
     # how many times as much
     "2,000 rounds with a list that grows, of ten times 200": 1.1,

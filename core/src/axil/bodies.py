@@ -198,7 +198,7 @@ def is_coroutine_function(body: Body) -> bool:
 
 def supplied(rules: Rules) -> dict[str, Supply]:
     """What a body may ask for, by name."""
-    given = {
+    given: dict[str, Supply] = {
         **_SUPPLIES,
         "state": _STATE if rules.view is None else _View(rules.view),
         "attributes": lambda task, ctx: _attributes(rules, task.state),

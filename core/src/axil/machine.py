@@ -36,7 +36,7 @@ from axil.bounds import Barrier, Due, Turns
 from axil.joins import replaced, state_at
 from axil.outcome import Ended, Exit, Send, Step, blame, sends_of
 from axil.plan import BACK, OUTSIDE, Arc, Plan
-from axil.state import Delta, History, State, bare, join
+from axil.state import Delta, History, State, join
 from axil.tokens import Carried, Changes, Frame, Ordinal, Out, Task, Token, next_ordinal, quick
 
 
@@ -99,10 +99,9 @@ class Machine:
 
     def comes_back(self, step: Step) -> bool:
         """Whether ``step``, the last of what is alive in a round, leads back to where the round began, and leaves nothing else behind."""
-        sends = step.sends
-        if len(sends) != 1 or self._alive != 1 or self.head is not None or self.plan.turning:
+        if len(step.sends) != 1 or self._alive != 1 or self.head is not None or self.plan.turning:
             return False
-        arc, _, values = sends[0]
+        arc, _, values = step.sends[0]
         if arc.port != BACK or not arc.trigger or values is not None:
             return False
         return not (self._ended or self._slots or self._late or self.exits or self.returns)
@@ -120,12 +119,10 @@ class Machine:
         self._waits, self._opens = [*plan.waits], [*plan.opens]
         if self._barrier is not None:
             self._barrier.restart()
-        unit = plan.unit_of[entry]
-        self._opens[unit] += 1
+        self._opens[plan.unit_of[entry]] += 1
         self.fired = bytearray(len(plan.nodes))
         self.fired[entry] = 1
-        if plan.sources != (unit,):
-            self._close_sources()
+        self._close_sources()
         self.skips.clear()
         last = self.taken.pop()
         task = Task(frame, entry, (), (quick(Token, (arc.id, payload, None, last.ordinal)),), state, self)
@@ -269,13 +266,12 @@ class Machine:
         arc, state = node.out[0], task.state
         if self._opens[node.unit] != 1 or arc.port in self._slots:
             return self.prepare(task, out)
-        if delta:
-            if type(delta) is not Changes:
-                delta = self.root.schema.check(delta)
-            alone = self._alive == 1 and not (self._ended or state.known or self.history.keeps)
-            state = state.apply(delta) if alone else self.advance(task, delta)
-        elif state.known:
+        if delta and type(delta) is not Changes:
+            delta = self.root.schema.check(delta)
+        if state.known or self._ended or self._alive != 1 or self.history.keeps:
             state = self.advance(task, delta)
+        elif delta:
+            state = state.apply(delta)
         if arc.carry is not None:
             try:
                 payload = arc.carry(payload, state)
@@ -288,14 +284,10 @@ class Machine:
                 raise
         self._opens[node.unit] = -1
         self.fired[chain.node] = 1
-        taken = self.taken
-        taken.discard(task)
-        after = bare(Task)
-        after.frame, after.node, after.ordinal = self.frame, chain.node, chain.ordinal
-        after.tokens, after.state = (quick(Token, (arc.id, payload, state, task.ordinal)),), state
-        after.owner, after.head = self, 0
-        taken.add(after)
-        return after
+        self.taken.discard(task)
+        task = Task(self.frame, chain.node, chain.ordinal, (quick(Token, (arc.id, payload, state, task.ordinal)),), state, self)
+        self.taken.add(task)
+        return task
 
     def put_back(self, task: Task) -> None:
         """Take back a task that was given out last and not begun: it is the first that is due."""

@@ -154,7 +154,8 @@ class State(Mapping[str, Any]):
         """The set of writes this state knows, a bit for each."""
 
     def __getitem__(self, name: str) -> Any:
-        value = self.get(name, MISSING)
+        over = self._over
+        value = over[name] if name in over else self._base.get(name, MISSING)
         if value is MISSING:
             raise KeyError(name)
         return value
