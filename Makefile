@@ -104,9 +104,11 @@ kits: $(STAMP)
 
 # Beside others, from PyPI; the page of performance is written when everything was measured. docs/how-to/compare-performance.md
 #   make bench BENCH="chain loop" PEERS="langgraph burr" QUICK=1 WRITE=yes
+#   make bench FLOORS=yes    and then how low one can get by hand
 bench: $(STAMP)
 	@$(BIN)/python tests/benchmarks/run.py --bench "$(BENCH)" --peers "$(PEERS)" $(if $(QUICK),--quick) $(if $(WRITE),--write $(WRITE)) $(BENCH_ARGS)
 	@$(BIN)/python tests/benchmarks/retrieval.py
+	@$(if $(FLOORS),$(BIN)/python tests/benchmarks/floors.py)
 
 # The pages are plain Markdown: nothing to build, but links, ids and examples can be wrong.
 docs: $(STAMP)

@@ -342,6 +342,32 @@ def test_by_position_a_custom_node_gets_input_attributes_memories_tools_retrieve
     assert seen == [{"x": 7}, {"tone": "dry"}, [1], [2], [3], custom]
 
 
+def test_what_a_body_asks_for_goes_to_the_parameter_of_that_name_behind_one_with_a_default():
+    def forward(limit=5, state=None):
+        return {"n": state["n"] + limit}
+
+    assert chain(forward, attributes={"n": 1}).build().invoke({})[1] == {"n": 6}
+
+
+def test_what_an_edge_asks_for_goes_to_the_parameter_of_that_name_behind_one_with_a_default():
+    g = chain(lambda state: {"n": state["n"] + 1}, attributes={"n": 1})
+    g.edge_to_exit("n0", ["n"], when=lambda most=1, state=None: state["n"] > most)
+    assert g.build().invoke({})[0] == {"n": 2}
+
+
+@pytest.mark.parametrize("name", [3, ("n",), None])
+def test_an_attribute_whose_name_is_no_text_is_refused_though_a_rule_names_it(name):
+    g = chain(lambda state: {name: 1}, attributes={"n": 1}, push_keys={name: ""})
+    with pytest.raises(NodeFailed, match="field names"):
+        g.build().invoke({})
+
+
+def test_what_a_body_gave_and_keeps_is_not_what_was_written():
+    kept = {"n": 1, "log": ["a"]}
+    flow = chain(lambda: kept, lambda: (kept["log"].append("b"), kept.update(n=7), {})[-1], attributes={"n": 0, "log": []}).build()
+    assert flow.invoke({})[1] == {"n": 1, "log": ["a"]}
+
+
 def test_a_function_that_mixes_known_names_with_others_is_refused():
     g = chain(lambda inputs, whatever: {})
     with refused("AX162"):

@@ -105,6 +105,20 @@ def test_an_observer_object_may_name_arguments_in_any_order_too():
     assert seen == [({"by": "a"}, "node", "a")]
 
 
+def test_an_observer_may_have_parameters_of_its_own_before_what_it_is_told():
+    seen: list = []
+
+    class Listener:
+        def firing_finished(self, mark="!", activation=None):
+            seen.append((str(activation), mark))
+
+        def firing_started(self, *, activation):
+            seen.append(str(activation))
+
+    workflow(["a"], ["in a", "a out"]).invoke({}, observers=[Listener()])
+    assert seen == ["a", ("a", "!")]
+
+
 def test_listeners_are_called_in_pluggys_order_and_objects_after_them():
     seen: list[str] = []
 

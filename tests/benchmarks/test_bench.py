@@ -13,6 +13,8 @@ from .bench import column as columns_module
 from .bench import page, rounds
 from .bench.column import Column, NotInstalled, columns, interpreter
 from .bench.figures import Cell, Figures
+from .bench.floors import FLOORS, floor
+from .bench.floors import measure as floors
 from .bench.plot import Line, plot
 from .bench.rounds import Pace, hopeless, measure, turns
 from .bench.table import passed_over, table
@@ -181,3 +183,20 @@ def test_the_worker_needs_no_more_than_the_standard_library():
         inside = {line.split()[1].lstrip(".") for line in source.splitlines() if line.startswith("from .")}
         assert inside <= allowed
         assert "import axil" not in source
+
+
+@pytest.mark.parametrize("name", FLOORS)
+def test_a_floor_is_one_sentence_and_one_table(name, monkeypatch):
+    monkeypatch.setattr(floors, "ENOUGH", 0)
+    sentence, table = floor(name, quick=True).split("\n\n")
+    assert "\n" not in sentence
+    head, _, *rows = (line.strip("|").split("|") for line in table.splitlines())
+    assert rows
+    assert all(len(row) == len(head) and row[0].strip() for row in rows)
+    assert all(float(cell.replace(",", "")) is not None for row in rows for cell in row[1:] if cell.strip())
+
+
+def test_the_exponents_of_runs_are_shown_beside_those_of_the_same_by_hand():
+    figures = measured(*(("dag", size, column, [size * 1e-6]) for size in (100, 1000) for column in ("axil", "by_hand")))
+    (line,) = (line for line in table_of_targets(figures).splitlines() if line.startswith("| random acyclic graph, exponent of the run"))
+    assert line == "| random acyclic graph, exponent of the run | ≤ 1.05 | 1.00 | holds | 1.00 |"

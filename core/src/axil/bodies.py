@@ -12,6 +12,7 @@ import functools
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import CodeType, FunctionType
 from typing import Any, cast
 
 from axil.context import local_field
@@ -24,6 +25,10 @@ from axil.values import ATOMS, isolate, type_of
 from axil.views import StateView, fields_of, plain, values_of
 
 Supply = Callable[[Task, Any], Any]
+Read = Callable[[Any, Task, Any, Any], Out]
+"""What a body gave, with the task, the context and the attributes that it was given, as an outcome."""
+
+_NO_CHANGES = Changes()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +45,8 @@ class Rules:
     view: Callable[[State], Any] | None = None
     given: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Constant parameters: ``config``, ``node``, ``memories`` …"""
+    is_free: bool = False
+    """Whether the state takes whatever is written: attributes, for which nothing is declared."""
 
 
 class Plain:
@@ -47,17 +54,18 @@ class Plain:
 
     __slots__ = ("_call", "_read", "_supplies", "call", "mode", "wants_ctx")
 
-    def __init__(self, call: Callable[..., Any], supplies: Mapping[str, Supply], read: Callable[[Any, Task, Any, Any], Out], mode: Mode):
+    def __init__(self, call: Callable[..., Any], supplies: Mapping[str, Supply], read: Read, mode: Mode):
         self._call, self._supplies, self._read = call, tuple(supplies.items()), read
         self.mode: Mode = mode
         self.wants_ctx = not {"ctx", "local"}.isdisjoint(supplies) or (mode == "async" and not inspect.iscoroutinefunction(call))
         self.call: Supply = self._awaited if mode == "async" else self._called
         """The body as a function."""
-        if len(supplies) == 1 and "attributes" not in supplies and _by_position(call):
+        if len(supplies) == 1 and "attributes" not in supplies and first_of(call) in supplies:
+            (supply,) = supplies.values()
             if mode != "async":
-                self.call = _with_one(call, self._supplies[0][1], read)
+                self.call = _with_state(call, supply.view, read) if isinstance(supply, _View) else _with_one(call, supply, read)
             elif inspect.iscoroutinefunction(call):
-                self.call = _awaited_with_one(call, self._supplies[0][1], read)
+                self.call = _awaited_with_one(call, supply, read)
 
     def __call__(self, task: Task, ctx: Any, /) -> Any:
         return self.call(task, ctx)
@@ -82,7 +90,7 @@ class Plain:
         return self._read(result, task, ctx, given.get("attributes"))
 
 
-def _with_one(call: Callable[[Any], Any], supply: Supply, read: Callable[[Any, Task, Any, Any], Out]) -> Supply:
+def _with_one(call: Callable[[Any], Any], supply: Supply, read: Read) -> Supply:
     """The common case, a callable that asks for one thing, in two calls."""
 
     def body(task: Task, ctx: Any) -> Any:
@@ -91,13 +99,34 @@ def _with_one(call: Callable[[Any], Any], supply: Supply, read: Callable[[Any, T
     return body
 
 
-def _awaited_with_one(call: Callable[[Any], Any], supply: Supply, read: Callable[[Any, Task, Any, Any], Out]) -> Supply:
+def _awaited_with_one(call: Callable[[Any], Any], supply: Supply, read: Read) -> Supply:
     """The same of a coroutine function."""
 
     async def body(task: Task, ctx: Any) -> Out:
         return read(await call(supply(task, ctx)), task, ctx, None)
 
     return body
+
+
+def _with_state(call: Callable[[Any], Any], view: Callable[[State], Any], read: Read) -> Supply:
+    """The most common case, one that asks for the state, without a supply between."""
+
+    def body(task: Task, ctx: Any) -> Any:
+        return read(call(view(task.state)), task, ctx, None)
+
+    return body
+
+
+class _View:
+    """Supplies the state, as its schema's kind."""
+
+    __slots__ = ("view",)
+
+    def __init__(self, view: Callable[[State], Any]) -> None:
+        self.view = view
+
+    def __call__(self, task: Task, ctx: Any) -> Any:
+        return self.view(task.state)
 
 
 def adapt(call: Callable[..., Any], rules: Rules, *, inline: bool | None = None) -> Body:
@@ -128,6 +157,14 @@ def mode_of(call: Callable[..., Any], inline: bool) -> Mode:
 def parameters(call: Callable[..., Any]) -> dict[str, bool]:
     """Names of the parameters of ``call`` that can be given by name, and whether each is required."""
     found: dict[str, bool] = {}
+    if (code := _code_of(call)) is not None:
+        function = cast("FunctionType", call)
+        given = code.co_argcount - len(function.__defaults__ or ())
+        for position, name in enumerate(code.co_varnames[: code.co_argcount]):
+            found[name] = position < given
+        for name in code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]:
+            found[name] = name not in (function.__kwdefaults__ or ())
+        return found
     try:
         signature = inspect.signature(call)
     except (TypeError, ValueError):
@@ -139,10 +176,19 @@ def parameters(call: Callable[..., Any]) -> dict[str, bool]:
     return found
 
 
-def _by_position(call: Any) -> bool:
-    """Whether the first parameter can be given by position."""
-    kinds = [p.kind for p in inspect.signature(call).parameters.values()]
-    return bool(kinds) and kinds[0] in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+def _code_of(call: Callable[..., Any]) -> CodeType | None:
+    """The code of a function that is what it looks like: its parameters are read from there in a tenth of the time."""
+    is_plain = type(call) is FunctionType and not hasattr(call, "__wrapped__") and not hasattr(call, "__signature__")
+    return cast("FunctionType", call).__code__ if is_plain else None
+
+
+def first_of(call: Callable[..., Any]) -> str:
+    """The first parameter's name, if it can be given by position; else empty."""
+    if (code := _code_of(call)) is not None:
+        return code.co_varnames[0] if code.co_argcount else ""
+    first = next(iter(inspect.signature(call).parameters.values()), None)
+    by_position = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return first.name if first is not None and first.kind in by_position else ""
 
 
 def is_async(call: Any) -> bool:
@@ -164,17 +210,10 @@ def is_coroutine_function(body: Body) -> bool:
 
 def supplied(rules: Rules) -> dict[str, Supply]:
     """What a body may ask for, by name."""
-    view = rules.view or StateView
     given: dict[str, Supply] = {
-        "inputs": inputs_of,
-        "input": inputs_of,
-        "messages": lambda task, ctx: [isolate(m) for m in gathered(task.tokens)],
-        "payloads": lambda task, ctx: [isolate(token.payload) for token in task.tokens],
-        "state": lambda task, ctx: view(task.state),
+        **_SUPPLIES,
+        "state": _STATE if rules.view is None else _View(rules.view),
         "attributes": lambda task, ctx: _attributes(rules, task.state),
-        "local": lambda task, ctx: ctx.local,
-        "ctx": lambda task, ctx: ctx,
-        "task": lambda task, ctx: task,
     }
     for name, value in rules.given.items():
         given[name] = lambda task, ctx, value=value: value
@@ -191,6 +230,18 @@ def inputs_of(task: Task, ctx: Any = None) -> dict[str, Any]:
         if type(value) not in ATOMS:
             return fields_of(payload)
     return dict(payload)
+
+
+_STATE = _View(StateView)
+_SUPPLIES: Mapping[str, Supply] = {
+    "inputs": inputs_of,
+    "input": inputs_of,
+    "messages": lambda task, ctx: [isolate(m) for m in gathered(task.tokens)],
+    "payloads": lambda task, ctx: [isolate(token.payload) for token in task.tokens],
+    "local": lambda task, ctx: ctx.local,
+    "ctx": lambda task, ctx: ctx,
+    "task": lambda task, ctx: task,
+}
 
 
 class Attributes(dict[str, Any]):
@@ -235,26 +286,48 @@ def _attributes(rules: Rules, state: State) -> Attributes:
     return Attributes({name: isolate(value) for name, value in values.items()})
 
 
-def reader(rules: Rules) -> Callable[[Any, Task, Any, Any], Out]:
-    """What the results of a node's body mean: the last step of every plain body."""
+def reader(rules: Rules) -> Read:
+    """What the results of a node's body mean: the last step of every plain body; the same for all nodes of the same rules."""
+    if rules.own:
+        return _reader(rules)
+    pull, push = (None if names is None else tuple(names) for names in (rules.pull, rules.push))
+    return _shared_reader(rules.payload, pull, push, is_free=rules.is_free)
+
+
+@functools.lru_cache(maxsize=512)
+def _shared_reader(payload: str, pull: tuple[str, ...] | None, push: tuple[str, ...] | None, *, is_free: bool) -> Read:
+    names = (None if names is None else dict.fromkeys(names, "") for names in (pull, push))
+    return _reader(Rules(node="", payload=payload, pull=next(names), push=next(names), is_free=is_free))
+
+
+def _reader(rules: Rules) -> Read:
     read = {"state": _read_delta, "messages": _read_any}.get(rules.payload, _read_fields)
-    is_open = read is _read_fields and rules.pull is None and rules.push is None and not rules.own
+    named = rules.pull if rules.push is None else rules.push
+    checked = Changes if rules.is_free and all(type(name) is str for name in named or ()) else dict[str, Any]
 
     def fields(value: Any, task: Task, ctx: Any, attributes: Any) -> Out:
+        """As ``result`` with ``_read_fields``, in one call; what is free to be written and cannot change is checked by that."""
         if type_of(value) is not dict or ctx is not None or attributes is not None:
             return result(value, task, ctx, attributes)
+        if not value:
+            return quick(Out, ({}, _NO_CHANGES, None))
         for item in value.values():
             if type(item) not in ATOMS:
-                value = plain(value)
-                break
-        return quick(Out, (dict(value), task.state.among(value), None))
+                return result(value, task, ctx, attributes)
+        if named is None:
+            return quick(Out, ({**value}, checked(task.state.among(value)), None))
+        delta = checked()
+        for name in named:
+            if name in value:
+                delta[name] = value[name]
+        return quick(Out, ({**value}, delta, None))
 
     def result(value: Any, task: Task, ctx: Any, attributes: Any) -> Out:
         out = value if type(value) is Out else read(rules, value, task, attributes)
         touched: Mapping[str, Mapping[str, Any]] | None = ctx.touched if ctx is not None else None
         return out if touched is None else with_own(out, touched)
 
-    return fields if is_open else result
+    return fields if read is _read_fields and not rules.own else result
 
 
 def with_own(out: Out, touched: Mapping[str, Mapping[str, Any]]) -> Out:

@@ -17,15 +17,21 @@ Due = tuple[int, Ordinal, tuple[Token, ...]]
 class Barrier:
     """The levels of one round that are open, and what waits above them."""
 
-    __slots__ = ("_at", "_could_leave", "_levels", "held")
+    __slots__ = ("_at", "_could_leave", "_full", "_levels", "held")
 
     def __init__(self, levels: Sequence[tuple[int, int]]) -> None:
         """``levels``: ``Plan.barriers``."""
         self._levels = levels
-        self._could_leave = [nodes for _, nodes in levels]
+        self._full = [nodes for _, nodes in levels]
+        self._could_leave = self._full.copy()
         self._at = 0
         self.held: list[tuple[int, *Due]] = []
         """By level, node and ordinal: a heap."""
+
+    def restart(self) -> None:
+        """Another round, of which nothing is held yet."""
+        self._could_leave = self._full.copy()
+        self._at = 0
 
     def holds(self, level: int) -> bool:
         """Whether what is due on ``level`` has to wait."""

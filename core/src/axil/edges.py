@@ -15,7 +15,7 @@ from axil.inputs import Message, as_fields, is_messages, message, text_of
 from axil.plan import Carry
 from axil.spec import EdgeSpec
 from axil.state import State
-from axil.tokens import Carried
+from axil.tokens import Carried, quick
 from axil.values import MISSING, type_of
 from axil.views import plain, values_of
 
@@ -51,6 +51,23 @@ class Processor(Protocol):
     def __call__(self, seen: Seen, /) -> Any: ...
 
 
+class OfState:
+    """A condition or a processor that looks at the state alone."""
+
+    __slots__ = ("ask",)
+
+    def __init__(self, ask: Callable[[State], Any]) -> None:
+        self.ask = ask
+
+    def __call__(self, seen: Seen) -> Any:
+        return self.ask(seen.state)
+
+    def then(self, function: Callable[[Any], Any]) -> OfState:
+        """What ``function`` makes of what this one sees."""
+        ask = self.ask
+        return OfState(lambda state: function(ask(state)))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EdgeParts:
     """The resolved parts of one edge."""
@@ -67,29 +84,31 @@ def carry_of(parts: EdgeParts) -> Carry | None:
     spec = parts.spec
     if spec.keys is None:
         return _filtered(_passing(parts), parts)
-    steps: list[Carry] = []
-    if parts.condition is not None:
-        steps.append(_asking(parts.condition))
-    steps.append(_selecting(spec) if spec.keys and spec.carry_data else _nothing)
+    carry = _selecting(spec) if spec.keys and spec.carry_data else _nothing
     if parts.process is not None:
-        steps.append(_processing(parts.process))
-    return _filtered(steps[0] if len(steps) == 1 else _composed(steps), parts)
+        carry = _then(carry, _processing(parts.process))
+    if parts.condition is not None:
+        carry = _asking(parts.condition, carry)
+    return _filtered(carry, parts)
 
 
-def _composed(steps: list[Carry]) -> Carry:
+def _then(first: Carry, second: Carry) -> Carry:
     def carry(output: Any, state: State) -> Any:
-        for step in steps:
-            output = step(output, state)
-            if output is None:
-                return None
-        return output
+        payload = first(output, state)
+        return None if payload is None else second(payload, state)
 
     return carry
 
 
-def _asking(condition: Condition) -> Carry:
+def _asking(condition: Condition, carry: Carry) -> Carry:
+    if isinstance(condition, OfState):
+        holds = condition.ask
+        if carry is _nothing:
+            return lambda output, state: _NO_FIELDS if holds(state) and output is not None else None
+        return lambda output, state: carry(output, state) if holds(state) and output is not None else None
+
     def ask(output: Any, state: State) -> Any:
-        return output if condition(Seen(output, state)) else None
+        return carry(output, state) if condition(quick(Seen, (output, state))) and output is not None else None
 
     return ask
 
@@ -103,35 +122,34 @@ def _nothing(output: Any, state: State) -> Any:
 
 def _selecting(spec: EdgeSpec) -> Carry:
     keys = spec.keys or {}
-    name = f"{spec.source}->{spec.target}"
-
-    def select(output: Any, state: State) -> Any:
-        fields = output if type_of(output) is dict else as_fields(output)
-        try:
-            return {key: fields[key] for key in keys}
-        except KeyError:
-            missing = [key for key in keys if key not in fields]
-            has = sorted(map(str, fields))
-            import difflib
-
-            near = difflib.get_close_matches(missing[0], has, n=1)
-            error = MissingKeys(
-                f"edge {name} carries {listed(list(keys))}, and the payload lacks {listed(missing)}; it has {listed(has) or 'no fields'}.",
-                hint=f'The payload has "{near[0]}"; the edge wants "{missing[0]}".'
-                if near
-                else "Return the field, or change the edge's keys.",
-            )
-            error.missing, error.has = missing, has
-            raise error from None
-
     if len(keys) != 1:
-        return select
+        return lambda output, state: _selected(spec, output)
     (only,) = keys
 
     def select_one(output: Any, state: State) -> Any:
-        return {only: output[only]} if type_of(output) is dict and only in output else select(output, state)
+        return {only: output[only]} if type_of(output) is dict and only in output else _selected(spec, output)
 
     return select_one
+
+
+def _selected(spec: EdgeSpec, output: Any) -> dict[str, Any]:
+    """The fields that an edge carries of an output. Raises: MissingKeys."""
+    fields, keys = output if type_of(output) is dict else as_fields(output), spec.keys or {}
+    try:
+        return {key: fields[key] for key in keys}
+    except KeyError:
+        missing = [key for key in keys if key not in fields]
+        has = sorted(map(str, fields))
+        import difflib
+
+        near = difflib.get_close_matches(missing[0], has, n=1)
+        error = MissingKeys(
+            f"edge {spec.source}->{spec.target} carries {listed(list(keys))}, and the payload lacks {listed(missing)}; "
+            f"it has {listed(has) or 'no fields'}.",
+            hint=f'The payload has "{near[0]}"; the edge wants "{missing[0]}".' if near else "Return the field, or change the edge's keys.",
+        )
+        error.missing, error.has = missing, has
+        raise error from None
 
 
 def _processing(process: Processor) -> Carry:

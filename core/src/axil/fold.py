@@ -11,7 +11,6 @@ Compilation is linear in vertices and edges. A cycle's body is compiled once per
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from axil.bodies import Plain, is_coroutine_function
@@ -174,8 +173,8 @@ class _Scope:
         """All of it, put together."""
         vertices = [self._vertex(group) for group in self.groups]
         ports = _Ports([v.join for v in vertices], {n for n, g in enumerate(self.groups) if g[0] in self.cycles})
-        arcs: list[list[Arc]] = [[] for _ in self.groups]
-        entries: dict[int, Arc] = {}
+        leading: list[list[_Way]] = [[] for _ in self.groups]
+        entries: dict[int, _Way] = {}
         owners: dict[int, int] = {}
         turning = {v: unit[0] for unit in self.flat_units for v in unit}
         linked = {link.edge.id: link for link in self.links}
@@ -184,51 +183,56 @@ class _Scope:
             if link is not None:
                 inner = edge.trigger and turning.get(edge.source, -1) == turning.get(edge.target, -2)
                 late = edge.id in self.late
-                arc = _arc(edge, ports.port(link.target, edge, waited=not late and not inner), late=late, inner=inner)
-                arcs[link.source].append(arc)
+                way = _Way(edge, ports.port(link.target, edge, waited=not late and not inner), late, inner)
+                leading[link.source].append(way)
                 if late:
-                    entries[edge.id] = arc
+                    entries[edge.id] = way
                 elif self.entry is not None and not edge.trigger:  # left over by a round in which its target did not fire
-                    entries[edge.id] = _arc(edge, arc.port, late=True)
+                    entries[edge.id] = _Way(edge, way.port, True)
             elif edge.source in self.inside and edge.target not in self.inside:
-                arcs[self.group_of[edge.source]].append(_arc(edge, OUTSIDE))
+                leading[self.group_of[edge.source]].append(_Way(edge, OUTSIDE))
             elif edge.source in self.inside and edge.target == self.entry:
-                arcs[self.group_of[edge.source]].append(_arc(edge, BACK))
+                leading[self.group_of[edge.source]].append(_Way(edge, BACK))
             elif edge.source not in self.inside and edge.target in self.inside and edge.target != self.entry:
                 in_body = self.entry is not None  # what comes from outside is decided before a round begins
-                entries[edge.id] = _arc(edge, ports.port(self.group_of[edge.target], edge, waited=not in_body), late=in_body)
+                entries[edge.id] = _Way(edge, ports.port(self.group_of[edge.target], edge, waited=not in_body), in_body)
             elif edge.source < 0 and edge.target < 0:
-                entries[edge.id] = _arc(edge, OUTSIDE)
+                entries[edge.id] = _Way(edge, OUTSIDE)
             if edge.source in self.inside:
                 owners[edge.id] = self.group_of[edge.source]
         numbered = ports.finish()
         units, unit_of = self._units(turning)
-        nodes = tuple(
-            Node(
-                name=vertex.name,
-                vertex=vertex,
-                level=self.level[n],
-                out=tuple(numbered.arc(arc) for arc in arcs[n]),
-                unit=unit_of[n],
-                routers=vertex.routers,
-                leaves=any(arc.port == OUTSIDE and arc.trigger for arc in arcs[n]),
-                body=vertex.body,
-                call=vertex.body.call if isinstance(vertex.body, Plain) else vertex.body,
-                mode=vertex.body.mode,
-                quick=vertex.body.mode == "inline" and vertex.lane is None and vertex.effects != "external",
-                is_coroutine=vertex.body.mode == "async" and is_coroutine_function(vertex.body),
-                wants_ctx=getattr(vertex.body, "wants_ctx", True),
+        arcs = [tuple(map(numbered.arc, ways)) for ways in leading]
+        leaves = [any(arc.port == OUTSIDE and arc.trigger for arc in out) for out in arcs]
+        barriers = self._barriers(leaves) if self.entry is not None else ()
+        free = barriers[0][0] if barriers else len(vertices)
+        nodes: list[Node] = []
+        for n, (vertex, out) in enumerate(zip(vertices, arcs, strict=True)):
+            body = vertex.body
+            is_direct = not turning and body.mode != "scope" and all(_is_direct(arc, numbered) for arc in out)
+            nodes.append(
+                Node(
+                    name=vertex.name,
+                    vertex=vertex,
+                    level=self.level[n],
+                    out=out,
+                    unit=unit_of[n],
+                    routers=vertex.routers,
+                    leaves=leaves[n],
+                    body=body,
+                    call=body.call if isinstance(body, Plain) else body,
+                    mode=body.mode,
+                    quick=body.mode == "inline" and vertex.lane is None and vertex.effects != "external",
+                    is_coroutine=body.mode == "async" and is_coroutine_function(body),
+                    wants_ctx=getattr(body, "wants_ctx", True),
+                    is_direct=is_direct,
+                    chain=self._chain(out, vertices, numbered, free) if is_direct else None,
+                )
             )
-            for n, vertex in enumerate(vertices)
-        )
-        barriers = _barriers(nodes) if self.entry is not None else ()
-        if not turning:
-            free = barriers[0][0] if barriers else len(nodes)
-            nodes = tuple(_shortened(node, nodes, numbered, free) for node in nodes)
         opens = tuple(sum(numbered.opens[n] for n in unit) for unit in units)
         return Plan(
             graph=self.graph,
-            nodes=nodes,
+            nodes=tuple(nodes),
             ports=numbered.ports,
             waits=numbered.waits,
             opens=opens,
@@ -244,6 +248,22 @@ class _Scope:
             entry=None if self.entry is None else self.group_of[self.entry],
             index={node.name: n for n, node in enumerate(nodes)},
         )
+
+    def _barriers(self, leaves: Sequence[bool]) -> tuple[tuple[int, int], ...]:
+        """How many nodes on each level could leave the scope."""
+        leavers: dict[int, int] = {}
+        for level, could_leave in zip(self.level, leaves, strict=True):
+            if could_leave:
+                leavers[level] = leavers.get(level, 0) + 1
+        return tuple(sorted(leavers.items()))
+
+    def _chain(self, out: Sequence[Arc], vertices: Sequence[Vertex], numbered: _Numbered, free: int) -> Port | None:
+        """Where a direct node's only arc ends, if nothing else is waited for there; no barrier holds up levels up to ``free``."""
+        if len(out) != 1 or out[0].router >= 0:
+            return None
+        port = numbered.ports[out[0].port]
+        leads_on = port.needs == 1 and port.trigger_only and numbered.waits[out[0].port] == 1
+        return port if leads_on and not vertices[port.node].merge and self.level[port.node] <= free else None
 
     def _ranks(self, owners: dict[int, int]) -> dict[int, int]:
         """The place of each edge's tokens at a join: edge order; in message graphs, what was said first comes first."""
@@ -273,33 +293,17 @@ class _Scope:
         return tuple(tuple(unit) for unit in units.values()), unit_of
 
 
-def _barriers(nodes: Sequence[Node]) -> tuple[tuple[int, int], ...]:
-    leavers: dict[int, int] = {}
-    for node in nodes:
-        if node.leaves:
-            leavers[node.level] = leavers.get(node.level, 0) + 1
-    return tuple(sorted(leavers.items()))
-
-
-def _shortened(node: Node, nodes: Sequence[Node], numbered: _Numbered, free: int) -> Node:
-    """The node, with its short ways marked if it has any; no barrier holds up levels up to ``free``."""
-    if node.mode == "scope" or not all(_is_direct(arc, numbered) for arc in node.out):
-        return node
-    if len(node.out) != 1 or node.out[0].router >= 0:
-        return replace(node, is_direct=True)
-    port = numbered.ports[node.out[0].port]
-    target = nodes[port.node]
-    leads_on = port.needs == 1 and port.trigger_only and numbered.waits[node.out[0].port] == 1
-    is_free = not target.vertex.merge and target.level <= free
-    return replace(node, is_direct=True, chain=port if leads_on and is_free else None)
-
-
 def _is_direct(arc: Arc, numbered: _Numbered) -> bool:
     return arc.port >= 0 and arc.trigger and not arc.late and not arc.inner and numbered.ports[arc.port].join != "each"
 
 
-def _arc(edge: Edge, port: int, *, late: bool = False, inner: bool = False) -> Arc:
-    return Arc(edge.id, edge.carry, port, edge.trigger, edge.router, edge.target_name, late, inner)
+class _Way(NamedTuple):
+    """An arc in the making: the port is numbered as it appeared."""
+
+    edge: Edge
+    port: int
+    late: bool = False
+    inner: bool = False
 
 
 class _Numbered(NamedTuple):
@@ -310,10 +314,10 @@ class _Numbered(NamedTuple):
     opens: list[int]
     number: list[int]
 
-    def arc(self, arc: Arc) -> Arc:
-        if arc.port < 0:
-            return arc
-        return Arc(arc.id, arc.carry, self.number[arc.port], arc.trigger, arc.router, arc.target_name, arc.late, arc.inner)
+    def arc(self, way: _Way) -> Arc:
+        edge, port, late, inner = way
+        port = port if port < 0 else self.number[port]
+        return Arc(edge.id, edge.carry, port, edge.trigger, edge.router, edge.target_name, late, inner)
 
 
 class _Ports:

@@ -7,7 +7,6 @@ An observer that raises is logged with its plugin's name and dropped for the res
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
@@ -101,6 +100,12 @@ def introduce(hooks: pluggy.PluginManager, registry: Any) -> None:
         hooks.hook.register(registry=registry)
 
 
+class Trusted:
+    """An observer of the kernel's own that listens to all hooks with all they tell, and does not raise: nothing is put around it."""
+
+    __slots__ = ()
+
+
 class Observers:
     """The observer hooks of one run, each a plain callable or None."""
 
@@ -126,18 +131,14 @@ class Observers:
                 continue
             calls = [_guarded(fn, names, parameters, who, plugin, dropped) for fn, names, who, plugin in _listeners(hooks, name)]
             for other in also:
-                method = getattr(other, name, None)
-                if method is not None:
+                method: Any = getattr(other, name, None)
+                if isinstance(other, Trusted):
+                    calls.append(method)
+                elif method is not None:
                     taken = tuple(p for p in inspect.signature(method).parameters if p in parameters)
                     calls.append(_guarded(method, taken, parameters, type(other).__name__, other, dropped))
             setattr(self, name, _one(calls))
         return self
-
-
-@functools.cache
-def _parameters(name: str) -> tuple[str, ...]:
-    """What an observer hook is told, by name."""
-    return tuple(inspect.signature(getattr(Hooks, name)).parameters)[1:]
 
 
 def _listeners(hooks: pluggy.PluginManager | None, name: str) -> Iterable[tuple[Callable[..., Any], tuple[str, ...], str, Any]]:
@@ -146,15 +147,23 @@ def _listeners(hooks: pluggy.PluginManager | None, name: str) -> Iterable[tuple[
             yield implementation.function, implementation.argnames, implementation.plugin_name, implementation.plugin
 
 
+def _heard(call: Callable[..., Any], taken: tuple[str, ...], parameters: tuple[str, ...]) -> Callable[..., Any]:
+    """``call``, which takes some of a hook's parameters, as a function of all of them."""
+    if taken == parameters:
+        return call
+    positions = tuple(parameters.index(name) for name in taken)
+    signature = inspect.signature(call).parameters
+    if len(taken) == 1 and next(iter(signature)) in taken and signature[taken[0]].kind is not inspect.Parameter.KEYWORD_ONLY:
+        (at,) = positions
+        return lambda *values: call(values[at])
+    return lambda *values: call(**{name: values[at] for name, at in zip(taken, positions, strict=True)})
+
+
 def _guarded(
     call: Callable[..., Any], taken: tuple[str, ...], parameters: tuple[str, ...], who: str, plugin: Any, dropped: set[int]
 ) -> Callable[..., None]:
-    positions = tuple(parameters.index(name) for name in taken)
-
-    def by_name(*values: Any) -> None:
-        call(**{name: values[position] for name, position in zip(taken, positions, strict=True)})
-
-    listen: Callable[..., Any] = call if taken == parameters else by_name
+    """``call``, whatever it raises: then it is logged, and its plugin is dropped. Every hook has two parameters or three."""
+    listen = _heard(call, taken, parameters)
 
     def failed() -> None:
         dropped.add(id(plugin))
@@ -162,21 +171,21 @@ def _guarded(
 
         logging.getLogger("axil.hooks").exception("observer %s failed and is dropped for the rest of the run", who)
 
-    def of_firing(one: Any, two: Any, three: Any) -> None:
+    def of_two(one: Any, two: Any) -> None:
         if not dropped or id(plugin) not in dropped:
             try:
-                listen(one, two, three)
+                listen(one, two)
             except Exception:  # noqa: BLE001  # an observer may raise anything: it is logged, and the run goes on
                 failed()
 
-    def of_any(*values: Any) -> None:
+    def of_three(one: Any, two: Any, three: Any) -> None:
         if not dropped or id(plugin) not in dropped:
             try:
-                listen(*values)
+                listen(one, two, three)
             except Exception:  # noqa: BLE001  # as above
                 failed()
 
-    return of_firing if len(parameters) == 3 else of_any
+    return of_two if len(parameters) == 2 else of_three
 
 
 def _one(calls: list[Callable[..., None]]) -> Callable[..., None] | None:

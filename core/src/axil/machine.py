@@ -113,13 +113,14 @@ class Machine:
 
         What is skipped is not kept.
         """
-        plan, state, (arc, payload, _) = self.plan, step.state, step.sends[0]
+        plan, (_, state, ((arc, payload, _),)) = self.plan, step
         entry = plan.entry
         assert entry is not None
         self.frame, self.root = frame, state
         self.history.restart()
-        self._waits, self._opens = list(plan.waits), list(plan.opens)
-        self._barrier = Barrier(plan.barriers) if plan.barriers else None
+        self._waits, self._opens = [*plan.waits], [*plan.opens]
+        if self._barrier is not None:
+            self._barrier.restart()
         self._opens[plan.unit_of[entry]] += 1
         self.fired = bytearray(len(plan.nodes))
         self.fired[entry] = 1
@@ -135,10 +136,11 @@ class Machine:
 
         Raises: whatever an edge's function or a router raises; RouteError; StateError.
         """
-        delta = out.delta
+        delta, state = out.delta, task.state
         if delta and type(delta) is not Changes:
             delta = self.root.schema.check(delta)
-        state = self.advance(task, delta)
+        if delta or state.known or self.head is not None:
+            state = self.advance(task, delta)
         return quick(Step, (delta, state, sends_of(self.plan, task.node, out, state)))
 
     def advance(self, task: Task, delta: Delta) -> State:
@@ -260,19 +262,18 @@ class Machine:
         """
         node = self.plan.nodes[task.node]
         chain = node.chain
-        if chain is None or self.ready or self.head is not None or out.to is not None:
+        payload, delta, to = out
+        if chain is None or self.ready or self.head is not None or to is not None:
             return self.prepare(task, out)
-        arc = node.out[0]
+        arc, state = node.out[0], task.state
         if self._opens[node.unit] != 1 or arc.port in self._slots:
             return self.prepare(task, out)
-        delta, state = out.delta, task.state
-        if delta:
-            if type(delta) is not Changes:
-                delta = self.root.schema.check(delta)
+        if delta and type(delta) is not Changes:
+            delta = self.root.schema.check(delta)
+        if state.known or self._ended or self._alive != 1 or self.history.keeps:
             state = self.advance(task, delta)
-        elif state.known:
-            state = self.advance(task, delta)
-        payload = out.output
+        elif delta:
+            state = state.apply(delta)
         if arc.carry is not None:
             try:
                 payload = arc.carry(payload, state)
@@ -285,10 +286,9 @@ class Machine:
                 raise
         self._opens[node.unit] = -1
         self.fired[chain.node] = 1
-        taken = self.taken
-        taken.discard(task)
+        self.taken.discard(task)
         task = Task(self.frame, chain.node, chain.ordinal, (quick(Token, (arc.id, payload, state, task.ordinal)),), state, self)
-        taken.add(task)
+        self.taken.add(task)
         return task
 
     def put_back(self, task: Task) -> None:

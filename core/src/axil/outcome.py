@@ -61,7 +61,7 @@ def sends_of(plan: Plan, index: int, out: Out, state: State) -> list[Send]:
     Raises: whatever an edge's function or a router raises; RouteError; StateError.
     """
     node = plan.nodes[index]
-    output, to = out.output, out.to
+    output, _, to = out
     if to is not None and not to <= {arc.target_name for arc in node.out}:
         strange = sorted(to - {arc.target_name for arc in node.out})
         raise RouteError(f"sends to {strange}, where none of its edges leads.")

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
-from axil.bodies import Rules, adapt, is_async, parameters
+from axil.bodies import Rules, adapt, first_of, is_async, parameters
 from axil.check import check
 from axil.composite import Nested, Subgraph
 from axil.config import make
-from axil.edges import EdgeParts, Seen, carry_of, filtered
+from axil.edges import EdgeParts, OfState, Seen, carry_of, filtered
 from axil.errors import AxilError, PluginContract, Problem, RouteError, SpecError, did_you_mean, listed
 from axil.fold import fold
 from axil.hooks import introduce
@@ -184,6 +184,10 @@ class _Draft:
         self.kinds: dict[str, Any] = {}
         self.rules: dict[str, Rules] = {}
         self.nested: dict[str, Nested] = {}
+        self._leading: dict[str, list[OutEdge]] | None = None  # for nodes that ask for their out-edges
+        self._routers: dict[str, list[tuple[str, RouterSpec]]] = {}
+        for name, router in spec.routers.items():
+            self._routers.setdefault(router.source, []).append((name, router))
         self.schema = spec.whole_schema()
         if spec.migrations:
             self.spec = replace(spec, migrations=planner.attempt(_where(spec.place, f'graph "{spec.id}"'), self._migrations) or {})
@@ -241,7 +245,11 @@ class _Draft:
             self.bodies[node.id] = self._body(node, component)
 
     def _out_edges(self, node: str) -> list[OutEdge]:
-        return [OutEdge(edge.source, edge.target, edge.keys) for edge in self.spec.edges if edge.source == node]
+        if self._leading is None:
+            self._leading = {}
+            for edge in self.spec.edges:
+                self._leading.setdefault(edge.source, []).append(OutEdge(edge.source, edge.target, edge.keys))
+        return self._leading.get(node, [])
 
     def _ruled(self, node: NodeSpec, nested: Nested) -> Nested:
         """A graph by name, with the pull and push rules that its node states."""
@@ -273,6 +281,7 @@ class _Draft:
             own=node.attributes,
             view=self.schema.view,
             given=given,
+            is_free=not (self.schema.closed or self.schema.fields),
         )
         self.rules[node.id] = rules
         if hasattr(component, "adapted"):
@@ -311,7 +320,7 @@ class _Draft:
     def _vertex(self, node: NodeSpec) -> Vertex:
         component = self.kinds.get(node.id)
         join: Join = node.join or getattr(component, "join", None) or "gate"
-        routers = tuple(_router(router, self.schema) for router in self._routers_of(node.id))
+        routers = tuple(_router(router, self.schema) for _, router in self._routers.get(node.id, ()))
         kind = (
             node.use.type
             if node.use
@@ -333,9 +342,6 @@ class _Draft:
         )
         return self._wrapped(node, vertex)
 
-    def _routers_of(self, node: str) -> list[RouterSpec]:
-        return [router for router in self.spec.routers.values() if router.source == node]
-
     # -- edges
 
     def _edge(self, edge: EdgeSpec) -> EdgeParts:
@@ -347,7 +353,7 @@ class _Draft:
 
         def part(kind: str, given: Any) -> Any:
             if given is None or (callable(given) and not isinstance(given, Use)):
-                return _asked_by_name(given, typed=self.spec.payload == "state") if given is not None else None
+                return _asked_by_name(given, self.schema.view, typed=self.spec.payload == "state") if given is not None else None
             use = given if isinstance(given, Use) else Use(type=str(given))
             return self.planner.attempt(where, lambda: _edge_function(self._component(kind, use, where)))
 
@@ -360,9 +366,8 @@ class _Draft:
         spec = self.spec
         number = {node.id: i for i, node in enumerate(spec.nodes)} | {ENTRY: -1, EXIT: -1}
         router_at: dict[str, int] = {}
-        for node in spec.nodes:
-            names = [name for name, router in spec.routers.items() if router.source == node.id]
-            router_at.update((name, i) for i, name in enumerate(names))
+        for routers in self._routers.values():
+            router_at.update((name, i) for i, (name, _) in enumerate(routers))
         seen: dict[tuple[str, str], int] = {}
         edges: list[Edge] = []
         touching: list[list[int]] = [[] for _ in spec.nodes]
@@ -414,7 +419,7 @@ def _edge_function(component: Any) -> Any:
     return asked
 
 
-def _asked_by_name(function: Callable[..., Any], *, typed: bool) -> Callable[[Seen], Any]:
+def _asked_by_name(function: Callable[..., Any], view: Callable[[State], Any] | None, *, typed: bool) -> Callable[[Seen], Any]:
     """A Python callable on an edge, which may ask for ``payload`` (``output``), ``state``, ``text`` or ``fields`` by name.
 
     Asked by none of these names, it is given the payload; in a typed graph, where edges carry nothing, the state.
@@ -424,19 +429,21 @@ def _asked_by_name(function: Callable[..., Any], *, typed: bool) -> Callable[[Se
         "payload": lambda seen: isolate(seen.payload),
         "output": lambda seen: isolate(seen.payload),
         "message": lambda seen: isolate(seen.payload),
-        "state": lambda seen: seen.state.schema.view(seen.state) if seen.state.schema.view else StateView(seen.state),
-        "attributes": lambda seen: StateView(seen.state),
+        "state": OfState(view or StateView),
+        "attributes": OfState(StateView),
         "text": lambda seen: seen.text,
         "fields": lambda seen: seen.fields,
         "seen": lambda seen: seen,
     }
     known = [name for name in names if name in ways]
+    if (len(known) == 1 and first_of(function) in known) or (typed and not known and len(names) == 1):
+        (only,) = known or ("state",)
+        way = ways[only]
+        return way.then(function) if isinstance(way, OfState) else lambda seen: function(way(seen))
     if known or not names:
         return lambda seen: function(**{name: ways[name](seen) for name in known})
     if len(names) >= 2:
         return lambda seen: function(ways["payload"](seen), ways["state"](seen))
-    if typed:
-        return lambda seen: function(ways["state"](seen))
     return lambda seen: function(isolate(seen.payload))
 
 

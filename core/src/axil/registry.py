@@ -11,7 +11,7 @@ import importlib
 import json
 import pkgutil
 import re
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, cast
@@ -26,6 +26,7 @@ from axil.errors import (
     did_you_mean,
     listed,
 )
+from axil.installed import entry_points
 from axil.kinds import KERNEL, KINDS, MANIFEST, canonical, group_of, unfit
 from axil.policy import Policy
 
@@ -331,8 +332,9 @@ class Registry:
         if self._found is None:
             found: dict[str, dict[str, list[Component]]] = {}
             known: dict[int, tuple[str, str]] = {}  # metadata is parsed anew whenever it is asked: once for each distribution is enough
-            for entry in self._entry_points():
-                kind, major = group_of(entry.group)
+            groups: dict[str, tuple[str, int]] = {}
+            for entry in entry_points(self.unreadable) if self._given is None else self._given:
+                kind, major = groups.get(entry.group) or groups.setdefault(entry.group, group_of(entry.group))
                 if kind not in KINDS and kind != MANIFEST:
                     continue
                 dist = entry.dist
@@ -344,31 +346,6 @@ class Registry:
                     _add(found.setdefault(kind, {}).setdefault(entry.name, []), self._component(kind, major, entry, identity))
             self._found = found
         return self._found
-
-    def _entry_points(self) -> Iterable[EntryPoint]:
-        """Of each installed distribution once: the first on ``sys.path`` wins, as it does when modules are imported."""
-        if self._given is not None:
-            return self._given
-        import importlib_metadata
-
-        installed: Any = cast("Any", importlib_metadata)  # its signatures are not typed
-        try:
-            return installed.entry_points()
-        except Exception:  # noqa: BLE001  # metadata is anybody's text; one distribution with a broken one hides all others there
-            return self._one_by_one(installed.distributions())
-
-    def _one_by_one(self, distributions: Iterable[Any]) -> Iterator[EntryPoint]:
-        """The same, without the distributions that cannot be read: they are listed in ``unreadable``. Slower: reads every name."""
-        seen: set[str] = set()
-        for distribution in distributions:
-            try:
-                name, entries = canonical(distribution.name), list(distribution.entry_points)
-            except Exception as error:  # noqa: BLE001  # as above
-                self.unreadable.append(f"{getattr(distribution, '_path', distribution)}: {type(error).__name__}: {error}")
-                continue
-            if name not in seen:
-                seen.add(name)
-                yield from entries
 
     def _component(self, kind: str, major: int, entry: EntryPoint, identity: tuple[str, str]) -> Component:
         distribution, version = identity

@@ -28,7 +28,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, cast
+from typing import Any
 
 from axil.errors import ConcurrentReset, InvalidValue, SchemaMismatch, StateError, UndeclaredField, did_you_mean, listed
 from axil.fields import NO_RESET, OVERWRITE, Change, Field
@@ -38,6 +38,8 @@ Delta = Mapping[str, Any]
 Values = Mapping[str, Any]
 
 
+bare = object.__new__
+"""Makes an object without the call of Python that its own constructor is; whoever calls it fills all slots."""
 _PLAIN = Field("")
 _NOTHING: Values = MappingProxyType({})
 
@@ -70,7 +72,7 @@ class Schema:
         Raises: StateError, UndeclaredField, InvalidValue.
         """
         if not self.fields and type(delta) is dict:
-            given = cast("dict[Any, Any]", delta)
+            given: dict[Any, Any] = delta  # pyright: ignore[reportUnknownVariableType]  # to cast would be a call
             copied: dict[str, Any] | None = None
             for name, value in given.items():
                 if type(name) is not str:
@@ -79,7 +81,7 @@ class Schema:
                     copied = dict(given) if copied is None else copied
                     copied[name] = self._own(name, value)
             else:
-                return dict(given) if copied is None else copied
+                return {**given} if copied is None else copied
         if not isinstance(delta, Mapping):
             raise StateError(f"a delta is a mapping of field names to values; found {type(delta).__name__}.")
         checked: dict[str, Any] = {}
@@ -152,7 +154,8 @@ class State(Mapping[str, Any]):
         """The set of writes this state knows, a bit for each."""
 
     def __getitem__(self, name: str) -> Any:
-        value = self.get(name, MISSING)
+        over = self._over
+        value = over[name] if name in over else self._base.get(name, MISSING)
         if value is MISSING:
             raise KeyError(name)
         return value
@@ -192,14 +195,16 @@ class State(Mapping[str, Any]):
         if not delta:
             return self
         schema = self.schema
+        over = {**self._over, **delta}
         if schema.closed or schema.fields:
-            over = dict(self._over)
             for name, new in delta.items():
                 over[name] = self._taken(name, new)
-        else:
-            over = {**self._over, **delta}
         if history is None:
-            return State(schema, self._base, over, None, 0)
+            if len(over) > 16:
+                return State(schema, self._base, over, None, 0)
+            new = bare(State)
+            new.schema, new._base, new._over, new._writes, new.known = schema, self._base, over, None, 0
+            return new
         writes = dict(self._writes) if self._writes else {}
         bit = history.number(delta)
         for name, new in delta.items():
@@ -254,11 +259,11 @@ class State(Mapping[str, Any]):
         over, base = self._over, self._base
         if not over and not base:
             return _NOTHING
-        return {
-            name: value
-            for name, value in values.items()
-            if (over[name] if name in over else base.get(name, MISSING)) is not MISSING and not name.startswith("@")
-        }
+        found: dict[str, Any] = {}
+        for name, value in values.items():
+            if (over[name] if name in over else base.get(name, MISSING)) is not MISSING and not name.startswith("@"):
+                found[name] = value
+        return found
 
     def rooted(self) -> State:
         """The same values, with no history: what another frame begins with."""

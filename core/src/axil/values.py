@@ -166,7 +166,10 @@ def isolate(value: Any) -> Any:
     if kind in ATOMS or kind is Log:
         return value
     if kind is dict:
-        return {k: v if type(v) in ATOMS else isolate(v) for k, v in value.items()}
+        for item in value.values():
+            if type(item) not in ATOMS:
+                return {k: v if type(v) in ATOMS else isolate(v) for k, v in value.items()}
+        return {**value}
     if kind is list:
         return [v if type(v) in ATOMS else isolate(v) for v in value]
     if kind is tuple:

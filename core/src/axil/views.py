@@ -28,6 +28,9 @@ def _names(state: State) -> Iterator[str]:
     return (name for name in state if not name.startswith("@"))
 
 
+_NOTHING_YET: dict[str, Any] = {}  # shared by views in which nothing was kept; never changed
+
+
 class StateView(MutableMapping[str, Any]):
     """A state as a dict of its own: keys without a leading ``@``, values isolated when first read.
 
@@ -36,10 +39,14 @@ class StateView(MutableMapping[str, Any]):
 
     __slots__ = ("_own", "_state", "_written")
 
+    _own: dict[str, Any]
+    """What was read or assigned; MISSING: deleted."""
+    _written: dict[str, Any]
+    """The names that were assigned, in order."""
+
     def __init__(self, state: State) -> None:
         self._state = state
-        self._own: dict[str, Any] = {}  # what was read or assigned; MISSING: deleted
-        self._written: dict[str, None] = {}
+        self._own = self._written = _NOTHING_YET
 
     @property
     def writes(self) -> dict[str, Any]:
@@ -48,13 +55,19 @@ class StateView(MutableMapping[str, Any]):
 
     def _look(self, name: object) -> Any:
         """The value, isolated and kept; MISSING if there is none."""
-        own = self._own.get(cast("str", name), self)  # the view itself: a mark that no value can be
-        if own is not self:
-            return own
+        own: dict[Any, Any] = self._own
+        if name in own:
+            return own[name]
         value = self._peek(name)
-        if value is not MISSING and type(value) not in ATOMS:
-            self._own[cast("str", name)] = value = isolate(value)
+        if type(value) not in ATOMS:
+            value = isolate(value)
+            self._keep(cast("str", name), value)
         return value
+
+    def _keep(self, name: str, value: Any) -> None:
+        if self._own is _NOTHING_YET:
+            self._own = {}
+        self._own[name] = value
 
     def _peek(self, name: object) -> Any:
         """The value as it is, not isolated; MISSING if there is none."""
@@ -63,6 +76,10 @@ class StateView(MutableMapping[str, Any]):
         return self._own[name] if name in self._own else self._state.get(name, MISSING)
 
     def __getitem__(self, name: str) -> Any:
+        if name not in self._own:  # the common case, a scalar that was not assigned: at once
+            value = self._state.get(name, MISSING)
+            if type(value) in ATOMS and value is not MISSING and not name.startswith("@"):
+                return value
         value = self._look(name)
         if value is MISSING:
             raise KeyError(_absent(self._state, name) if isinstance(name, str) else name)  # pyright: ignore[reportUnnecessaryIsInstance]  # anything may be asked for
@@ -78,13 +95,15 @@ class StateView(MutableMapping[str, Any]):
     def __setitem__(self, name: str, value: Any) -> None:
         if not isinstance(name, str) or name.startswith("@"):  # pyright: ignore[reportUnnecessaryIsInstance]  # anything may be assigned
             raise StateError(f"a field's name is text without a leading @; found {name!r}.", id="AX203")
-        self._own[name] = value
+        self._keep(name, value)
+        if self._written is _NOTHING_YET:
+            self._written = {}
         self._written[name] = None
 
     def __delitem__(self, name: str) -> None:
         if name not in self:
             raise KeyError(_absent(self._state, name))
-        self._own[name] = MISSING
+        self._keep(name, MISSING)
         self._written.pop(name, None)
 
     def __iter__(self) -> Iterator[str]:

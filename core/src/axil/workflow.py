@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from axil.errors import JournalError, Problem, SpecError
+from axil.hooks import Trusted
 from axil.planner import Setting, compile
 from axil.result import Event, Options, Result
 from axil.tokens import quick
@@ -174,9 +175,10 @@ class Workflow:
             job = asyncio.ensure_future(run.result())
             job.add_done_callback(lambda _: watch.more.set())
             try:
+                events = watch.events
                 while True:
-                    while watch.events:
-                        yield watch.events.popleft()
+                    while events:
+                        yield events.popleft()
                     if job.done():
                         break
                     await watch.more.wait()
@@ -272,8 +274,10 @@ def _fields_of_model(given: Any) -> Mapping[str, Any]:
     return {name: getattr(given, name) for name in names}
 
 
-class _Watch:
+class _Watch(Trusted):
     """An observer that turns everything into events, in a bounded buffer."""
+
+    __slots__ = ("_lost", "buffer", "events", "more")
 
     def __init__(self, more: asyncio.Event, buffer: int) -> None:
         self.more, self.buffer = more, buffer
@@ -286,7 +290,7 @@ class _Watch:
         self.events.append(quick(Event, (kind, activation, data, self._lost)))
         self._lost = 0
 
-    def run_started(self, run_id: str) -> None:
+    def run_started(self, run_id: str, plan: Any) -> None:
         self._add("run_started", None, run_id)
 
     def firing_started(self, activation: Any, kind: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 from pydantic import ValidationError
 
@@ -87,7 +89,9 @@ def test_a_function_that_nobody_registered_is_an_error_when_it_is_made(registry)
 
 
 def test_a_function_that_policy_blocks_is_not_found_by_name(registry):
-    blocking = Registry(Policy(block=frozenset({"conditions:code_fail"})), registry._entry_points())
+    dist = registry.distribution("axil-control")
+    entries = [SimpleNamespace(name=c.name, group="axil.conditions", value=c.value, dist=dist) for c in registry.candidates("conditions")]
+    blocking = Registry(Policy(block=frozenset({"conditions:code_fail"})), entries)
     with use(blocking), pytest.raises(ComponentBlocked):
         Function(Function.Config(name="code_fail"))
 

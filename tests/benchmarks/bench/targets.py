@@ -118,7 +118,7 @@ def all_targets() -> list[Target]:
         Target(what="1,000,000 rounds, growth of memory", measured=each("loop", 1_000_000, axil, MB, 1, "grown"), most=2, unit=" MB"),
     ]
     for name, title in (("chain", "chain"), ("fan", "fan"), ("dag", "random acyclic graph")):
-        targets.append(Target(what=f"{title}, exponent of the run", measured=slope(name), most=1.05))
+        targets.append(Target(what=f"{title}, exponent of the run", measured=slope(name), most=1.05, by_hand=slope(name, column=hand)))
         targets.append(Target(what=f"{title}, exponent of making it", measured=slope(name, "made"), most=1.05))
     grown = ("growing", 10_000, axil)
     targets += [

@@ -1,10 +1,8 @@
-"""A durable step, where 100 runs of 50 steps that add a kilobyte each go on together: with less and less around it.
+"""A durable step by hand, 100 runs of 50 steps that add a kilobyte each, synced together; each line does more than the one above; µs and bytes."""
 
-A step is kept before the next one of its run begins; what comes together is one transaction, synced to the disk. Each line does what
-the one above it does, and more: `rows` inserts a text that is there already, a hundred rows a transaction; `and their text` makes a
-step's JSON and checksum; `and tasks` has a task of asyncio for each run, which hands its row to a writing thread and waits until it is
-safe; `axil` has a graph: state, conditions, rounds, who holds the run, what a resumed run needs.
-"""
+# `rows` inserts a text that is there already, a hundred rows a transaction; `and their text` makes a step's JSON and checksum; `and tasks` has
+# a task of asyncio for each run, which hands its row to a writing thread and waits until it is safe; `axil` has a graph: state, conditions,
+# rounds, who holds the run, what a resumed run needs.
 
 from __future__ import annotations
 
@@ -143,7 +141,3 @@ def table(sizes: Sequence[int]) -> str:
             work, wall, size = (statistics.median(turn[name][i] for turn in found) for i in range(3))
             shown.append(f"| {name} | {number(work)} | {number(wall)} | {number(size)} |")
     return "\n".join(shown)
-
-
-if __name__ == "__main__":
-    print(table(SIZES))

@@ -1,0 +1,40 @@
+"""Exponents of making: as many linked objects as a plan keeps of a node, made by hand and kept; µs a node."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .measure import grown, lines, processor
+
+SIZES: Sequence[int] = (100, 1000, 10_000, 100_000)
+QUICK: Sequence[int] = (10, 20)
+OBJECTS = 19
+"""That Python's collector looks at, of a node of a chain of functions, with its edge: counted when a plan was made."""
+
+
+class Part:
+    """One of them: it knows the one before and the node before."""
+
+    __slots__ = ("before", "name", "node")
+
+    def __init__(self, name: int, before: Part | None, node: Part | None) -> None:
+        self.name, self.before, self.node = name, before, node
+
+
+def made(size: int) -> list[Part]:
+    """A chain of so many nodes, each of so many parts."""
+    chain: list[Part] = []
+    node: Part | None = None
+    for _ in range(size):
+        part: Part | None = None
+        for name in range(OBJECTS):
+            part = Part(name, part, node)
+            chain.append(part)
+        node = part
+    return chain
+
+
+def table(sizes: Sequence[int]) -> str:
+    """With Python's collector, and without it."""
+    rows = grown("chain", sizes, lambda size, collecting: processor(lambda: made(size), collecting=collecting))
+    return lines(("made by hand", "collector on", "collector off"), rows)

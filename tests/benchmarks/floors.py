@@ -1,0 +1,11 @@
+"""How low one can get by hand, where a target is not reached; see docs/explanation/performance/notes.md.
+
+python tests/benchmarks/floors.py [making running events] [--quick]
+"""
+
+from __future__ import annotations
+
+if __name__ == "__main__":
+    from bench.floors import main
+
+    main()
