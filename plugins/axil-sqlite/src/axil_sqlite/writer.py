@@ -127,8 +127,8 @@ class Writer:
             taken: list[_Part] = []
             try:
                 taken = [(book, [book.rows.popleft() for _ in range(len(book.rows))]) for book in books]
-                taken = [(book, self._put_away(rows)) for book, rows in taken]
-                with self.store.writing() as connection:
+                with self.store.writing() as connection:  # files, too: until a row names it, a file is nobody's, and ``shrink`` takes it
+                    taken = [(book, self._put_away(rows)) for book, rows in taken]
                     self._put(connection, taken)
                 self.commits += 1
             except (
