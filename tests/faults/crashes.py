@@ -40,6 +40,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import axil.engine
 import axil_sqlite.writer
 from axil.desk import Desk
 from axil.errors import AxilError, JournalError, KernelBug
@@ -96,6 +97,8 @@ def doomed(case: Case, folder: Path, hung: int, woken: int) -> dict[str, Any]:
             world.cancel()
         return case.how == "cancel"
 
+    if case.how == "sleep":
+        axil.engine.RECHECK = 0.05  # what became of its run elsewhere is looked for now and then
     points = world.points = Points(case.at, act)
     watch(points, lambda count: world.write({"who": "doomed", "safe": count}))
     journal = SqliteJournal(folder / "j", sync=case.sync)

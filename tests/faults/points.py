@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import axil.engine
 import axil_sqlite.journal
 import axil_sqlite.rows
 import axil_sqlite.store
@@ -244,7 +243,6 @@ async def by_itself(journal: Any, world: World) -> Result:
 async def by_engine(journal: Any, world: World) -> Result:
     """The same, by an engine."""
     loop = asyncio.get_running_loop()
-    axil.engine.RECHECK = 0.05  # what became of it elsewhere is looked for now and then
     async with LocalEngine(journal, [ORDERS], deps=world) as engine:
         world.cancel = lambda: asyncio.run_coroutine_threadsafe(engine.cancel(RUN), loop) if loop.is_running() else None
         await engine.start(ORDERS, {"n": 20}, run_id=RUN)
