@@ -8,6 +8,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -410,14 +411,18 @@ class Lives(RuleBasedStateMachine):
     def an_owner_falls_silent(self, run: str) -> None:
         """While it is at work its owner shows no life for long; another takes it over, and the first one notices."""
 
-        async def during() -> None:
+        def another() -> None:
             other = SqliteJournal(self.folder, sync=self.sync)
             while self.overtaken is None:
                 self.jumped += 60
                 with suppress(JournalError):  # it has just shown life, as what it wrote before was written
                     again = LETTERS.start({"n": self.lives[run].n}, run_id=run, journal=other, deps=Deps(self.told))
-                    self.overtaken = await again.result()
+                    self.overtaken = asyncio.run(again.result())
             other.close()
+
+        async def during() -> None:
+            with ThreadPoolExecutor(1) as threads:  # the owner is stuck as long as the other goes on
+                threads.submit(another).result()
 
         self.go(run, None, resuming=not self.lives[run].lost, deps=Deps(self.told, during))
 
