@@ -216,7 +216,7 @@ class Lives(RuleBasedStateMachine):
         life, seen = self.lives[run], len(self.told)
         if self.is_left_behind(run):
             with pytest.raises(JournalError, match="AX529"):
-                asyncio.run(LETTERS.start({"n": life.n}, run_id=run, journal=self.journal, deps=Deps([]), **options).result())
+                asyncio.run(LETTERS.start({"n": life.n}, run_id=run, journal=self.journal, **{**options, "deps": Deps([])}).result())
             return
         if life.lost and life.thread:
             options["thread"], ahead = life.thread, [self.lives[each] for each in self.threads[life.thread]]
