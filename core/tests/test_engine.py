@@ -493,3 +493,81 @@ def test_a_run_that_is_brought_back_in_vain_again_and_again_is_left_for_a_person
             assert (await engine.result("r")).status == "done"
 
     within(10, go)
+
+
+# ------------------------------------------------------------------------------------------------ beside others
+
+
+def test_a_result_is_told_of_a_run_that_another_process_ended(monkeypatch):
+    monkeypatch.setattr("axil.engine.RECHECK", 0.001)
+
+    async def go() -> None:
+        flow, journal = asking(), MemoryJournal()
+        async with LocalEngine(journal, [flow]) as waits, LocalEngine(journal, [flow]) as works:
+            run_id = await waits.start(flow)
+            await waits.idle()
+            result = asyncio.ensure_future(waits.result(run_id))
+            await asyncio.sleep(0)
+            await works.answer(run_id, {"a?n0": 7})
+            assert (await works.result(run_id)).output == {"sum": 7}
+            assert (await result).output == {"sum": 7}
+
+    within(10, go)
+
+
+def test_a_queued_run_that_cannot_be_cancelled_keeps_its_place():
+    async def go() -> None:
+        hold = asyncio.Event()
+
+        async def slow(task: Any, ctx: Any) -> Out:
+            await hold.wait()
+            return Out({})
+
+        first, second = workflow([node("a", slow, mode="async")], ["in a", "a out"]), workflow(["b"], ["in b", "b out"], id="second")
+        async with LocalEngine(loaded=1) as engine:
+            ids = [await engine.start(flow) for flow in (first, second)]
+            held = engine.journal.open(ids[1])
+            held.append(Entry("clock", (), "b", (), {"call": 9, "value": 0.0}))
+            with pytest.raises(JournalError, match="AX506"):
+                await engine.cancel(ids[1])
+            held.close()
+            hold.set()
+            assert [(await engine.result(run_id)).status for run_id in ids] == ["done", "done"]
+
+    within(10, go)
+
+
+def test_a_run_that_is_queued_while_an_answer_to_it_is_refused_goes_on():
+    """Whoever has the door to a run loads it when they leave, however they leave."""
+    written, goes_on = asyncio.Event(), asyncio.Event()
+
+    class Slow(MemoryJournal):
+        is_slow = False
+
+        def open(self, run_id: str) -> Any:
+            book = super().open(run_id)
+            if self.is_slow:
+                self.is_slow = False
+                book.kept = refused  # type: ignore[method-assign]
+            return book
+
+    async def refused() -> None:
+        written.set()
+        await goes_on.wait()
+        raise JournalError("the disk is full.", id="AX512")
+
+    async def go() -> None:
+        journal, flow = Slow(), asking()
+        async with LocalEngine(journal, [flow]) as engine:
+            run_id = await engine.start(flow)
+            await engine.idle()
+            journal.is_slow = True
+            answer = asyncio.ensure_future(engine.answer(run_id, {"a?n0": 7}))
+            await written.wait()
+            await engine.resume(run_id)
+            goes_on.set()
+            with pytest.raises(JournalError, match="AX512"):
+                await answer
+            assert (await engine.result(run_id)).output == {"sum": 7}
+
+    within(10, go)

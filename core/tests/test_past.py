@@ -101,6 +101,57 @@ def test_a_fork_goes_on_from_where_it_was_cut_and_leaves_the_first_run_alone():
         run_sync(fork(journal, "r", "f"))
 
 
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError])
+def test_of_a_fork_that_breaks_off_nothing_is_left_and_it_can_be_made_again(error):
+    class Breaks(MemoryJournal):
+        left = 100
+
+        def open(self, run_id: str) -> Any:
+            book = super().open(run_id)
+            append = book.append
+
+            def breaks(entry: Any) -> None:
+                self.left -= 1
+                if not self.left:
+                    raise error
+                append(entry)
+
+            book.append = breaks  # type: ignore[method-assign]
+            return book
+
+    journal = Breaks()
+    run(line(), {"n": 0}, journal=journal, run_id="r")
+
+    async def forks() -> None:
+        journal.left = 3
+        with pytest.raises(error):
+            await fork(journal, "r", "f")
+        assert [info.run_id for info in journal.runs()] == ["r"]
+        await fork(journal, "r", "f")
+        assert [entry.kind for entry in journal.entries("f")] == ["run", "done", "done", "done"]
+
+    run_sync(forks())
+
+
+def test_a_fork_that_is_refused_leaves_the_one_of_its_name_alone():
+    journal = MemoryJournal()
+    run(line(), {"n": 0}, journal=journal, run_id="r")
+    run_sync(fork(journal, "r", "same"))
+    opens = journal.open
+
+    def somebody_was_quicker(run_id: str) -> Any:
+        book, quicker = opens(run_id), opens(run_id)
+        for entry in journal.entries("same"):
+            quicker.append(entry)
+        quicker.close()
+        return book
+
+    journal.open = somebody_was_quicker  # type: ignore[method-assign]
+    with pytest.raises(JournalError, match="AX506"):
+        run_sync(fork(journal, "r", "f"))
+    assert journal.entries("f") == journal.entries("same")
+
+
 def test_a_fork_may_go_on_with_another_version_of_the_graph():
     journal = MemoryJournal()
     run(line(), {"n": 0}, journal=journal, run_id="r")

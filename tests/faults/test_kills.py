@@ -1,4 +1,4 @@
-"""Crashes: at every point at which a run writes down something, and at any moment by SIGKILL; what was written is not done again."""
+"""Runs that are killed at any moment, again and again; at every point that they pass, see ``test_crashes``."""
 
 from __future__ import annotations
 
@@ -76,69 +76,6 @@ def factory(path: Path, rounds: int = 3) -> RootGraph:
     graph.edge_to_exit(last, {"sum": "", "turns": ""})
     graph.build()
     return graph
-
-
-class Gone(KeyboardInterrupt):
-    """The process is gone."""
-
-
-class Breaking(SqliteJournal):
-    """A journal whose process dies at a certain write: before it, or just after it is safe."""
-
-    def __init__(self, folder: Path, at: int, after: bool) -> None:
-        super().__init__(folder, sync="normal")
-        self.at, self.after, self.count = at, after, 0
-
-    def open(self, run_id: str) -> Any:
-        book, append, kept = super().open(run_id), None, None
-        append, kept = book.append, book.kept
-
-        def dying(entry: Any) -> None:
-            self.count += 1
-            if self.count == self.at and not self.after:
-                raise Gone
-            append(entry)
-
-        def safe() -> Any:
-            waiting = kept()
-            if self.after and self.count >= self.at:
-                raise Gone
-            return waiting
-
-        book.append, book.kept = dying, safe  # type: ignore[method-assign]
-        return book
-
-
-def run(graph: RootGraph, journal: Any) -> Any:
-    async def go() -> Any:
-        return await graph.run({"n": 20}, journal=journal, run_id="r")
-
-    return asyncio.run(go())
-
-
-@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-def test_a_crash_at_any_write_is_gone_on_from_and_comes_to_the_same(tmp_path, after):
-    whole = run(factory(tmp_path / "whole"), SqliteJournal(tmp_path / "j", sync="normal"))
-    assert whole.output == {"sum": 123, "turns": 3}
-    points = len(SqliteJournal(tmp_path / "j").entries("r"))
-    assert points > 12
-    for at in range(1, points + 1):
-        folder, told = tmp_path / f"j{at}", tmp_path / f"told{at}"
-        dying = Breaking(folder, at, after)
-        with pytest.raises(Gone):
-            run(factory(told), dying)
-        dying.close()
-        journal = SqliteJournal(folder, sync="normal")
-        done = {str(who) for who in Replay(journal.entries("r")).done}
-        before = Counter(each["activation"] for each in effects(told) if each["say"] != "step")
-        result = run(factory(told), journal)
-        assert (result.status, result.output, result.attributes) == ("done", whole.output, whole.attributes)
-        for name, times in Counter(each["activation"] for each in effects(told) if each["say"] != "step").items():
-            assert times <= 2
-            if name in done:
-                assert times == before[name], f"{name} was done and ran again, after a crash at write {at}"
-        assert list(journal.examine()) == []
-        journal.close()
 
 
 CHILD = """

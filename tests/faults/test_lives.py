@@ -1,4 +1,4 @@
-"""The lives of runs in one database: begun, broken off, gone on with, answered, cancelled, forked, forgotten, in any order."""
+"""The lives of runs in one database: begun, broken off, gone on with, answered, cancelled, taken over, forked, pruned, in any order."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import shutil
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,6 +25,8 @@ from axil import Loop, RootGraph
 from axil.errors import JournalError
 from axil.journal import Entry, Replay
 from axil.past import fork
+from axil.result import Result
+from axil.run import Run
 from axil_sqlite import SqliteJournal
 from axil_sqlite.store import Sync
 
@@ -56,6 +60,11 @@ def letters() -> RootGraph:
         async def doubled() -> int:
             return 2 * int(inputs["n"])
 
+        async def read() -> str:
+            return str(inputs["n"]) * 70_000
+
+        if inputs["n"] % 2:  # a large value, in a file of its own, that runs share
+            await ctx.step("read", read)
         return {"double": await ctx.step("double", doubled)}
 
     async def asks(inputs: Any, ctx: Any) -> dict[str, Any]:
@@ -189,6 +198,10 @@ class Lives(RuleBasedStateMachine):
         self.told: Told = []
         self.threads: dict[str, list[str]] = {"": [], "t": []}
         self.count, self.jumped = 0, 0.0
+        self.begun: Run | None = None
+        """As it is at work."""
+        self.overtaken: Result | None = None
+        """What a run that is at work has come to in the hands of another."""
         axil_sqlite.writer.time = SimpleNamespace(time=lambda: time.time() + self.jumped, time_ns=time.time_ns)  # type: ignore[assignment]  # the wall's clock, as the journal reads it
 
     def teardown(self) -> None:
@@ -203,7 +216,7 @@ class Lives(RuleBasedStateMachine):
         life, seen = self.lives[run], len(self.told)
         if self.is_left_behind(run):
             with pytest.raises(JournalError, match="AX529"):
-                asyncio.run(LETTERS.start({"n": life.n}, run_id=run, journal=self.journal, deps=Deps([]), **options).result())
+                asyncio.run(LETTERS.start({"n": life.n}, run_id=run, journal=self.journal, **{**options, "deps": Deps([])}).result())
             return
         if life.lost and life.thread:
             options["thread"], ahead = life.thread, [self.lives[each] for each in self.threads[life.thread]]
@@ -213,10 +226,14 @@ class Lives(RuleBasedStateMachine):
                 return
             life.before = next((each.before + 3 for each in reversed(ahead) if each.status == "done"), 0)
         journal = self.journal if death is None else Dying(self.folder, death[0], after=death[1], sync=self.sync)
-        options = {"deps": Deps(self.told), **options}
+        options, self.overtaken = {"deps": Deps(self.told), **options}, None
         try:
-            begun = LETTERS.start({"n": life.n}, run_id=run, journal=journal, **options)
-            result = asyncio.run(begun.result())
+            self.begun = LETTERS.start({"n": life.n}, run_id=run, journal=journal, **options)
+            result = asyncio.run(self.begun.result())
+        except JournalError as error:
+            if self.overtaken is None or error.id != "AX506":
+                raise
+            life.status = self.overtaken.status
         except Gone:
             assert isinstance(journal, Dying)
             journal.die()
@@ -224,9 +241,12 @@ class Lives(RuleBasedStateMachine):
         else:
             if journal is not self.journal:
                 journal.close()
+            assert self.overtaken is None, "who was overtaken did not notice"
             life.status = result.status
             if result.status == "done":
                 assert result.output == life.output
+            elif result.status == "cancelled":
+                assert "during" in str(result.error)
             else:
                 assert (result.status, [question.id for question in result.questions]) == ("paused", ["answer?1"])
                 assert life.answer is None
@@ -276,6 +296,11 @@ class Lives(RuleBasedStateMachine):
         """It goes on, and may break off again."""
         self.go(run, death, resuming=not self.lives[run].lost)
 
+    @rule(run=runs)
+    def step(self, run: str) -> None:
+        """It goes on as far as the next thing that is written, and no further."""
+        self.go(run, (2, True), resuming=not self.lives[run].lost)
+
     @rule(run=runs, answer=st.integers(1, 3), death=deaths)
     def answer(self, run: str, answer: int, death: Any) -> None:
         """Somebody answers; the first answer that is written is the one that counts, and another is refused."""
@@ -301,6 +326,19 @@ class Lives(RuleBasedStateMachine):
         self.append(run, Entry("ended", data={"status": "cancelled"}))
         self.lives[run].status = "cancelled"
         self.saw(run)
+
+    @rule(run=runs)
+    def cancel_at_work(self, run: str) -> None:
+        """It is ended while a body is at work, and can be gone on with."""
+
+        async def during() -> None:
+            assert self.begun is not None
+            self.begun.cancel("during a turn")
+
+        before = len(self.told)
+        self.go(run, None, resuming=not self.lives[run].lost, deps=Deps(self.told, during))
+        if any(activation.endswith("turn") for _, activation, _ in self.told[before:]):
+            assert self.lives[run].status == "cancelled"
 
     def append(self, run: str, entry: Entry) -> None:
         async def write() -> None:
@@ -370,6 +408,38 @@ class Lives(RuleBasedStateMachine):
         before = len(self.told)
         self.go(run, None, resuming=not self.lives[run].lost, deps=Deps(self.told, during))
         assert tried == 2 * sum(activation.endswith("turn") for _, activation, _ in self.told[before:])
+
+    @rule(run=runs)
+    def an_owner_falls_silent(self, run: str) -> None:
+        """While it is at work its owner shows no life for long; another takes it over, and the first one notices."""
+
+        def another() -> None:
+            other = SqliteJournal(self.folder, sync=self.sync)
+            while self.overtaken is None:
+                self.jumped += 60
+                with suppress(JournalError):  # it has just shown life, as what it wrote before was written
+                    again = LETTERS.start({"n": self.lives[run].n}, run_id=run, journal=other, deps=Deps(self.told))
+                    self.overtaken = asyncio.run(again.result())
+            other.close()
+
+        async def during() -> None:
+            with ThreadPoolExecutor(1) as threads:  # the owner is stuck as long as the other goes on
+                threads.submit(another).result()
+
+        self.go(run, None, resuming=not self.lives[run].lost, deps=Deps(self.told, during))
+
+    @rule()
+    def prune(self) -> None:
+        """Runs that are done are forgotten, and what they took is given back: of large values there are those that are named."""
+        for run in [run for run, life in self.lives.items() if life.status == "done" and not life.lost]:
+            life = self.lives[run]
+            self.journal.forget(run)
+            self.lives[run] = Life(life.n)
+            if life.thread:
+                self.threads[life.thread].remove(run)
+        self.journal.shrink()
+        files = {path.name for path in self.folder.glob("values/*/*")}
+        assert files == {body[1:] for (body,) in self.journal.query("select body from entries where body like '@%'")}
 
     @rule()
     def reopen(self) -> None:

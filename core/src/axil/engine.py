@@ -21,8 +21,8 @@ import asyncio
 import heapq
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 from weakref import WeakValueDictionary
@@ -184,9 +184,8 @@ class LocalEngine:
         self._open()
         self._flows.setdefault(workflow.plan.graph.digest, workflow)
         run = workflow.begun(OwnedRun, input, attributes, self._given(run_id, thread=thread, origin=origin or {}))
-        if run.id in self._at_work or not await run.submit():
-            return run.id
-        self._enqueue(run.id)
+        if run.id not in self._at_work and await run.submit():
+            self._enqueue(run.id)
         return run.id
 
     def list(self) -> Sequence[RunInfo]:
@@ -211,7 +210,7 @@ class LocalEngine:
     async def answer(self, run_id: str, answers: Mapping[str, Any]) -> None:
         """See ``Engine``. Raises: EngineError: AX540, AX541; JournalError: AX503; AX506: at work in another process; AX522: too late."""
         self._open()
-        async with self._door(run_id):
+        async with self._alone(run_id):
             replay = self._known(run_id)
             for id in answers:
                 if id not in replay.asked:
@@ -226,14 +225,12 @@ class LocalEngine:
             if work is not None:  # it had ended, and was about to be put away
                 await asyncio.wait({work.job})
             await self._write(run_id, facts)
-        self._enqueue(run_id)
+            self._enqueue(run_id)
 
     async def cancel(self, run_id: str, reason: str = "cancelled") -> None:
         """See ``Engine``. Raises: JournalError (AX503, AX506)."""
-        async with self._door(run_id):
-            self._queue.pop(run_id, None)
-            work = self._at_work.get(run_id)
-            if work is not None:
+        async with self._alone(run_id):
+            if (work := self._at_work.get(run_id)) is not None:
                 work.run.cancel(reason)
                 await asyncio.wait({work.job})
                 return
@@ -241,10 +238,8 @@ class LocalEngine:
             if ended is None or ended.data["status"] == "paused":
                 await self._write(run_id, [Entry("ended", data={"status": "cancelled", "error": reason})])
                 self._rests.pop(run_id, None)
-        self._fill()
-        for waiter in self._waiters.pop(run_id, ()):
-            if not waiter.done():
-                waiter.set_result(await self._of_the_past(run_id))
+            self._queue.pop(run_id, None)  # now: one that cannot be cancelled goes on
+        await self._tell(run_id)
 
     async def resume(self, run_id: str) -> None:
         """See ``Engine``; a run that is done, or at work here already, is left alone. Raises: JournalError (AX503); EngineError."""
@@ -272,11 +267,10 @@ class LocalEngine:
         self._queue.clear()
         jobs = {work.job for work in self._at_work.values()}
         if jobs and grace_seconds:
-            nap = asyncio.ensure_future(self._clock.sleep(grace_seconds))
-            ends = asyncio.ensure_future(asyncio.wait(jobs))
-            await asyncio.wait({nap, ends}, return_when=asyncio.FIRST_COMPLETED)
-            nap.cancel()
-            ends.cancel()
+            waits = {asyncio.ensure_future(self._clock.sleep(grace_seconds)), asyncio.ensure_future(asyncio.wait(jobs))}
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            for waiting in waits:
+                waiting.cancel()
         for job in (*jobs, *self._keepers):
             job.cancel()
         await asyncio.gather(*jobs, *self._keepers, return_exceptions=True)
@@ -389,6 +383,8 @@ class LocalEngine:
             await asyncio.sleep(RECHECK)  # by the real clock: another process does not know of this one's
             try:
                 self.recover()
+                for run_id in self._waiters.keys() - self._at_work.keys():
+                    await self._tell(run_id)
             except Exception:  # whatever is wrong with the journal now may be right the next time
                 log.exception("runs that were left could not be looked for")
 
@@ -423,12 +419,14 @@ class LocalEngine:
         if self._is_closed:
             raise _closed()
 
-    def _door(self, run_id: str) -> asyncio.Lock:
-        """Who changes a run that is not at work does it alone."""
-        door = self._doors.get(run_id)
-        if door is None:
-            door = self._doors[run_id] = asyncio.Lock()
-        return door
+    @asynccontextmanager
+    async def _alone(self, run_id: str) -> AsyncGenerator[None]:
+        """Who changes a run that is not at work does it alone. If it was queued meanwhile, it is loaded then, whatever came of that."""
+        try:
+            async with self._doors.setdefault(run_id, asyncio.Lock()):
+                yield
+        finally:
+            self._fill()
 
     def _known(self, run_id: str) -> Replay:
         replay = Replay(self.journal.entries(run_id))
@@ -463,6 +461,16 @@ class LocalEngine:
                 await waiting
         finally:
             book.close()
+
+    async def _tell(self, run_id: str) -> None:
+        """Tell those who wait for a run what it came to, if it has ended: in another process, or in none."""
+        ended = self._known(run_id).ended if run_id in self._waiters and run_id not in self._queue else None
+        if ended is None or ended.data["status"] == "paused":
+            return
+        result = await self._of_the_past(run_id)
+        for waiter in self._waiters.pop(run_id, ()):
+            if not waiter.done():
+                waiter.set_result(result)
 
     async def _of_the_past(self, run_id: str) -> Result:
         """The result of a run that ended some time ago."""

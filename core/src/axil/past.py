@@ -7,6 +7,7 @@ at once: what would have run next is what stopped, with what it would have been 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
@@ -230,15 +231,31 @@ async def fork(
         entries = list(as_of_now(entries, workflow.plan, migrate=True))
     if edit.state or edit.output is not MISSING or edit.input is not MISSING:
         entries = _edited(entries, edit, workflow, is_placed=at is not None)
+    forked = [each for entry in entries if (each := _forked(entry, run_id, workflow, edit)) is not None]
     book = journal.open(new_id)
     try:
-        for entry in entries:
-            if (forked := _forked(entry, run_id, workflow, edit)) is not None:
-                book.append(forked)
+        for entry in forked:
+            book.append(entry)
         if (waiting := book.kept()) is not None:
             await waiting
+    except BaseException as error:
+        if not (isinstance(error, JournalError) and error.id == "AX506"):  # else what is there is another's
+            await _withdrawn(journal, book, new_id, forked)
+        raise
     finally:
         book.close()
+
+
+async def _withdrawn(journal: Journal, book: Book, run_id: str, entries: Sequence[Entry]) -> None:
+    """Forget what was written of a fork that broke off: a part of it would be taken for the whole."""
+    with suppress(JournalError):
+        if (waiting := book.kept()) is not None:
+            await waiting
+    book.close()
+    with suppress(JournalError):
+        there = list(journal.entries(run_id))
+        if there == entries[: len(there)]:
+            journal.forget(run_id)
 
 
 def _forked(entry: Entry, run_id: str, workflow: Workflow | None, edit: Edit) -> Entry | None:

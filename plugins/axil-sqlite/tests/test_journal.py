@@ -24,6 +24,7 @@ from axil import Loop, RootGraph
 from axil.errors import JournalError
 from axil.journal import Entry, decode, encode
 from axil_sqlite import SqliteJournal
+from axil_sqlite.rows import Files
 from axil_sqlite.writer import Writer
 
 
@@ -131,6 +132,35 @@ def test_large_values_lie_in_files_by_their_contents_and_once(journal):
     assert journal.shrink() == 0
     journal.forget("two")
     assert journal.shrink() == 1
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there is no flock")
+@pytest.mark.parametrize("sync", ["full", "normal"])
+def test_a_large_value_that_no_row_names_yet_is_not_swept_away_by_another_process(tmp_path, monkeypatch, sync):
+    import fcntl
+
+    writes, tidies = SqliteJournal(tmp_path, sync=sync), SqliteJournal(tmp_path)
+    tidies.runs()
+    put, swept = Files.put, list[bool]()
+
+    def put_and_another_tidies(files: Files, body: str, *, safely: bool) -> str:
+        name = put(files, body, safely=safely)
+        with (tmp_path / "lock").open() as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:  # it would wait until the row is there
+                swept.append(False)
+                return name
+        tidies.shrink()
+        swept.append(True)
+        return name
+
+    monkeypatch.setattr(Files, "put", put_and_another_tidies)
+    write(writes, [Entry("run"), done((), "a", data="x" * 100_000)])
+    assert list(writes.examine()) == []
+    assert swept
+    writes.close()
+    tidies.close()
 
 
 def test_superseded_entries_are_left_out_for_who_goes_on_and_kept_for_who_looks_back(tmp_path):

@@ -1,8 +1,8 @@
-"""A durable step by hand, 100 runs of 50 steps that add a kilobyte each, synced together; each line does more than the one above; µs and bytes."""
+"""Durable steps by hand, 100 runs at once of 50 steps that add 1 KB, synced; each line does more than the one above; µs and bytes."""
 
-# `rows` inserts a text that is there already, a hundred rows a transaction; `and their text` makes a step's JSON and checksum; `and tasks` has
-# a task of asyncio for each run, which hands its row to a writing thread and waits until it is safe; `axil` has a graph: state, conditions,
-# rounds, who holds the run, what a resumed run needs.
+# `rows` inserts a text that is there already, a hundred rows a transaction; `and their text` makes a step's JSON and checksum;
+# `and tasks` has a task of asyncio for each run, which hands its row to a writing thread and waits until it is safe; `axil` has a
+# graph: state, conditions, rounds, who holds the run, what a resumed run needs.
 
 from __future__ import annotations
 

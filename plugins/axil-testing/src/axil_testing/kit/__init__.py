@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from axil_testing.kit.base import Kit, claimed, require
     from axil_testing.kit.context import ContextKit
     from axil_testing.kit.edges import ConditionKit, ProcessorKit
+    from axil_testing.kit.engines import EngineKit
     from axil_testing.kit.formatters import FormatterKit
     from axil_testing.kit.hooks import HookKit
     from axil_testing.kit.journals import JournalKit
@@ -33,6 +34,7 @@ __all__ = [
     "AnswerKit",
     "ConditionKit",
     "ContextKit",
+    "EngineKit",
     "FormatterKit",
     "HookKit",
     "JournalKit",
@@ -53,6 +55,7 @@ _FOUND_IN = {
     "AnswerKit": "answers",
     "ConditionKit": "edges",
     "ContextKit": "context",
+    "EngineKit": "engines",
     "FormatterKit": "formatters",
     "HookKit": "hooks",
     "JournalKit": "journals",

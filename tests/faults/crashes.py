@@ -1,0 +1,413 @@
+"""A small server that has processes end at a point, others go on with what they left, and says what is wrong with what came of it.
+
+Theory of operation
+-------------------
+A *point* is a place that a process passes while a run is at work: an entry is taken, a statement goes to the database, the disk is
+waited for, a body tells the world something. Nobody lists them: a run is watched once from its beginning to its end, and what it passed
+are the points, each with how often it had been passed before. Then, for each of them, a process is begun that goes as far as that point,
+and there
+
+- ``kill``: is gone, by SIGKILL;
+- ``raise``: meets an error; ``stop``: a KeyboardInterrupt;
+- ``hang``: does not come back, and is killed from outside;
+- ``cancel``: waits for ever in a body, and the run is cancelled;
+- ``sleep``: does not come back until another process has taken its run over and ended it, and then goes on as if nothing were.
+
+What it left is gone on with by a fresh process, as its client would, and held to the laws that ``heir`` looks at. Starting an
+interpreter takes much longer than a run does, so all of them are forks of this one, which has no thread, no loop and no connection.
+
+``main(FOLDER)`` reads a case per line, as JSON, and answers each with a line.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import logging
+import os
+import shutil
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import axil.engine
+import axil_sqlite.writer
+from axil.desk import Desk
+from axil.errors import AxilError, JournalError, KernelBug
+from axil.journal import Entry, MemoryJournal, Replay
+from axil.result import Result
+from axil_sqlite import SqliteJournal
+from axil_sqlite.journal import SqliteBook
+
+from .points import LOCKED, ORDERS, OWNERS, RUN, SENT, Points, World, watch
+
+PATIENCE = 30
+"""Seconds after which a process has not ended."""
+LAPSE = 60.0
+"""Seconds of silence after which anybody's run may be taken over."""
+
+# ----------------------------------------------------------------------------------------------------------- a case
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """One process that ends at one point, and what came of it."""
+
+    how: str
+    at: str = ""
+    sync: Any = "normal"
+    owner: str = "run"
+    bug: str = ""
+    """One of ``BUGS``, that the laws are to find."""
+
+    def whole(self, folder: Path) -> Path:
+        """Where it is written what comes of the run if nothing happens to it."""
+        return folder / f"whole-{self.owner}-{self.sync}.json"
+
+
+class Trouble(OSError):
+    """What a point raises."""
+
+
+def doomed(case: Case, folder: Path, hung: int, woken: int) -> dict[str, Any]:
+    """Have the run go on from its beginning as far as the point."""
+    world = World(folder / "told", "doomed")
+
+    def act() -> bool:
+        if case.how == "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if case.how == "raise":
+            raise Trouble(5, "Input/output error")
+        if case.how == "stop" and threading.current_thread() is threading.main_thread():
+            raise KeyboardInterrupt
+        if case.how in ("hang", "sleep"):
+            os.write(hung, b"h")
+            os.read(woken, 1)
+        if case.how == "cancel":
+            world.cancel()
+        return case.how == "cancel"
+
+    if case.how == "sleep":
+        axil.engine.RECHECK = 0.05  # what became of its run elsewhere is looked for now and then
+    points = world.points = Points(case.at, act)
+    watch(points, lambda count: world.write({"who": "doomed", "safe": count}))
+    journal = SqliteJournal(folder / "j", sync=case.sync)
+    result: Any = None
+    try:
+        result = told(asyncio.run(OWNERS[case.owner](journal, world)))
+    except KernelBug:
+        raise
+    except (Trouble, KeyboardInterrupt, AxilError):  # as its client hears of it, who comes back
+        pass
+    with suppress(Trouble, KeyboardInterrupt):
+        journal.close()
+    return {"result": result, "points": points.passed, "alone": [point for point in points.passed if any(word in point for word in LOCKED)]}
+
+
+def heir(case: Case, folder: Path, jump: float) -> dict[str, Any]:
+    """Go on with what was left, to the end, and say what was wrong with it."""
+    axil_sqlite.writer.time = SimpleNamespace(time=lambda: time.time() + jump, time_ns=time.time_ns)  # type: ignore[assignment]
+    world = World(folder / "told", "heir")
+    journal = SqliteJournal(folder / "j", sync=case.sync)
+    left = list(journal.entries(RUN))
+    held = bool(journal.query("select 1 from runs where run = ? and owner != ''", RUN))
+    before = world.lines()
+    try:
+        result = asyncio.run(OWNERS[case.owner](journal, world))
+    except JournalError as error:
+        journal.close()
+        return {"refused": error.id, "told": len(world.lines()) - len(before)}
+    whole = json.loads(case.whole(folder.parent).read_text("utf-8"))
+    facts = [plain(entry) for entry in journal.entries(RUN)]
+    found = [*came_to(whole, told(result), facts), *went(whole, world.lines(), left, before)]
+    if list(journal.examine()):
+        found.append(f"the database is damaged: {journal.examine()}")
+    numbers = [number for number, _ in journal.numbered(RUN)]
+    if numbers != list(range(len(numbers))):
+        found.append(f"its entries have the numbers {numbers}")
+    journal.shrink()
+    if len(list((folder / "j" / "values").glob("*/*"))) != 1 or list(journal.examine()):
+        found.append("of its large value there is not one file")
+    if {RUN} != {info.run_id for info in journal.runs()}:
+        found.append("a run that was to be forgotten is there")
+    journal.close()
+    return {"faults": found, "held": held and len(facts) > len(left), "facts": facts}
+
+
+def plain(entry: Entry) -> Any:
+    data = {name: value for name, value in entry.data.items() if name not in ("at", "used")}
+    return json.loads(json.dumps([entry.kind, str(entry.activation) if entry.node else "", data]))
+
+
+def told(result: Result) -> Any:
+    return json.loads(json.dumps([result.status, result.output, dict(result.attributes), str(result.error or "")], default=repr))
+
+
+def came_to(whole: dict[str, Any], result: Any, facts: list[Any]) -> Iterator[str]:
+    """What differs from the run that nothing happened to: its result, and what is recorded as done."""
+    if result != whole["result"]:
+        yield f"it came to {result}, not to {whole['result']}"
+    done = {fact[1]: fact for fact in facts if fact[0] == "done"}
+    for fact in whole["facts"]:
+        if fact[0] == "done" and done.pop(fact[1], None) != fact:
+            yield f"{fact[1]} is recorded otherwise, or not at all"
+    if done:
+        yield f"{list(done)} is recorded, which was never there"
+
+
+def went(whole: dict[str, Any], lines: list[dict[str, Any]], left: list[Entry], before: list[dict[str, Any]]) -> Iterator[str]:
+    """What should not have been done, by who is gone or by who went on."""
+    done, steps = ({str(entry.activation) for entry in left if entry.kind == kind} for kind in ("done", "step"))
+    safe = max((line["safe"] for line in before if "safe" in line), default=0)
+    if safe > len(left):
+        yield f"{safe} entries were promised to be safe, and {len(left)} are there"
+    for line in before:
+        missing = BEHIND.get(line.get("activation", ""), set()) - done
+        if missing:
+            yield f"{line['activation']} ran when {missing} was not recorded"
+    for line in lines[len(before) :]:
+        if "say" in line and line["activation"] in done:
+            yield f"{line['activation']} was done, and ran again"
+        if line.get("say") in ("step", "posts") and line["activation"] in steps:
+            yield f"{line['say']} of {line['activation']} was taken, and was taken again"
+    yield from counted(whole, lines, 1)
+
+
+def counted(whole: dict[str, Any], lines: list[dict[str, Any]], times: int) -> Iterator[str]:
+    """Whether things have their keys, and happened no oftener than they may. ``times``: how often, of what must not be repeated."""
+    keys = {(line["activation"], line["say"]): line["key"] for line in whole["told"] if "say" in line}
+
+    def often(lines: list[dict[str, Any]]) -> Counter[tuple[str, str]]:
+        return Counter((line["activation"], line["say"]) for line in lines if "say" in line)
+
+    usual = often(whole["told"])
+    for line in lines:
+        if "say" in line and line["key"] != keys.get((line["activation"], line["say"])):
+            yield f"{line['say']} of {line['activation']} has another key"
+    for who, count in often(lines).items():
+        most = times if who[1] in SENT else usual[who] + 1
+        if count > most:
+            yield f"{who[1]} of {who[0]} happened {count} times, which may be {most} times"
+
+
+LOOKS = {"resumed", "ended"}
+"""What is written where somebody looks what became of a run, which has ended: who was just accepting it when it slept."""
+BEHIND = {
+    target: {edge.source for edge in ORDERS.spec.edges if edge.target == target and edge.source != "@entry"}
+    for target in {edge.target for edge in ORDERS.spec.edges}
+}
+"""By node, those before it: the world sees nothing of it before they are recorded."""
+
+
+# ----------------------------------------------------------------------------------------------- what the laws are to find
+
+
+def other_keys() -> None:
+    Desk.key = lambda desk, activation, step="": f"{os.getpid()} {activation} {step}"  # type: ignore[method-assign]
+
+
+def never_asked() -> None:
+    async def begin(desk: Desk, activation: Any, step: str = "") -> None: ...
+
+    Desk.begin = begin  # type: ignore[method-assign]
+
+
+def never_waited() -> None:
+    SqliteBook.kept = lambda book: None  # type: ignore[method-assign]
+
+
+def never_refused() -> None:
+    axil_sqlite.writer.Writer.is_alive = lambda *_: False  # type: ignore[method-assign]
+
+
+def never_fenced() -> None:
+    writer = axil_sqlite.writer
+    writer._HOLD = writer._HOLD.replace("epoch = ?", "? is not null")  # which is not enough: a number is given once in a run
+    writer._INSERTS = {n: sql.replace("insert", "insert or replace") for n, sql in writer._INSERTS.items()}
+
+
+def done_again() -> None:
+    read = Replay._read
+
+    def reads(replay: Replay, entry: Entry) -> None:
+        if entry.kind != "done" or entry.node != "plain":
+            read(replay, entry)
+
+    Replay._read = reads  # type: ignore[method-assign]
+
+
+def stepped_again() -> None:
+    Replay.steps = property(lambda _: {}, lambda *_: None)  # type: ignore[assignment]
+
+
+def begun_late() -> None:
+    """Says that something is about to happen without waiting until that is written."""
+
+    async def keep(desk: Desk, entry: Entry) -> None:
+        desk.note(entry)
+        if entry.kind != "began":
+            await desk.kept()
+
+    Desk.keep = keep  # type: ignore[method-assign]
+
+
+BUGS: dict[str, Callable[[], None]] = {
+    bug.__name__: bug for bug in (other_keys, never_asked, never_waited, never_refused, never_fenced, done_again, stepped_again, begun_late)
+}
+
+
+# ---------------------------------------------------------------------------------------------------------- the server
+
+
+class Server:
+    """Begins processes, waits for them, and says what came of them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.count = folder, 0
+        self.opening: dict[Path, list[str]] = {}
+        """By run that nothing happened to: the points before its first entry, where the database is made."""
+
+    def case(self, case: Case) -> dict[str, Any]:
+        """Whether the point was reached, and what is wrong."""
+        self.count += 1
+        folder = self.folder / str(self.count)
+        whole = case.whole(self.folder).with_suffix("")
+        if case.at in self.opening[whole]:
+            folder.mkdir()
+        else:  # to make the database takes as long as all the rest
+            shutil.copytree(whole / "made", folder)
+        (hears, hung), (woken, wakes) = os.pipe(), os.pipe()
+        pid = forked(lambda: doomed(case, folder, hung, woken), folder / "doomed.json", case.bug)
+        os.close(hung)
+        try:
+            is_hung = bool(os.read(hears, 1))
+            found: list[str] = []
+            if is_hung and case.how == "sleep":
+                found = self.taken_over(case, folder)
+                os.write(wakes, b"w")
+            elif is_hung:
+                os.kill(pid, signal.SIGKILL)
+            left = ended(pid, folder / "doomed.json")
+            reached = is_hung or not left or case.at in left["points"]
+            if case.how == "sleep" and is_hung:
+                return {"reached": reached, "faults": [*found, *self.after(case, folder, left)]}
+            return {"reached": reached, "faults": [*self.said(case, left), *self.heard(case, folder, "heir", 0)["faults"]]}
+        finally:
+            for handle in (hears, woken, wakes):
+                os.close(handle)
+
+    def watched(self, case: Case) -> dict[str, Any]:
+        """The points of a run that nothing happens to; what comes of it is written down."""
+        folder = case.whole(self.folder).with_suffix("")
+        folder.mkdir()
+        whole = ended(forked(lambda: doomed(case, folder, -1, -1), folder / "doomed.json", ""), folder / "doomed.json")
+        points = whole["points"]
+        self.opening[folder] = points[: next(n for n, point in enumerate(points) if "entry" in point)]
+        made = SqliteJournal(folder / "made" / "j")
+        made.runs()
+        made.close()
+        said = {**whole, "told": World(folder / "told", "").lines(), "facts": facts_of(case, folder)}
+        case.whole(self.folder).write_text(json.dumps(said), "utf-8")
+        return whole
+
+    def heard(self, case: Case, folder: Path, name: str, jump: float) -> dict[str, Any]:
+        path = folder / f"{name}.json"
+        came = ended(forked(lambda: heir(case, folder, jump), path, case.bug), path)
+        if "refused" in came and not jump:
+            return {"faults": [f"it was refused with {came['refused']}"], **came}
+        return {"faults": broken(came), **came}
+
+    def taken_over(self, case: Case, folder: Path) -> list[str]:
+        """While a process sleeps: another one is refused as long as that may wake, and ends the run when it is given up."""
+        first = self.heard(case, folder, "early", 0)
+        if "refused" not in first:
+            return [*first["faults"], *(["another process was at work on the run, and it was gone on with"] if first.get("held") else [])]
+        found = [] if first["refused"] == "AX506" else first["faults"]
+        if first["told"]:
+            found.append("a process that was refused did something")
+        late = self.heard(case, folder, "heir", LAPSE)
+        return [*found, *late["faults"], *([f"it was never given up: {late['refused']}"] if "refused" in late else [])]
+
+    def after(self, case: Case, folder: Path, left: dict[str, Any]) -> list[str]:
+        """When who slept has gone on: nothing of the run has changed, and it has not taken it for its own."""
+        heir = folder / "heir.json"  # there is none, where it had not yet taken the run for its own: then it goes on as anybody may
+        ended_with = json.loads(heir.read_text("utf-8")).get("facts") if heir.exists() else None
+        found = [*self.said(case, left), *counted(self.whole(case), World(folder / "told", "").lines(), 2)]
+        more = facts_of(case, folder)[len(ended_with or ()) :]
+        is_same = ended_with is None or facts_of(case, folder)[: len(ended_with)] == ended_with
+        if not is_same or (ended_with and not {fact[0] for fact in more} <= LOOKS):
+            found.append("who had lost the run wrote to it")
+        return found
+
+    def whole(self, case: Case) -> Any:
+        return json.loads(case.whole(self.folder).read_text("utf-8"))
+
+    def said(self, case: Case, left: dict[str, Any]) -> list[str]:
+        """What is wrong with what a process says that was to come to no good end: it may have come to the right one."""
+        result = left.get("result")
+        is_wrong = bool(result) and result[0] == "done" and result != self.whole(case)["result"]
+        return [*broken(left), *([f"it said that it came to {result}"] if is_wrong else [])]
+
+
+def broken(came: dict[str, Any]) -> list[str]:
+    """What a process says is wrong, or that it broke otherwise than it may."""
+    return [*came.get("faults", ()), *([came["broke"]] if "broke" in came else [])]
+
+
+def forked(do: Callable[[], Any], path: Path, bug: str) -> int:
+    """Begin a process that does this, and writes what came of it."""
+    pid = os.fork()
+    if pid:
+        return pid
+    signal.alarm(PATIENCE)
+    try:
+        if bug:
+            BUGS[bug]()
+        said = do()
+    except BaseException:  # noqa: BLE001  # whatever it is, it is told
+        said = {"broke": traceback.format_exc(), "points": []}
+    path.with_suffix(".new").write_text(json.dumps(said), "utf-8")
+    path.with_suffix(".new").rename(path)
+    os._exit(0)
+
+
+def ended(pid: int, path: Path) -> dict[str, Any]:
+    """Wait for a process; what it wrote. Nothing: it was killed."""
+    _, status = os.waitpid(pid, 0)
+    if path.exists():
+        return json.loads(path.read_text("utf-8"))
+    return {} if os.WTERMSIG(status) == signal.SIGKILL else {"broke": f"the process did not end in {PATIENCE} seconds", "points": []}
+
+
+def facts_of(case: Case, folder: Path) -> list[Any]:
+    journal = SqliteJournal(folder / "j", sync=case.sync)
+    try:
+        return [plain(entry) for entry in journal.entries(RUN)]
+    finally:
+        journal.close()
+
+
+def main() -> None:
+    """Serve, in the folder that is named on the command line."""
+    logging.disable()
+    folder = Path(sys.argv[1])
+    asyncio.run(OWNERS["engine"](MemoryJournal(), World(folder / "first", "")))  # what is worked out once is worked out before the forks
+    for thread in threading.enumerate()[1:]:
+        thread.join()
+    gc.freeze()
+    server = Server(folder)
+    for line in sys.stdin:
+        case = Case(**json.loads(line))
+        said = server.case(case) if case.how else server.watched(case)
+        sys.stdout.write(json.dumps(said) + "\n")
+        sys.stdout.flush()
