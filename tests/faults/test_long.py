@@ -59,7 +59,7 @@ class Life:
         journal = SqliteJournal(self.folder, sync=sync, detail=DETAIL)
         result = asyncio.run(workflow.start({}, journal=journal, run_id="r").result())
         assert (result.status, result.output, result.attributes["total"]) == ("done", {"n": rounds}, rounds)
-        assert len(journal.entries("r")) < DETAIL + 200
+        assert len(journal.entries("r")) < 2 * DETAIL + 200  # a row may be a firing and its round
         journal.close()
         return self
 

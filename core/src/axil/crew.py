@@ -252,11 +252,9 @@ class Crew:
             pass
         except GeneratorExit:  # the loop is gone
             raise
-        except BaseException as broken:  # the journal failed, or we did, or the process is to end
+        except BaseException as broken:  # noqa: BLE001  # the journal failed, or we did, or the process is to end: the run raises it
             self.broken, self.is_sent_home = broken, True
             self._foreman.wake()
-            if not isinstance(broken, Exception):
-                raise
         self.call()
 
     # ------------------------------------------------------------------ sub-runs of bodies

@@ -28,7 +28,7 @@ class Settings(BaseModel):
         description="full: what a run waited for is on the disk, and outlives a power cut. normal: it outlives the process; a power cut "
         "may take the last moments, in order, never something from among them.",
     )
-    detail: int = Field(default=10_000, ge=0, description="Per run, how many superseded entries stay, for looking back; 0: none.")
+    detail: int = Field(default=10_000, ge=0, description="Per run, how many superseded rows stay, for looking back; 0: none.")
 
 
 class Damage(NamedTuple):
