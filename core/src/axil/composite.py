@@ -21,7 +21,7 @@ its nodes' own fields go with it unless it is told to keep them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
@@ -96,7 +96,7 @@ class CycleVisit:
         self._weighed = self._since = 0  # what a journal holds of the rounds: when that was last compared with a total, and more since
         self._tokens = [Token(t.edge, t.payload, None, t.ordinal) for t in task.tokens]
         self._ended: tuple[str, tuple[Exit, ...]] | None = None
-        self._last: tuple[Mapping[str, Any], Ended, str] | None = None
+        self._last: tuple[Mapping[str, Any], Sequence[Exit], Sequence[Exit], str] | None = None  # changes, exits, returns, how it ended
         for entry in told:
             self._retell(entry)
         if not self.is_over:
@@ -155,13 +155,20 @@ class CycleVisit:
         ids = {self.cycle.graph.edges[i].name: i for v in self.cycle.members for i in self.cycle.graph.touching[v]}
         return [(ids[name], payload) for name, payload in kept["data"] if name in ids]
 
-    def turn(self, step: Step) -> Task | None:
-        """The next round's first task, where ``step`` ends a round by coming back and in no other way; None: by ``next``, then."""
+    def turn(self, step: Step, note: Callable[[Entry], None] | None = None) -> Task | None:
+        """The next round's first task, where ``step`` ends a round by coming back and in no other way; None: by ``next``, then.
+
+        ``note``: is told what a journal has to know.
+        """
         machine, limit = self.machine, self.limit.rounds
         if self._has_data or (limit is not None and self.rounds >= limit) or not machine.comes_back(step):
             return None
-        self.total.note(machine.history.changes)
+        changes = machine.history.changes
+        self.total.note(changes)
         self.state = step.state
+        if note is not None:
+            (last,), (arc, payload, _) = machine.taken, step.sends[0]
+            note(self._fact(changes, (), (Exit(arc.id, payload, None, last.ordinal, True),), ""))
         frame = (*self.frame, self.rounds)
         self.rounds += 1
         return machine.again(frame, step)
@@ -190,7 +197,7 @@ class CycleVisit:
                 where=f'node "{self.name}"',
                 hint="Raise the cycle's limit, give it a loop_counter or a loop_timer, or declare the limit an exit.",
             )
-        self._last = (changes, ended, end)
+        self._last = (changes, ended.exits, () if end else ended.returns, end)
 
     def _take(self, changes: Mapping[str, Any], state: State, exits: Sequence[Exit], returns: Sequence[Exit], end: str) -> None:
         self.total.note(changes)
@@ -214,9 +221,9 @@ class CycleVisit:
         return Changes(self.total.changes)
 
     def fact(self) -> Entry | None:
-        if self._last is None:
-            return None
-        changes, ended, end = self._last
+        return None if self._last is None else self._fact(*self._last)
+
+    def _fact(self, changes: Mapping[str, Any], exits: Sequence[Exit], returns: Sequence[Exit], end: str) -> Entry:
         said: Any = self.machine.said  # by the only firing of the round, if it had one
         sent: dict[str, Any] = {name: payload for name, payload, values in said["sends"] if values is None} if said else {}
         if said and len(sent) == len(said["sends"]) and said["delta"].keys() == changes.keys():
@@ -226,8 +233,8 @@ class CycleVisit:
         data: dict[str, Any] = {
             "round": self.rounds - 1,
             "changes": written,
-            "exits": self._told(ended.exits, sent),
-            "returns": self._told(ended.returns, sent) if not end else [],
+            "exits": self._told(exits, sent),
+            "returns": self._told(returns, sent),
             "end": end,
         }
         self._since += _weight(data)

@@ -116,7 +116,7 @@ class Machine:
         plan, (_, state, ((arc, payload, _),)) = self.plan, step
         entry = plan.entry
         assert entry is not None
-        self.frame, self.root = frame, state
+        self.frame, self.root, self.said = frame, state, None
         self.history.restart()
         self._waits, self._opens = [*plan.waits], [*plan.opens]
         if self._barrier is not None:

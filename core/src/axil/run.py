@@ -222,9 +222,10 @@ class Run:
         """Do a firing that is a call, or take in what it came to (``out``), and go on as long as one firing follows, which is a call."""
         machine, meter, usage, nodes = live.machine, self.meter, self.meter.usage, live.machine.plan.nodes
         started, finished, skipped = self._observers.firing_started, self._observers.firing_finished, self._observers.firing_skipped
-        is_kept = self._book is not None or bool(self._replay.done)
-        step_on = machine.prepare if is_kept else machine.follow
-        turn = live.visit.turn if isinstance(live.visit, CycleVisit) and not is_kept else None
+        is_known = bool(self._replay.done)
+        step_on = machine.prepare if is_known or self._book is not None else machine.follow
+        turn = live.visit.turn if isinstance(live.visit, CycleVisit) and not is_known else None
+        note = None if self._book is None else self._desk.note
         who: Any = None
         while True:
             if started is not None or finished is not None:
@@ -248,8 +249,15 @@ class Run:
                 return
             if type(after) is not Task:
                 step = cast("Step", after)
-                if turn is None or (skipped is not None and 0 in machine.fired) or (again := turn(step)) is None:
-                    self._record(live, task, node, step)
+                if self._book is not None and not self._tell(live, task, node, step):
+                    return
+                try:
+                    again = None if turn is None or (skipped is not None and 0 in machine.fired) else turn(step, note)
+                except AxilError as error:  # the round cannot be journaled
+                    self._fail(live, task.node, task.ordinal, node.name, error)
+                    return
+                if again is None:
+                    self._commit(live, task, step)
                     return
                 after = again
             if finished is not None:
@@ -322,24 +330,19 @@ class Run:
 
     # ------------------------------------------------------------------ outcomes
 
-    def _finish(self, live: Live, task: Task, node: Node, out: Out) -> None:
-        """An outcome: worked out, journaled, and put into effect."""
-        try:
-            step = live.machine.prepare(task, out)
-        except Exception as error:  # noqa: BLE001  # an edge, a router or the state refused the outcome: its node has failed
-            self._fail(live, task.node, task.ordinal, node.name, error)
-            return
-        self._record(live, task, node, step)
-
     def _record(self, live: Live, task: Task, node: Node, step: Step) -> None:
-        if self._book is not None:
-            try:
-                entry = told(live.machine, task, step)
-            except AxilError as error:
-                self._fail(live, task.node, task.ordinal, node.name, error)
-                return
-            self._desk.note(entry)
-        self._commit(live, task, step)
+        if self._book is None or self._tell(live, task, node, step):
+            self._commit(live, task, step)
+
+    def _tell(self, live: Live, task: Task, node: Node, step: Step) -> bool:
+        """Journal a step. False: it cannot be, and its node has failed."""
+        try:
+            entry = told(live.machine, task, step)
+        except AxilError as error:
+            self._fail(live, task.node, task.ordinal, node.name, error)
+            return False
+        self._desk.note(entry)
+        return True
 
     def _commit(self, live: Live, task: Task, step: Step) -> None:
         machine = live.machine
@@ -424,6 +427,7 @@ class Run:
             if self._book is not None and (entry := live.visit.fact()) is not None:
                 self._desk.note(entry)
             outcome = live.visit.result()
+            step = parent.machine.prepare(task, outcome) if isinstance(outcome, Out) else None
         except LimitReached as limit:
             live.over = True
             self._halt(limit)
@@ -438,10 +442,8 @@ class Run:
         del self._open[task]
         if isinstance(outcome, Left):
             self._leave(parent, task, node, outcome)
-        elif outcome is None:
-            self._record(parent, task, node, Step({}, parent.machine.advance(task, {}), ()))
         else:
-            self._finish(parent, task, node, outcome)
+            self._record(parent, task, node, step or Step({}, parent.machine.advance(task, {}), ()))
 
     def _leave(self, live: Live, task: Task, node: Node, left: Left) -> None:
         self.cycles.setdefault(Activation(task.frame, node.name).path, CycleTally()).count(left.reason, left.rounds)

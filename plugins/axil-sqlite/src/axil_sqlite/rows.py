@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from axil.errors import JournalError
 from axil.journal import Entry
+from axil.values import type_of
 
 LARGE = 65_536
 """Bytes above which what an entry says is kept in a file of its own: SQLite is slower from there on."""
@@ -84,8 +85,17 @@ def joined(row: Row, done: Entry, round: Entry) -> Row | None:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Whether both are the same text."""
-    return one is other or (one == other and _encode(one) == _encode(other))
+    """Whether both are the same JSON text."""
+    if one is other:
+        return True
+    kind = type_of(one)
+    if kind is not type(other):
+        return False
+    if kind is dict:
+        return list(one) == list(other) and all(_same(value, other[name]) for name, value in one.items())
+    if kind is list:
+        return len(one) == len(other) and all(map(_same, one, other))
+    return bool(one == other) if kind in (str, int, bool) else _encode(one) == _encode(other)
 
 
 def entries_of(row: Row, crc: int, run_id: str) -> list[tuple[int, Entry]]:
