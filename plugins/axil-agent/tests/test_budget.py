@@ -65,7 +65,7 @@ def test_agents_wait_for_what_others_leave_over():
 
 
 def test_without_a_limit_nobody_waits():
-    model = Model(said(10))
+    model = Model(said(10), seconds=0.01)
     assert run(fan(model, 5)).status == "done"
     assert model.most == 5
 
