@@ -237,7 +237,7 @@ class CycleVisit:
             "returns": self._told(returns, sent),
             "end": end,
         }
-        self._since += _weight(data)
+        self._since += 80 + _weight(written) + _weight(data["exits"]) + _weight(data["returns"])
         if self._since > max(self._weighed, _TOTAL):
             total = encode_delta(self.total.changes, self.state.schema)
             self._weighed, self._since, weight = self._weighed + self._since, 0, _weight(total)

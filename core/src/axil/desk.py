@@ -133,22 +133,23 @@ class Desk:
         await self.kept()
 
     def dated(self, entry: Entry) -> Entry:
-        """``entry`` with what a resumed run has to count on from: the time that has passed, and what was used.
+        """``entry``, whose data are its own, with what a resumed run has to count on from: the time that has passed, and what was used.
 
         What supersedes others says all of it; the rest say what is new.
         """
-        meter, cycles = self.owner.meter, self.owner.cycles
+        meter = self.owner.meter
         used: dict[str, Any] = {"firings": meter.usage.firings}
-        if not self.told or cycles or meter.has_spent:
+        if not self.told or self.owner.cycles or meter.has_spent:
             everything = meter.told()
             del everything["firings"]
-            everything["cycles"] = {path: [tally.entries, tally.rounds, dict(tally.ends)] for path, tally in cycles.items()}
+            everything["cycles"] = {path: [tally.entries, tally.rounds, dict(tally.ends)] for path, tally in self.owner.cycles.items()}
             whole = entry.kind in ("done", "round")
             for name, value in everything.items():
                 if (whole and value) or self.told.get(name) != value:
                     used[name] = self.told[name] = value
-        data = {**entry.data, "at": round(self.elapsed, 6), "used": used}
-        return Entry(entry.kind, entry.frame, entry.node, entry.ordinal, data)
+        data = cast("dict[str, Any]", entry.data)
+        data["at"], data["used"] = round(self.elapsed, 6), used
+        return entry
 
     def allows(self, what: str) -> bool:
         return what in self.options.allow
