@@ -7,11 +7,13 @@ import json
 import os
 import zlib
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from axil.errors import JournalError
 from axil.journal import Entry
+from axil.tokens import Frame, Ordinal
 from axil.values import type_of
 
 LARGE = 65_536
@@ -70,18 +72,26 @@ def joined(row: Row, done: Entry, round: Entry) -> Row | None:
     data, did = round.data, done.data
     if tuple(data) != _ROUND or "sends" not in did or not (_same(data["changes"], did["delta"]) and _same(data["used"], did["used"])):
         return None
-    told: dict[str, Any] = {"who": [round.frame, round.node, round.ordinal], "round": data["round"], "end": data["end"], "at": data["at"]}
     sends, edges, ordinal = did["sends"], [edge for edge, _, _ in did["sends"]], list(done.ordinal)
-    for name in ("exits", "returns"):
-        told[name] = places = list[int]()
-        for edge, payload, values, its in data[name]:
+    exits, returns = list[int](), list[int]()
+    for sent, places in ((data["exits"], exits), (data["returns"], returns)):
+        for edge, payload, values, its in sent:
             if edge not in edges or its != ordinal:
                 return None
             _, carried, wrote = sends[at := edges.index(edge)]
             if not (_same(payload, carried) and _same(values, wrote)):
                 return None
             places.append(at)
-    return Row(row.seq + 1, "done", row.who, f'{row.body[:-1]},"{_JOINED}":{_encode(told)}}}')
+    end = '""' if data["end"] == "" else _encode(data["end"])
+    places = f'"exits":{_encode(exits) if exits else "[]"},"returns":{_encode(returns) if returns else "[]"}'
+    told = f'{{"who":{_who(round.frame, round.node, round.ordinal)},"round":{data["round"]},"end":{end},"at":{data["at"]!r},{places}}}'
+    return Row(row.seq + 1, "done", row.who, f'{row.body[:-1]},"{_JOINED}":{told}}}')
+
+
+@lru_cache(maxsize=1024)
+def _who(frame: Frame, node: str, ordinal: Ordinal) -> str:
+    """Who turns, as JSON: the same for all rounds of a cycle."""
+    return _encode([frame, node, ordinal])
 
 
 def _same(one: Any, other: Any) -> bool:
