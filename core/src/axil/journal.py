@@ -53,7 +53,7 @@ def encode(value: Any, depth: int = 0) -> Any:
         return {_TAG: "log", "v": [encode(item, depth + 1) for item in value.raw()]}
     if kind is dict:
         if _TAG not in value and set(map(type, value)) <= {str}:
-            return {key: encode(item, depth + 1) for key, item in value.items()}
+            return {key: item if type(item) is str else encode(item, depth + 1) for key, item in value.items()}
         return {_TAG: "dict", "v": [[encode(k, depth + 1), encode(v, depth + 1)] for k, v in value.items()]}
     if kind is tuple:
         return {_TAG: "tuple", "v": [encode(item, depth + 1) for item in value]}

@@ -340,9 +340,15 @@ class History:
         if reducer is OVERWRITE:
             self.changes[name] = value.reset if type(value) is Change else value
             return
-        if type(new) is not Change:
-            new = Change((new,))
         old: Any = self.changes.get(name, MISSING)
+        if type(new) is not Change:
+            if old is MISSING:
+                self.changes[name] = new
+                return
+            if type(old) is not Change and reducer.compose is not None:
+                self.changes[name] = reducer.compose(old, new)
+                return
+            new = Change((new,))
         if old is MISSING or new.reset is not NO_RESET:
             base = Change((), new.reset)
         else:
