@@ -1,6 +1,6 @@
 """How low one can get by hand, where a target is not reached; see docs/explanation/performance/notes.md.
 
-python tests/benchmarks/floors.py [making running events] [--quick]
+python tests/benchmarks/floors.py [NAME ...] [--quick]
 """
 
 from __future__ import annotations

@@ -248,6 +248,8 @@ class CycleVisit:
 
     def _told(self, exits: Sequence[Exit], sent: Mapping[str, Any]) -> list[Any]:
         """``exits`` as JSON data; ``sent``: payloads that were made so before, by edge."""
+        if not exits:
+            return []
         edges, schema, told = self.cycle.graph.edges, self.state.schema, list[Any]()
         for exit in exits:
             name = edges[exit.edge].name

@@ -60,6 +60,9 @@ class RealClock:
         await asyncio.sleep(seconds)
 
 
+REAL_CLOCK = RealClock()
+
+
 class Owner(Protocol):
     """The part of a run that a desk needs."""
 

@@ -297,8 +297,8 @@ def _cut(branch: _Branch[T], path: Sequence[str | int]) -> Iterable[T]:
             return ()
         branch = branch.kids[part]
     inside = branch.kids.pop(path[-1], None)
-    if inside is None:
-        return ()
+    if inside is None or not (inside.kids or inside.facts or inside.rounds):
+        return () if inside is None else inside.done
     others = {part: kid for part, kid in inside.kids.items() if str(part).startswith("#")}
     if others:  # other firings of the same node, which may be under way
         branch.kids[path[-1]] = _Branch(others)

@@ -22,7 +22,7 @@ from typing import Any, cast
 from axil.composite import CycleVisit, GraphVisit, Left, Subgraph, Visit, entry_tokens, kind_of
 from axil.context import Clock, Context, Executor, Returned, SubRun
 from axil.crew import SLICE, Crew, LocalExecutor, Work
-from axil.desk import Desk, Pause, RealClock, paused_by
+from axil.desk import REAL_CLOCK, Desk, Pause, RealClock, paused_by
 from axil.due import accepted
 from axil.errors import AxilError, KernelBug, LimitReached, NodeFailed, RunCancelled
 from axil.fold import Cycle
@@ -66,7 +66,7 @@ class Run:
         self._book = self.options.journal.open(self.id) if self.options.journal is not None else None
         known = None if self._book is None else as_of_now(self._book.entries, plan, migrate=self.options.migrate)
         self._replay = NOTHING_KNOWN if known is None else Replay(known)
-        clock: Clock = self.options.clock or RealClock()
+        clock: Clock = self.options.clock or REAL_CLOCK
         self._desk = Desk(self.id, self.options, self._observers, self._replay, clock, self, book=self._book)
         checked = plan.graph.schema.check(values or {}, whole=True)
         if self._replay.header is not None:
@@ -240,7 +240,7 @@ class Run:
                         raise no_outcome(out)
                     self._crew.put(Work(live, task, node, out))
                     return
-                after = step_on(task, out)
+                after: Any = step_on(task, out)
             except Pause as pause:
                 self._pause(live, pause)
                 return
@@ -248,7 +248,7 @@ class Run:
                 self._fail(live, task.node, task.ordinal, node.name, error)
                 return
             if type(after) is not Task:
-                step = cast("Step", after)
+                step: Step = after
                 if self._book is not None and not self._tell(live, task, node, step):
                     return
                 try:
@@ -264,7 +264,7 @@ class Run:
                 finished(who, "node", isolate(after.tokens[0].payload))
             task, node, out = after, nodes[after.node], None
             fired = usage.firings
-            if fired >= meter.most or self._stop is not None or time.monotonic() > self._turn_ends:
+            if fired >= meter.most or self._stop is not None or (not fired & 3 and time.monotonic() > self._turn_ends):
                 machine.put_back(task)
                 self._notice(live)
                 return

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from axil.errors import JournalError
 from axil.journal import Entry
-from axil.tokens import Frame, Ordinal
+from axil.tokens import Frame, Ordinal, quick
 from axil.values import type_of
 
 LARGE = 65_536
@@ -60,7 +60,7 @@ def row_of(seq: int, entry: Entry) -> Row:
         body = _encode(entry.data)
     except (TypeError, ValueError) as error:
         raise JournalError(f"an entry cannot be kept: {error}.", id="AX501", hint="Entries hold JSON data.") from None
-    return Row(seq, entry.kind, who, body)
+    return quick(Row, (seq, entry.kind, who, body))
 
 
 def joined(row: Row, done: Entry, round: Entry) -> Row | None:
@@ -85,7 +85,7 @@ def joined(row: Row, done: Entry, round: Entry) -> Row | None:
     end = '""' if data["end"] == "" else _encode(data["end"])
     places = f'"exits":{_encode(exits) if exits else "[]"},"returns":{_encode(returns) if returns else "[]"}'
     told = f'{{"who":{_who(round.frame, round.node, round.ordinal)},"round":{data["round"]},"end":{end},"at":{data["at"]!r},{places}}}'
-    return Row(row.seq + 1, "done", row.who, f'{row.body[:-1]},"{_JOINED}":{told}}}')
+    return quick(Row, (row.seq + 1, "done", row.who, f'{row.body[:-1]},"{_JOINED}":{told}}}'))
 
 
 @lru_cache(maxsize=1024)

@@ -1,6 +1,6 @@
 """Floors: how low one can get where a target is not reached. Each module is one small experiment by hand, without axil, and one table.
 
-python tests/benchmarks/floors.py [making running events] [--quick]
+python tests/benchmarks/floors.py [NAME ...] [--quick]
 """
 
 from __future__ import annotations
