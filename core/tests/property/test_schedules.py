@@ -161,6 +161,9 @@ def test_the_short_ways_of_a_run_lead_where_the_long_ones_lead(case: Case):
         seen, result, skipped = run(case, None, journal=tape)
     for watched, journal in ((True, None), (False, None), (True, Tape()), (False, Tape())):
         there = run(case, None, watched=watched, journal=journal)
+        if result.status != "done":  # what else had run by then is a matter of turns
+            assert there[1].status != "done"
+            continue
         assert there[0] == seen
         assert whole(there[1]) == whole(result)
         assert there[2] == (skipped if watched else set())
