@@ -10,19 +10,21 @@ from typing import Any
 import pytest
 
 from axil import Out
+from axil.errors import NodeFailed
 from axil.journal import MemoryJournal
 from axil.result import Result
 from axil.run import run_sync
+from axil.spec import Limits
 
 from .tools import edge, node, workflow
 
 LEFT: ContextVar[str] = ContextVar("LEFT", default="")
 
 
-def run(flow: Any) -> Result:
+def run(flow: Any, **options: Any) -> Result:
     async def go() -> Result:
         async with asyncio.timeout(30):
-            return await flow.start({})
+            return await flow.start({}, **options)
 
     return run_sync(go())
 
@@ -202,3 +204,25 @@ def test_a_hand_that_is_cancelled_by_somebody_who_kept_it_leaves_the_rest_to_ano
         return Out({})
 
     assert run(chain(first, *[second] * 5)).status == "done"
+
+
+@pytest.mark.parametrize("concurrency", [None, 1])
+def test_of_a_part_that_was_given_up_nothing_more_begins(concurrency):
+    began: list[str] = []
+
+    async def body(task, ctx):
+        began.append(ctx.activation.node)
+        if ctx.activation.node == "n0":
+            raise ValueError("no")
+        return Out({})
+
+    inner = fan(body, 5).plan
+
+    async def outer(task, ctx):
+        with pytest.raises(NodeFailed):
+            await ctx.part("first").run(inner, {}, name="sub")
+        await asyncio.sleep(0.01)
+        return Out({})
+
+    assert run(workflow([task("outer", outer)], ["in outer"]), limits=Limits(concurrency=concurrency)).status == "done"
+    assert began == ["n0"]

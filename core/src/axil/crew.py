@@ -224,6 +224,8 @@ class Crew:
                 work = due.take()
                 if due.front and not self._idle:
                     self.call()  # while this one waits, should it have to
+                if work.task not in working:  # it was dropped
+                    continue
                 work.hand = me
                 out: Any = None
                 error: BaseException | None = None
@@ -234,9 +236,7 @@ class Crew:
                 except BaseException as raised:  # noqa: BLE001  # a body may raise anything
                     error = raised
                 finally:
-                    del working[work.task]
-                    if (lane := work.node.vertex.lane) is not None:
-                        self._lanes[lane] -= 1
+                    self._leave(work)
                 self._foreman.hear(work, out, error)
                 if me.cancelling() or copy_context() != self._context:  # left behind by the body: the next one is not to find it
                     break
@@ -256,6 +256,11 @@ class Crew:
             self.broken, self.is_sent_home = broken, True
             self._foreman.wake()
         self.call()
+
+    def _leave(self, work: Work) -> None:
+        del self._working[work.task]
+        if (lane := work.node.vertex.lane) is not None:
+            self._lanes[lane] -= 1
 
     # ------------------------------------------------------------------ sub-runs of bodies
 
@@ -298,17 +303,21 @@ class Crew:
 
     # ------------------------------------------------------------------ going home
 
-    def cancel_dropped(self) -> None:
-        """Cancel bodies in frames that nobody waits for any more."""
-        for work in self._working.values():
-            if work.hand is not None and work.live.is_dropped:
+    def drop(self) -> None:
+        """Give up bodies in frames that nobody waits for any more: cancel those at work, and begin none of the others."""
+        for work in [work for work in self._working.values() if work.live.is_dropped]:
+            if work.hand is not None:
                 work.hand.cancel()
+            else:
+                self._leave(work)
+        for lane, queue in self._waiting.items():
+            self._waiting[lane] = deque(work for work in queue if not work.live.is_dropped)
 
     async def send_home(self) -> None:
         """Begin nothing more, cancel the bodies of the deepest frames, and wait until they are gone."""
         self.is_sent_home = True
-        for task in [task for task, work in self._working.items() if work.hand is None]:
-            del self._working[task]
+        for work in [work for work in self._working.values() if work.hand is None]:
+            self._leave(work)
         if not self._working:
             return
         deepest = max(work.live.depth for work in self._working.values())

@@ -60,4 +60,4 @@ class SubRuns:
             if live.waiter is not None and not live.over:
                 live.dropped = self.are_dropped = True
         if self.are_dropped:
-            self._crew.cancel_dropped()
+            self._crew.drop()
