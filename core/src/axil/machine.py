@@ -121,10 +121,14 @@ class Machine:
         self._waits, self._opens = [*plan.waits], [*plan.opens]
         if self._barrier is not None:
             self._barrier.restart()
-        self._opens[plan.unit_of[entry]] += 1
+        unit = plan.unit_of[entry]
+        self._opens[unit] += 1
         self.fired = bytearray(len(plan.nodes))
         self.fired[entry] = 1
-        self._close_sources()
+        for source in plan.sources:
+            if source != unit:
+                self._close_sources()
+                break
         self.skips.clear()
         last = self.taken.pop()
         task = Task(frame, entry, (), (quick(Token, (arc.id, payload, None, last.ordinal)),), state, self)
