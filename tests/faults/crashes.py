@@ -129,7 +129,7 @@ def heir(case: Case, folder: Path, jump: float) -> dict[str, Any]:
         return {"refused": error.id, "told": len(world.lines()) - len(before)}
     whole = json.loads(case.whole(folder.parent).read_text("utf-8"))
     facts = [plain(entry) for entry in journal.entries(RUN)]
-    found = [*came_to(whole, told(result), facts), *went(whole, world.lines(), left, before)]
+    found = [*came_to(whole, told(result), facts), *went(whole, world.lines(), left, before), *counted(whole, world.lines(), 1, facts)]
     if list(journal.examine()):
         found.append(f"the database is damaged: {journal.examine()}")
     numbers = [number for number, _ in journal.numbered(RUN)]
@@ -180,11 +180,13 @@ def went(whole: dict[str, Any], lines: list[dict[str, Any]], left: list[Entry], 
             yield f"{line['activation']} was done, and ran again"
         if line.get("say") in ("step", "posts") and line["activation"] in steps:
             yield f"{line['say']} of {line['activation']} was taken, and was taken again"
-    yield from counted(whole, lines, 1)
 
 
-def counted(whole: dict[str, Any], lines: list[dict[str, Any]], times: int) -> Iterator[str]:
-    """Whether things have their keys, and happened no oftener than they may. ``times``: how often, of what must not be repeated."""
+def counted(whole: dict[str, Any], lines: list[dict[str, Any]], times: int, facts: list[Any]) -> Iterator[str]:
+    """Whether things have their keys, and happened no oftener than they may: ``times``, of what must not be repeated; of the rest once more
+    than usual, or as often as the run was gone on with, as its record (``facts``) says: who asks, asks anew each time.
+    """
+    begun = 1 + sum(fact[0] == "resumed" for fact in facts)
     keys = {(line["activation"], line["say"]): line["key"] for line in whole["told"] if "say" in line}
 
     def often(lines: list[dict[str, Any]]) -> Counter[tuple[str, str]]:
@@ -195,7 +197,7 @@ def counted(whole: dict[str, Any], lines: list[dict[str, Any]], times: int) -> I
         if "say" in line and line["key"] != keys.get((line["activation"], line["say"])):
             yield f"{line['say']} of {line['activation']} has another key"
     for who, count in often(lines).items():
-        most = times if who[1] in SENT else usual[who] + 1
+        most = times if who[1] in SENT else max(usual[who] + 1, begun)
         if count > most:
             yield f"{who[1]} of {who[0]} happened {count} times, which may be {most} times"
 
@@ -342,9 +344,10 @@ class Server:
         """When who slept has gone on: nothing of the run has changed, and it has not taken it for its own."""
         heir = folder / "heir.json"  # there is none, where it had not yet taken the run for its own: then it goes on as anybody may
         ended_with = json.loads(heir.read_text("utf-8")).get("facts") if heir.exists() else None
-        found = [*self.said(case, left), *counted(self.whole(case), World(folder / "told", "").lines(), 2)]
-        more = facts_of(case, folder)[len(ended_with or ()) :]
-        is_same = ended_with is None or facts_of(case, folder)[: len(ended_with)] == ended_with
+        facts = facts_of(case, folder)
+        found = [*self.said(case, left), *counted(self.whole(case), World(folder / "told", "").lines(), 2, facts)]
+        more = facts[len(ended_with or ()) :]
+        is_same = ended_with is None or facts[: len(ended_with)] == ended_with
         if not is_same or (ended_with and not {fact[0] for fact in more} <= LOOKS):
             found.append("who had lost the run wrote to it")
         return found
