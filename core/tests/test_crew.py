@@ -43,6 +43,24 @@ def fan(body: Any, many: int) -> Any:
     return workflow([task(f"n{i}", body) for i in range(many)], [f"in n{i}" for i in range(many)])
 
 
+class Turns:
+    """How often the event loop has turned while something runs."""
+
+    count = 0
+
+    async def beside(self, running: Any) -> Any:
+        async def tick() -> None:
+            while True:
+                await asyncio.sleep(0)
+                self.count += 1
+
+        ticking = asyncio.create_task(tick())
+        try:
+            return await running
+        finally:
+            ticking.cancel()
+
+
 def tasks(made: list[Any], wait: float | None = None) -> Any:
     async def body(task: Any, ctx: Any) -> Out:
         made.append(asyncio.current_task())
@@ -72,27 +90,15 @@ def test_bodies_of_a_fan_that_do_not_wait_are_done_by_one_task_and_those_that_wa
 
 def test_a_thousand_bodies_have_all_begun_before_the_loop_has_turned_often():
     """Hands are called twice as many each time, not one by one."""
-    turns = [0]
-    meeting = asyncio.Barrier(1000)
+    turns, meeting = Turns(), asyncio.Barrier(1000)
     seen: list[int] = []
 
     async def body(task, ctx):
-        seen.append(turns[0])
+        seen.append(turns.count)
         await meeting.wait()
         return Out({})
 
-    async def go() -> Any:
-        async def tick() -> None:
-            while True:
-                await asyncio.sleep(0)
-                turns[0] += 1
-
-        ticking = asyncio.create_task(tick())
-        result = await fan(body, 1000).start({}).result()
-        ticking.cancel()
-        return result
-
-    assert asyncio.run(go()).status == "done"
+    assert asyncio.run(turns.beside(fan(body, 1000).start({}))).status == "done"
     assert max(seen) - min(seen) < 40
 
 
@@ -154,7 +160,7 @@ def test_a_time_limit_inside_a_body_ends_with_it():
 
 @pytest.mark.parametrize("journaled", [False, True])
 def test_bodies_that_never_wait_leave_the_loop_its_turns(journaled):
-    turns = [0]
+    turns = Turns()
 
     async def busy(task, ctx):
         ends = asyncio.get_running_loop().time() + 0.001
@@ -162,19 +168,9 @@ def test_bodies_that_never_wait_leave_the_loop_its_turns(journaled):
             pass
         return Out({})
 
-    async def go() -> Any:
-        async def tick() -> None:
-            while True:
-                await asyncio.sleep(0)
-                turns[0] += 1
-
-        ticking = asyncio.create_task(tick())
-        result = await chain(*[busy] * 100).start({}, journal=MemoryJournal() if journaled else None).result()
-        ticking.cancel()
-        return result
-
-    assert asyncio.run(go()).status == "done"
-    assert turns[0] >= 10
+    going = chain(*[busy] * 100).start({}, journal=MemoryJournal() if journaled else None)
+    assert asyncio.run(turns.beside(going)).status == "done"
+    assert turns.count >= 10
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
