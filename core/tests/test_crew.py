@@ -189,17 +189,22 @@ def test_what_is_to_end_the_process_ends_it_and_no_other_body_begins(error):
 
 
 def test_a_hand_that_is_cancelled_by_somebody_who_kept_it_leaves_the_rest_to_another():
-    kept: list[Any] = []
+    """It is cancelled at the loop's turn between two bodies, which comes once they have taken a slice of time."""
+    hands: list[Any] = []
 
-    async def first(task, ctx):
-        kept.append(asyncio.current_task())
-        asyncio.get_running_loop().call_soon(lambda: kept[0].cancel())
+    async def body(task, ctx):
+        hands.append(asyncio.current_task())
+        if len(hands) == 1:
+            asyncio.get_running_loop().call_soon(hands[0].cancel)
+        ends = asyncio.get_running_loop().time() + 0.001
+        while asyncio.get_running_loop().time() < ends:
+            pass
         return Out({})
 
-    async def second(task, ctx):
-        return Out({})
-
-    assert run(chain(first, *[second] * 5)).status == "done"
+    assert run(chain(*[body] * 20)).status == "done"
+    assert len(hands) == 20
+    assert hands[0].cancelling()
+    assert hands[-1] is not hands[0]
 
 
 @pytest.mark.parametrize("concurrency", [None, 1])
