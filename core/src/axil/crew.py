@@ -22,6 +22,7 @@ from contextvars import copy_context
 from typing import Any, Protocol, cast
 
 from axil.context import Context
+from axil.errors import RunCancelled
 from axil.journal import Book
 from axil.live import Live, Queue
 from axil.plan import Body, Node
@@ -92,6 +93,10 @@ class Foreman(Protocol):
         """Take in what it came to, an outcome or an error, and put what follows from it."""
         ...
 
+    def notice(self, live: Live) -> None:
+        """A frame's machine moved, or there is a new one: see what is due in it."""
+        ...
+
     def wake(self) -> None:
         """See to what no hand does: one has broken, or there may be room for those who wait for it."""
         ...
@@ -102,12 +107,30 @@ class Foreman(Protocol):
         ...
 
 
+class _Nobody:
+    """Whom a crew works for when its run has ended: threads that could not be stopped may still come by."""
+
+    announce = None
+
+    def begin(self, work: Work) -> Awaitable[Any]:
+        raise RunCancelled("the run has ended")
+
+    def hear(self, work: Work, out: Any, error: BaseException | None) -> None:
+        pass
+
+    def notice(self, live: Live) -> None:
+        pass
+
+    def wake(self) -> None:
+        pass
+
+
 class Crew:
     """The bodies of one run: those that wait for room, those that are due, and those at work."""
 
     __slots__ = (
-        "_book", "_context", "_due", "_foreman", "_idle", "_inside", "_is_securing", "_lanes", "_many", "_next", "_returning", "_waiting",
-        "_working", "broken", "is_sent_home", "limits",
+        "_book", "_context", "_due", "_idle", "_inside", "_is_securing", "_lanes", "_many", "_next", "_returning", "_waiting", "_working",
+        "broken", "foreman", "is_sent_home", "limits",
     )  # fmt: skip
 
     def __init__(self, limits: Limits, book: Book | None, foreman: Foreman) -> None:
@@ -117,7 +140,7 @@ class Crew:
         """Nothing more is begun."""
         self.broken: BaseException | None = None
         """What a hand met that is no outcome of a body."""
-        self._book, self._foreman = book, foreman
+        self.foreman, self._book = foreman, book
         self._due: Queue[Work] = Queue()
         self._next: Queue[Work] = self._due if book is None else Queue()  # due as soon as what was journaled before is safe
         self._is_securing = False
@@ -172,8 +195,8 @@ class Crew:
     def _admit(self, work: Work) -> None:
         self._working[work.task] = work
         self._next.put(work)
-        if self._foreman.announce is not None:
-            self._foreman.announce(work)
+        if self.foreman.announce is not None:
+            self.foreman.announce(work)
 
     def _has_room(self, lane: str | None) -> bool:
         most = self.limits.concurrency
@@ -230,14 +253,14 @@ class Crew:
                 out: Any = None
                 error: BaseException | None = None
                 try:
-                    out = await self._foreman.begin(work)
+                    out = await self.foreman.begin(work)
                 except (GeneratorExit, KeyboardInterrupt, SystemExit):
                     raise
                 except BaseException as raised:  # noqa: BLE001  # a body may raise anything
                     error = raised
                 finally:
                     self._leave(work)
-                self._foreman.hear(work, out, error)
+                self.foreman.hear(work, out, error)
                 if me.cancelling() or copy_context() != self._context:  # left behind by the body: the next one is not to find it
                     break
                 now = time.monotonic()
@@ -254,7 +277,7 @@ class Crew:
             raise
         except BaseException as broken:  # noqa: BLE001  # the journal failed, or we did, or the process is to end: the run raises it
             self.broken, self.is_sent_home = broken, True
-            self._foreman.wake()
+            self.foreman.wake()
         self.call()
 
     def _leave(self, work: Work) -> None:
@@ -277,7 +300,7 @@ class Crew:
         if self._inside[task] == 1:
             lane = self._lane_of(task)
             self._lanes[lane] = self._lanes.get(lane, 0) - 1
-        self._foreman.wake()
+        self.foreman.wake()
 
     async def step_out(self, task: Task) -> None:
         """The sub-run has ended: wait for room to go on, ahead of those who have not begun."""
@@ -325,3 +348,7 @@ class Crew:
         for hand in hands:
             hand.cancel()
         await asyncio.wait(hands)
+
+    def close(self) -> None:
+        """The run has ended, and is held by nothing here: it is freed with whoever held it last, not when a collector comes by."""
+        self.foreman = _Nobody()

@@ -63,16 +63,10 @@ class RealClock:
 REAL_CLOCK = RealClock()
 
 
-class Owner(Protocol):
-    """The part of a run that a desk needs."""
+class Enter(Protocol):
+    """Runs a plan inside a firing."""
 
-    @property
-    def meter(self) -> Meter: ...
-    @property
-    def cycles(self) -> Mapping[str, CycleTally]: ...
-    async def enter(self, task: Task, sub: SubRun) -> Returned: ...
-    @property
-    def executor(self) -> Executor: ...
+    async def __call__(self, task: Task, sub: SubRun) -> Returned: ...
 
 
 @dataclass(slots=True)
@@ -84,7 +78,11 @@ class Desk:
     observers: Observers
     replay: Replay
     clock: Clock
-    owner: Owner
+    meter: Meter
+    executor: Executor
+    enter: Enter
+    cycles: Mapping[str, CycleTally]
+    """How its cycles ended so far, by path."""
     started: float = 0.0
     loop: asyncio.AbstractEventLoop | None = None
     home: int = 0
@@ -140,12 +138,12 @@ class Desk:
 
         What supersedes others says all of it; the rest say what is new.
         """
-        meter = self.owner.meter
+        meter = self.meter
         used: dict[str, Any] = {"firings": meter.usage.firings}
-        if not self.told or self.owner.cycles or meter.has_spent:
+        if not self.told or self.cycles or meter.has_spent:
             everything = meter.told()
             del everything["firings"]
-            everything["cycles"] = {path: [tally.entries, tally.rounds, dict(tally.ends)] for path, tally in self.owner.cycles.items()}
+            everything["cycles"] = {path: [tally.entries, tally.rounds, dict(tally.ends)] for path, tally in self.cycles.items()}
             whole = entry.kind in ("done", "round")
             for name, value in everything.items():
                 if (whole and value) or self.told.get(name) != value:
@@ -275,25 +273,22 @@ class Desk:
     def key(self, activation: Activation, step: str = "") -> str:
         return _digest([self.run_id, *activation, step])[:32]
 
-    async def enter(self, task: Task, sub: SubRun) -> Returned:
-        return await self.owner.enter(task, sub)
-
     async def execute(self, body: Body, task: Task, ctx: Context) -> Any:
-        return await self.owner.executor.execute(body, task, ctx)
+        return await self.executor.execute(body, task, ctx)
 
     async def execute_once(self, body: Body, task: Task, ctx: Context) -> Any:
         """Execute a body whose effects must not happen twice unasked: with a word before, which is safe when it begins."""
         happened = await self.begin(ctx.activation)
         if happened is not None:
             return Out(happened["output"])
-        return await self.owner.executor.execute(body, task, ctx)
+        return await self.executor.execute(body, task, ctx)
 
     def spend(self, activation: Activation, tokens: Mapping[str, int], cost: float) -> None:
         self.at_home(self.ledger.charge, activation, tokens, cost)
 
     @property
     def ledger(self) -> Ledger:
-        return self.owner.meter.ledger
+        return self.meter.ledger
 
 
 def _digest(data: Any) -> str:

@@ -20,7 +20,7 @@ from collections.abc import Awaitable, Mapping
 from typing import Any, cast
 
 from axil.composite import CycleVisit, GraphVisit, Left, Subgraph, Visit, entry_tokens, kind_of
-from axil.context import Clock, Context, Executor, Returned, SubRun
+from axil.context import Clock, Context, Executor
 from axil.crew import SLICE, Crew, LocalExecutor, Work
 from axil.desk import REAL_CLOCK, Desk, Pause, RealClock, paused_by
 from axil.due import accepted
@@ -48,7 +48,7 @@ class Run:
 
     __slots__ = (
         "__weakref__", "_begun", "_book", "_crew", "_desk", "_ended", "_failures", "_first", "_is_local", "_observers", "_open",
-        "_queue", "_replay", "_result", "_root", "_stop", "_subs", "_turn_ends", "_waiter", "announce", "cycles", "executor", "id",
+        "_queue", "_replay", "_result", "_root", "_stop", "_subs", "_turn_ends", "_waiter", "announce", "cycles", "id",
         "limits", "meter", "options", "plan",
     )  # fmt: skip
 
@@ -67,7 +67,6 @@ class Run:
         known = None if self._book is None else as_of_now(self._book.entries, plan, migrate=self.options.migrate)
         self._replay = NOTHING_KNOWN if known is None else Replay(known)
         clock: Clock = self.options.clock or REAL_CLOCK
-        self._desk = Desk(self.id, self.options, self._observers, self._replay, clock, self, book=self._book)
         checked = plan.graph.schema.check(values or {}, whole=True)
         if self._replay.header is not None:
             self._first = reopened(self._replay.header, plan, (inputs, checked), self.options)
@@ -81,9 +80,11 @@ class Run:
         self._open: dict[Task, Live] = {}  # scopes under way, by the task that entered them
         self.announce = None if self._observers.firing_started is None else self._announce
         self._crew = Crew(self.limits, self._book, self)
-        self._subs = SubRuns(self._crew, self._notice)
-        self.executor: Executor = self.options.executor or LocalExecutor(self.options.threads, self.id)
-        self._is_local = type(self.executor) is LocalExecutor
+        self._subs = SubRuns(self._crew)
+        executor: Executor = self.options.executor or LocalExecutor(self.options.threads, self.id)
+        self._is_local = type(executor) is LocalExecutor
+        means = (clock, self.meter, executor, self._subs.enter, self.cycles)
+        self._desk = Desk(self.id, self.options, self._observers, self._replay, *means, book=self._book)
         self._waiter: asyncio.Future[None] | None = None
         self._failures: list[tuple[tuple[Any, ...], NodeFailed]] = []
         self._stop: AxilError | None = None
@@ -127,12 +128,14 @@ class Run:
             if watch is not None:
                 watch.cancel()
             await self._stop_all()
-            await self.executor.close()
+            await self._desk.executor.close()
             if self._result is None:
                 self._result, _ = self._conclude()
             if self._book is not None:
                 self._book.close()
-            self._desk.is_closed = True
+            self._desk.is_closed, self.announce = True, None
+            self._crew.close()
+            self.meter.ledger.close()
             if self._observers.run_finished is not None:
                 self._observers.run_finished(self.id, self._result)
         return self._result
@@ -153,7 +156,7 @@ class Run:
             self._fail(self._root, -1, (), "@entry", error)
             return
         machine.start(tokens)
-        self._notice(self._root)
+        self.notice(self._root)
 
     # ------------------------------------------------------------------ the loop
 
@@ -266,7 +269,7 @@ class Run:
             fired = usage.firings
             if fired >= meter.most or self._stop is not None or (not fired & 3 and time.monotonic() > self._turn_ends):
                 machine.put_back(task)
-                self._notice(live)
+                self.notice(live)
                 return
             if node.mode == "scope":
                 self._enter(live, task, node)
@@ -351,9 +354,9 @@ class Run:
         if self._observers.firing_finished is not None:
             output = isolate(step.sends[0].payload) if step.sends else None  # what a watcher does to it is seen by nobody
             self._observers.firing_finished(Activation(task.frame, node.name, task.ordinal), kind_of(node), output)
-        self._notice(live)
+        self.notice(live)
 
-    def _notice(self, live: Live) -> None:
+    def notice(self, live: Live) -> None:
         """A frame's machine moved: report what it skipped, and queue it if something is due or nothing is left."""
         machine = live.machine
         if machine.skips:
@@ -389,7 +392,7 @@ class Run:
             return
         inner = self._open[task] = Live(visit.machine, live, task)
         inner.visit = visit
-        self._notice(inner)
+        self.notice(inner)
 
     def _settle(self, live: Live) -> None:
         """A frame has nothing due: it has ended, or it is stuck on open questions, or it waits for bodies at work."""
@@ -437,7 +440,7 @@ class Run:
             return
         if isinstance(outcome, Machine):
             live.machine = outcome
-            self._notice(live)
+            self.notice(live)
             return
         del self._open[task]
         if isinstance(outcome, Left):
@@ -449,9 +452,6 @@ class Run:
         self.cycles.setdefault(Activation(task.frame, node.name).path, CycleTally()).count(left.reason, left.rounds)
         self._record(live, task, node, leaving(live.machine, task, left))
 
-    async def enter(self, task: Task, sub: SubRun) -> Returned:
-        return await self._subs.enter(task, sub)
-
     # ------------------------------------------------------------------ ends
 
     async def _deadline(self, seconds: float) -> None:
@@ -461,7 +461,7 @@ class Run:
     def _pause(self, live: Live, pause: Pause) -> None:
         live.paused += 1
         live.questions.extend(pause.questions)
-        self._notice(live)
+        self.notice(live)
 
     def _fail(self, live: Live, node: int, ordinal: tuple[int, ...], name: str, error: BaseException) -> None:
         activation = Activation(live.machine.frame, name, ordinal)

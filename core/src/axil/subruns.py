@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from axil.composite import entry_tokens, output_of
 from axil.context import Returned, SubRun
@@ -16,11 +16,10 @@ from axil.tokens import Changes, Task, inner_frame
 class SubRuns:
     """The sub-runs of one run, by the bodies that wait for them."""
 
-    __slots__ = ("_crew", "_lives", "_notice", "are_any", "are_dropped")
+    __slots__ = ("_crew", "_lives", "are_any", "are_dropped")
 
-    def __init__(self, crew: Crew, notice: Callable[[Live], None]) -> None:
-        """``notice``: tells the run of a frame that has something due."""
-        self._crew, self._notice = crew, notice
+    def __init__(self, crew: Crew) -> None:
+        self._crew = crew
         self._lives: dict[Task, list[Live]] = {}
         self.are_any = False
         """Whether there was ever one."""
@@ -36,7 +35,7 @@ class SubRuns:
         machine.start(entry_tokens(sub.plan, sub.inputs, root))
         live = Live(machine, parent, task)
         live.waiter, live.contained = asyncio.get_running_loop().create_future(), sub.contained
-        self._notice(live)
+        self._crew.foreman.notice(live)
         self.are_any = True
         self._lives.setdefault(task, []).append(live)
         self._crew.step_inside(task)

@@ -1,0 +1,114 @@
+"""What is left of a run that has ended, where the collector of garbage does not come by: nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from axil import Out
+from axil.crew import Crew
+from axil.desk import Desk
+from axil.journal import MemoryJournal
+from axil.live import Live
+from axil.machine import Machine
+from axil.run import Run, run_sync
+from axil.spec import Limits
+
+from .tools import edge, node, workflow
+
+
+@pytest.fixture(autouse=True)
+def nobody_collects() -> Iterator[None]:
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+async def waits(task: Any, ctx: Any) -> Out:
+    await asyncio.sleep(0)
+    return Out({"n": 1}, {"n": 1})
+
+
+async def enters(task: Any, ctx: Any) -> Out:
+    inner = workflow([node("w", waits, mode="async")], ["in w", "w out"]).plan
+    return Out((await ctx.run(inner, {}, name="s")).output)
+
+
+async def asks(task: Any, ctx: Any) -> Out:
+    return Out(await ctx.ask("what?"))
+
+
+class Watch:
+    def firing_started(self, activation: Any, kind: str) -> None:
+        pass
+
+
+def of_one(body: Any, mode: str = "async") -> Any:
+    return workflow([node("a", body, mode=mode, ctx=True)], ["in a", "a out"])
+
+
+def turning() -> Any:
+    """Three rounds."""
+    counts = node("b", lambda task, ctx: Out({"n": task.frame[-1]}))
+    again, over = (edge("b", to, condition=lambda payload, to=to: (payload["n"] < 2) == (to == "a")) for to in ("a", "out"))
+    return workflow([node("a", waits, mode="async"), counts], ["in a", "a b", again, over])
+
+
+CASES: dict[str, tuple[Any, dict[str, Any]]] = {
+    "calls": (workflow(["a", "b"], ["in a", "a b", "b out"]), {}),
+    "waits": (of_one(waits), {}),
+    "in a thread": (of_one(lambda task, ctx: Out({}), "thread"), {}),
+    "in a cycle": (turning(), {}),
+    "a graph of a body's own": (of_one(enters), {}),
+    "a question": (of_one(asks), {}),
+    "watched": (of_one(waits), {"observers": [Watch()]}),
+    "journaled": (of_one(waits), {"journal": MemoryJournal()}),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_run_that_has_ended_is_freed_with_whoever_held_it_last(name: str) -> None:
+    flow, options = CASES[name]
+
+    def alive() -> int:
+        return sum(isinstance(each, (Run, Crew, Desk, Machine, Live)) for each in gc.get_objects())
+
+    async def go() -> None:
+        await flow.start({}, **options)  # what is made once for all runs
+        before = alive()
+        run = flow.start({}, **options)
+        seen = weakref.ref(run)
+        result = await run.result()
+        await asyncio.sleep(0)  # a hand's task is let go of by the loop
+        assert result.status == ("paused" if name == "a question" else "done")
+        del run
+        assert seen() is None
+        if name != "a question":  # whose pause was raised: what is raised holds the frames that it went through, and they hold it
+            assert alive() == before
+
+    run_sync(go())
+
+
+def test_what_a_thread_spends_after_the_end_is_counted_and_stops_nothing() -> None:
+    held: list[Any] = []
+
+    def keeps(task: Any, ctx: Any) -> Out:
+        held.append(ctx)
+        return Out({})
+
+    async def go() -> Any:
+        run = of_one(keeps, "inline").start({}, limits=Limits(tokens=10))
+        result = await run.result()
+        held[0].spend(input_tokens=100)
+        run.cancel()
+        return result
+
+    result = run_sync(go())
+    assert result.status == "done"
+    assert result.usage.tokens == {"input_tokens": 100}
