@@ -29,6 +29,7 @@ Read = Callable[[Any, Task, Any, Any], Out]
 """What a body gave, with the task, the context and the attributes that it was given, as an outcome."""
 
 _NO_CHANGES = Changes()
+_UNCHECKED: type[dict[str, Any]] = dict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -303,7 +304,7 @@ def _shared_reader(payload: str, pull: tuple[str, ...] | None, push: tuple[str, 
 def _reader(rules: Rules) -> Read:
     read = {"state": _read_delta, "messages": _read_any}.get(rules.payload, _read_fields)
     named = rules.pull if rules.push is None else rules.push
-    checked = Changes if rules.is_free and all(type(name) is str for name in named or ()) else dict[str, Any]
+    checked = Changes if rules.is_free and all(type(name) is str for name in named or ()) else _UNCHECKED
 
     def fields(value: Any, task: Task, ctx: Any, attributes: Any) -> Out:
         """As ``result`` with ``_read_fields``, in one call; what is free to be written and cannot change is checked by that."""
@@ -311,12 +312,14 @@ def _reader(rules: Rules) -> Read:
             return result(value, task, ctx, attributes)
         if not value:
             return quick(Out, ({}, _NO_CHANGES, None))
+        kind = checked
         for item in value.values():
             if type(item) not in ATOMS:
-                return result(value, task, ctx, attributes)
+                value, kind = plain(value), _UNCHECKED
+                break
         if named is None:
-            return quick(Out, ({**value}, checked(task.state.among(value)), None))
-        delta = checked()
+            return quick(Out, ({**value}, kind(task.state.among(value)), None))
+        delta = kind()
         for name in named:
             if name in value:
                 delta[name] = value[name]

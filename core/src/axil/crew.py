@@ -129,8 +129,8 @@ class Crew:
     """The bodies of one run: those that wait for room, those that are due, and those at work."""
 
     __slots__ = (
-        "_book", "_context", "_due", "_idle", "_inside", "_is_securing", "_lanes", "_many", "_next", "_returning", "_waiting", "_working",
-        "broken", "foreman", "is_sent_home", "limits",
+        "_book", "_context", "_due", "_idle", "_inside", "_is_roomy", "_is_securing", "_lanes", "_many", "_next", "_returning",
+        "_waiting", "_working", "broken", "foreman", "is_sent_home", "limits",
     )  # fmt: skip
 
     def __init__(self, limits: Limits, book: Book | None, foreman: Foreman) -> None:
@@ -143,6 +143,7 @@ class Crew:
         self.foreman, self._book = foreman, book
         self._due: Queue[Work] = Queue()
         self._next: Queue[Work] = self._due if book is None else Queue()  # due as soon as what was journaled before is safe
+        self._is_roomy = limits.concurrency is None
         self._is_securing = False
         self._idle = 0  # hands that were called and have not come yet
         self._many = 1  # to call at once: twice as many whenever one finds something to do, for then bodies wait
@@ -164,15 +165,10 @@ class Crew:
 
     # ------------------------------------------------------------------ room
 
-    @property
-    def is_awaited(self) -> bool:
-        """Whether any body waits for room."""
-        return bool(self._waiting or self._returning)
-
     def put(self, work: Work) -> None:
         """A body to be done: due if there is room and nobody waits for it, else behind those who do."""
         lane = work.node.vertex.lane
-        if lane is None and self.limits.concurrency is None:
+        if lane is None and self._is_roomy:
             self._admit(work)
             return
         if lane not in self._waiting:
@@ -182,6 +178,8 @@ class Crew:
 
     def admit(self) -> None:
         """Make due what there is room for now: bodies that come back from a sub-run first, then lane by lane, in order."""
+        if self.is_sent_home:
+            return
         for task, coming_back in list(self._returning.items()):
             if self._has_room(self._lane_of(task)):
                 self._come_back(task)
@@ -261,6 +259,10 @@ class Crew:
                 finally:
                     self._leave(work)
                 self.foreman.hear(work, out, error)
+                if self._waiting or self._returning:
+                    self.admit()
+                if not working:
+                    self.foreman.wake()
                 if me.cancelling() or copy_context() != self._context:  # left behind by the body: the next one is not to find it
                     break
                 now = time.monotonic()

@@ -210,6 +210,7 @@ class _Scope:
         for n, (vertex, out) in enumerate(zip(vertices, arcs, strict=True)):
             body = vertex.body
             is_direct = not turning and body.mode != "scope" and all(_is_direct(arc, numbered) for arc in out)
+            chain = self._chain(out, vertices, numbered, free) if is_direct else None
             nodes.append(
                 Node(
                     name=vertex.name,
@@ -226,7 +227,8 @@ class _Scope:
                     is_coroutine=body.mode == "async" and is_coroutine_function(body),
                     wants_ctx=getattr(body, "wants_ctx", True),
                     is_direct=is_direct,
-                    chain=self._chain(out, vertices, numbered, free) if is_direct else None,
+                    spreads=is_direct and chain is None and not vertex.routers,
+                    chain=chain,
                 )
             )
         opens = tuple(sum(numbered.opens[n] for n in unit) for unit in units)

@@ -32,50 +32,35 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from axil.bounds import Barrier, Due, Turns
+from axil.bounds import Turns
 from axil.joins import replaced, state_at
 from axil.outcome import Ended, Exit, Send, Step, blame, sends_of
-from axil.plan import BACK, OUTSIDE, Arc, Plan
+from axil.plan import BACK, OUTSIDE, Node, Plan
+from axil.ports import Ports
 from axil.state import Delta, History, State, join
-from axil.tokens import Carried, Changes, Frame, Ordinal, Out, Task, Token, next_ordinal, quick
+from axil.tokens import Carried, Changes, Frame, Ordinal, Out, Task, Token, quick
 
 
-class Machine:
+class Machine(Ports):
     """One scope, running once."""
 
-    __slots__ = (
-        "_alive", "_barrier", "_behind", "_ended", "_late", "_left", "_opens", "_slots", "_todo", "_turns", "_waits",
-        "commits", "exits", "fired", "frame", "head", "history", "plan", "ready", "returns", "root", "said", "skips", "taken",
-    )  # fmt: skip
+    __slots__ = ("_late", "_turns", "commits", "exits", "frame", "head", "history", "returns", "root", "said", "taken")
 
     def __init__(self, plan: Plan, frame: Frame, root: State, *, keeps: bool = False) -> None:
         """``root``: the state the scope begins with, its history folded. ``keeps``: a parent will want the changes."""
-        self.plan, self.frame, self.root = plan, frame, root
+        super().__init__(plan)
+        self.frame, self.root = frame, root
         self.history = History(root.schema, keeps)
-        self.head: State | None = root if plan.graph.spec.flow == "shared" else None
-        self.ready: list[Due] = []
-        """What is due, the next one last; not empty as long as anything is."""
-        self._behind: list[Due] = []  # what came after all that is in `ready`, the next one first
+        self.head: State | None = root if self._is_shared else None
         self.commits = 0
         """Of a shared state: how many firings have written to it."""
         self.taken: set[Task] = set()
         """Tasks that were given out and are not done."""
         self.exits: list[Exit] = []
         self.returns: list[Exit] = []
-        self.skips: list[int] = []
         self.said: object = None
         """What its only firing so far came to, as whoever keeps a record says it; empty: there were several."""
-        self._waits = list(plan.waits)
-        self._opens = list(plan.opens)
-        self._slots: dict[int, list[Token]] = {}
-        self.fired = bytearray(len(plan.nodes))
-        """Per node: whether it has fired."""
-        self._alive = 0  # tokens with a state that wait in slots, tasks due and tasks running: the paths that are alive
-        self._ended: list[tuple[int, Ordinal, int, State]] = []  # (node, ordinal, edge, state) of ended paths
         self._late: list[Token] = []
-        self._todo: list[int] = []  # units found closed, whose out-edges are still to be killed
-        self._left = False
-        self._barrier = Barrier(plan.barriers) if plan.barriers else None
         self._turns = Turns(plan, frame) if plan.turning else None
 
     # ------------------------------------------------------------------ in
@@ -183,10 +168,14 @@ class Machine:
             token = quick(Token, (step.sends[0].arc.id, step.sends[0].payload, state, task.ordinal))
             self._put((chain.node, chain.ordinal, (token,)))
             return
+        alone = self._is_alone(len(step.sends))
         if node.is_direct and self._opens[unit] == 1 and self.head is None:
-            self._forward(task, step)
+            tokens: list[tuple[int, Token]] = []
+            for arc, payload, values in step.sends:
+                state = step.state if values is None else replaced(step.state, values, self.history, alone)
+                tokens.append((arc.port, quick(Token, (arc.id, payload, state, task.ordinal))))
+            self._forward(task, node, step.state, tokens)
             return
-        alone = self._alive == 1 and not self._ended and len(step.sends) == 1
         self.taken.discard(task)
         self._alive -= 1
         goes_on = False
@@ -222,41 +211,65 @@ class Machine:
         else:
             self._die()
 
-    def _forward(self, task: Task, step: Step) -> None:
-        """``commit`` for a node whose edges all lead to joins of this scope and that will not fire again: each is decided at once."""
-        state, ordinal, sends, slots, waits = step.state, task.ordinal, step.sends, self._slots, self._waits
-        alone = self._alive == 1 and not self._ended and len(sends) == 1
+    def _forward(self, task: Task, node: Node, state: State, tokens: Sequence[tuple[int, Token]]) -> None:
+        """A node whose edges all lead to joins of this scope is done: put its tokens, each into its port's slot, and decide its edges."""
+        slots, waits = self._slots, self._waits
         self.taken.discard(task)
-        self._alive += len(sends) - 1
-        if not sends:
-            self._ended.append((task.node, ordinal, -1, state))
+        self._alive += len(tokens) - 1
+        for port, token in tokens:
+            if port in slots:
+                slots[port].append(token)
+            else:
+                slots[port] = [token]
+        if not tokens:
+            self._ended.append((task.node, task.ordinal, -1, state))
             if not self._alive:
                 self._die()
                 return
-        for arc, payload, values in sends:
-            after = state if values is None else replaced(state, values, self.history, alone)
-            token = quick(Token, (arc.id, payload, after, ordinal))
-            if arc.port in slots:
-                slots[arc.port].append(token)
-            else:
-                slots[arc.port] = [token]
-        node = self.plan.nodes[task.node]
         self._opens[node.unit] = -1
         for arc in node.out:
-            waits[arc.port] -= 1
-            if not waits[arc.port]:
-                self._decide(arc.port)
+            port = arc.port
+            waits[port] -= 1
+            if not waits[port]:
+                self._decide(port)
         if self._todo:
             self._settle()
 
-    def _die(self) -> None:
-        """No path is alive: nothing fires any more, so what has not fired is skipped, and no edge need be asked."""
-        opens, fired = self._opens, self.fired
-        if 0 in fired:
-            for node, unit in enumerate(self.plan.unit_of):
-                if not fired[node] and opens[unit] >= 0:
-                    self.skips.append(node)
-        self._opens = [-1] * len(opens)
+    def spread(self, task: Task, out: Out) -> bool:
+        """``prepare`` and ``commit`` in one for a node that fires once, whose edges lead to joins of this scope; False: it is another.
+
+        Raises: as ``prepare``.
+        """
+        node = self.plan.nodes[task.node]
+        payload, delta, to = out
+        if not node.spreads or to is not None or self.head is not None or self._opens[node.unit] != 1:
+            return False
+        state, schema = task.state, self.root.schema
+        if delta and type(delta) is not Changes:
+            delta = schema.check(delta)
+        if delta or state.known:
+            state = self.advance(task, delta)
+        tokens: list[tuple[int, Token]] = []
+        for arc in node.out:
+            carried, after = payload, state
+            if arc.carry is not None:
+                try:
+                    carried = arc.carry(payload, state)
+                    if carried is None:
+                        continue
+                    if type(carried) is Carried:
+                        after = replaced(state, schema.check(carried.values, whole=True), self.history, self._is_alone(len(node.out)))
+                        carried = carried.payload
+                except Exception as error:
+                    blame(self.plan, arc, error)
+                    raise
+            tokens.append((arc.port, quick(Token, (arc.id, carried, after, task.ordinal))))
+        self._forward(task, node, state, tokens)
+        return True
+
+    def _is_alone(self, sends: int) -> bool:
+        """Whether a task that sends so many tokens is all that there is of paths, before and after."""
+        return sends == 1 and self._alive == 1 and not self._ended
 
     def follow(self, task: Task, out: Out) -> Task | Step:
         """``prepare``, ``commit`` and ``take`` in one, where nothing else is due, and the task's only edge leads where nothing else is
@@ -325,19 +338,15 @@ class Machine:
                 return None
             node, ordinal, tokens = self.ready[-1]
         state = state_at(self.plan, node, tokens, self.root, self.history) if self.head is None else self.head
-        self._pop()
+        if len(self.ready) > 1:
+            self.ready.pop()
+        else:
+            self._pop()
         self.fired[node] = 1
         task = Task(self.frame, node, ordinal, tokens, state, self)
         task.head = self.commits
         self.taken.add(task)
         return task
-
-    def _pop(self) -> Due:
-        due = self.ready.pop()
-        if not self.ready and self._behind:
-            self._behind.reverse()
-            self.ready, self._behind = self._behind, self.ready
-        return due
 
     @property
     def failed_node(self) -> int:
@@ -370,129 +379,6 @@ class Machine:
             whole = self.history.fold(join(states, self.history)) if states else self.root
         exits, returns = (tuple(sorted(several, key=_by_edge)) for several in (self.exits, self.returns))
         return Ended(whole, self.history.changes, exits, returns, data, any(self.fired))
-
-    # ------------------------------------------------------------------ within
-
-    def _deliver(self, arc: Arc, token: Token) -> None:
-        index = arc.port
-        if token.state is not None:
-            self._alive += 1
-        port = self.plan.ports[index]
-        if port.join == "each" and arc.trigger and not self._waits[index]:
-            self._fire_each(index, token)
-        elif index in self._slots:
-            self._slots[index].append(token)
-        else:
-            self._slots[index] = [token]
-
-    def _fire_each(self, index: int, token: Token) -> None:
-        port = self.plan.ports[index]
-        edges = self.plan.graph.edges
-        data = tuple(t for t in self._slots.get(index, ()) if not edges[t.edge].trigger)
-        self._opens[self.plan.nodes[port.node].unit] += 1
-        self._due(port.node, next_ordinal(self.plan.positions[token.edge], token.ordinal), tuple(sorted((*data, token), key=self._place)))
-
-    def _place(self, token: Token) -> tuple[bool, int, Ordinal]:
-        """The place of a token at a join. What waited since an earlier round (and so has no state) was there first."""
-        return token.state is not None, self.plan.ranks[token.edge], token.ordinal
-
-    def _close(self, arc: Arc) -> None:
-        """No more tokens will come on ``arc``."""
-        index = arc.port
-        port = self.plan.ports[index]
-        if port.join == "each" and arc.trigger:
-            self._drop(self.plan.nodes[port.node].unit)
-            return
-        self._waits[index] -= 1
-        if not self._waits[index]:
-            self._decide(index)
-
-    def _drop(self, unit: int) -> None:
-        self._opens[unit] -= 1
-        if not self._opens[unit]:
-            self._todo.append(unit)
-
-    def _decide(self, index: int) -> None:
-        """All edges of a port are decided: its node is due, or it is not."""
-        port = self.plan.ports[index]
-        tokens = self._slots.get(index)
-        if port.join == "each":  # it was waiting for data only
-            edges = self.plan.graph.edges
-            for token in [t for t in tokens or () if edges[t.edge].trigger]:
-                self._fire_each(index, token)
-            self._slots[index] = [t for t in tokens or () if not edges[t.edge].trigger]
-            self._drop(self.plan.nodes[port.node].unit)
-            return
-        if tokens:
-            if len(tokens) == 1 and port.needs == 1 and port.trigger_only:
-                del self._slots[index]
-                self._due(port.node, port.ordinal, (tokens[0],))
-                return
-            if port.trigger_only and port.join == "gate" and self.head is None:
-                del self._slots[index]
-                ranks = self.plan.ranks
-                places = sorted([(ranks[token.edge], token.ordinal, i) for i, token in enumerate(tokens)])
-                self._alive += 1 - len(tokens)
-                self._due(port.node, port.ordinal, tuple([tokens[i] for _, _, i in places]))
-                return
-            edges = self.plan.graph.edges
-            live = len({t.edge for t in tokens if edges[t.edge].trigger})
-            if live and (port.join == "gate" or live == port.needs):
-                del self._slots[index]
-                tokens.sort(key=self._place)
-                self._alive += 1 - sum(1 for t in tokens if t.state is not None)
-                self._due(port.node, port.ordinal, tuple(tokens))
-                return
-            for token in tokens:  # their paths end here; data among them may wait for another round
-                self._end_path(token)
-            self._slots[index] = [Token(t.edge, t.payload, None, t.ordinal) for t in tokens if not edges[t.edge].trigger]
-        self._drop(self.plan.nodes[port.node].unit)
-
-    def _end_path(self, token: Token) -> None:
-        if token.state is not None:
-            self._alive -= 1
-            self._ended.append((self.plan.owners.get(token.edge, -1), token.ordinal, token.edge, token.state))
-
-    def _due(self, node: int, ordinal: Ordinal, tokens: tuple[Token, ...]) -> None:
-        if self._barrier is not None and self._barrier.holds(level := self.plan.nodes[node].level):
-            self._barrier.hold(level, (node, ordinal, tokens))
-        else:
-            (self._behind if self.ready else self.ready).append((node, ordinal, tokens))
-
-    def _put(self, due: Due) -> None:
-        (self._behind if self.ready else self.ready).append(due)
-
-    def _close_sources(self) -> None:
-        """Begin to close what nothing leads to and nothing has opened."""
-        opens = self._opens
-        for unit in self.plan.sources:
-            if not opens[unit]:
-                self._todo.append(unit)
-        if self._todo:
-            self._settle()
-
-    def _settle(self) -> None:
-        """Kill the out-edges of closed units, and those of what that closes, without recursion."""
-        todo = self._todo
-        nodes = self.plan.nodes
-        while todo:
-            unit = todo.pop()
-            for index in self.plan.units[unit]:
-                for arc in nodes[index].out:
-                    if arc.port >= 0 and not arc.late and not arc.inner:
-                        self._close(arc)
-            self._closed(unit)
-
-    def _closed(self, unit: int) -> None:
-        """A unit will never fire again: note what it skipped, and lift the barrier it may have held up."""
-        self._opens[unit] = -1
-        for index in self.plan.units[unit]:
-            if not self.fired[index]:
-                self.skips.append(index)
-            node = self.plan.nodes[index]
-            if node.leaves and self._barrier is not None:
-                for due in self._barrier.lift(node.level, self._left):
-                    self._put(due)
 
 
 def _by_edge(exit: Exit) -> tuple[int, Ordinal]:

@@ -31,33 +31,33 @@ class OwnedRun(Run):
         assert self._book is not None
         try:
             if self._replay.header is None:
-                self._desk.started = self._desk.clock.now()
-                await self._desk.keep(header(self.plan, self._first, self.options))
+                self._shell.desk.started = self._shell.desk.clock.now()
+                await self._shell.desk.keep(header(self.plan, self._first, self.options))
         finally:
             self._book.close()
         return self._replay.ended is None
 
     async def take(self, answers: Sequence[Entry]) -> bool:
         """Take answers while at work: safe when this returns. False: the run has ended."""
-        if self._desk.is_closed:
+        if self._shell.desk.is_closed:
             return False
         try:
             for entry in answers:
-                self._desk.note(entry)
+                self._shell.desk.note(entry)
         except JournalError:
             return False
-        self._desk.answers.update((entry.data["id"], decode(entry.data["value"])) for entry in answers)
-        await self._desk.kept()
+        self._shell.desk.answers.update((entry.data["id"], decode(entry.data["value"])) for entry in answers)
+        await self._shell.desk.kept()
         return True
 
     def is_answered(self, questions: Sequence[Question]) -> bool:
         """Whether any of these was answered meanwhile."""
-        return any(question.id in self._desk.answers for question in questions)
+        return any(question.id in self._shell.desk.answers for question in questions)
 
     @property
     def at_work(self) -> int:
         """How many bodies are at work or wait for room, those apart that wait for graphs of their own."""
-        return self._crew.at_work
+        return self._shell.crew.at_work
 
 
 class Resting:

@@ -182,6 +182,8 @@ class Node:
     """Whether the body is to be given a context."""
     is_direct: bool = False
     """Whether all its edges trigger, lead to joins of this scope, and carry one token each."""
+    spreads: bool = False
+    """Whether it is direct, no router is asked, and it has no ``chain``: the machine's short way into joins."""
     chain: Port | None = None
     """Where its only out-edge ends, if that port waits for nothing else: the machine's short way through chains."""
 

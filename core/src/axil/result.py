@@ -101,12 +101,9 @@ class Meter:
         nodes = self.ledger.told()
         return {**used, "nodes": nodes} if nodes else used
 
-    def fire(self) -> LimitReached | None:
-        """Count one firing that is about to begin; the limit, if it may not."""
-        if self.usage.firings >= self.most:
-            return LimitReached(f"the run fired {self.most} times, which is its limit.", id="AX412")
-        self.usage.firings += 1
-        return None
+    def limit(self) -> LimitReached:
+        """What a run is told that has fired as often as it may."""
+        return LimitReached(f"the run fired {self.most} times, which is its limit.", id="AX412")
 
 
 @dataclass(slots=True)

@@ -1,56 +1,34 @@
-"""The shell: starts bodies, feeds outcomes back, pauses, cancels, resumes. It decides nothing that a machine decides.
+"""One run: how it begins, afresh or where it broke off, how it is driven to its end, and what comes of it.
 
-There is a queue of *frames* that have something due. A frame is a machine with a parent; a scope (a cycle, a graph, a
-sub-run of a body) opens a frame and is told when it has nothing left to do. So depth is a chain of objects, never a stack
-of calls or awaits. An inline body costs a call; an async body costs a task if it waits (see ``crew``); a thread body a thread.
-Whoever hears what a body came to works the queue; ``_drive`` does what is left over, and the end.
-
-Outcomes are journaled in the order in which they take effect, and bodies that the world could notice start only when all before
-them is safe (see ``journal``). A run that failed, was cancelled or met a limit stops starting bodies,
-cancels those at work, innermost first, and gives a result that says so.
+A run that failed, was cancelled or met a limit stops starting bodies, cancels those at work, innermost first, and gives a result
+that says so.
 """
 
 from __future__ import annotations
 
 import asyncio
-import inspect
 import threading
-import time
-from collections.abc import Awaitable, Mapping
-from typing import Any, cast
+from collections.abc import Mapping
+from typing import Any
 
-from axil.composite import CycleVisit, GraphVisit, Left, Subgraph, Visit, entry_tokens, kind_of
-from axil.context import Clock, Context, Executor
-from axil.crew import SLICE, Crew, LocalExecutor, Work
-from axil.desk import REAL_CLOCK, Desk, Pause, RealClock, paused_by
+from axil.desk import Pause, RealClock
 from axil.due import accepted
-from axil.errors import AxilError, KernelBug, LimitReached, NodeFailed, RunCancelled
-from axil.fold import Cycle
-from axil.hooks import Observers
+from axil.errors import KernelBug, LimitReached, RunCancelled
 from axil.journal import NOTHING_KNOWN, Entry, Replay, encode
-from axil.live import Live, Queue, broken_off
 from axil.machine import Machine
 from axil.migrations import as_of_now
-from axil.outcome import Ended, Step
-from axil.plan import Node, Plan, no_outcome
-from axil.record import beginning, ending, leaving, opening, reopened, retold, told
-from axil.result import CycleTally, Meter, Options, Result, ending_of, made
-from axil.spec import Limits
-from axil.state import State
-from axil.subruns import SubRuns
+from axil.plan import Plan
+from axil.record import beginning, ending, opening, reopened
+from axil.result import Meter, Options, Result
+from axil.shell import Shell
 from axil.sync import run_sync
-from axil.tokens import EXIT, Activation, Out, Task, quick
-from axil.values import isolate, unshared
+from axil.values import unshared
 
 
 class Run:
     """One run of a plan. ``await run`` (or ``run.result()``) drives it to its end; ``cancel`` ends it early."""
 
-    __slots__ = (
-        "__weakref__", "_begun", "_book", "_crew", "_desk", "_ended", "_failures", "_first", "_is_local", "_observers", "_open",
-        "_queue", "_replay", "_result", "_root", "_stop", "_subs", "_turn_ends", "_waiter", "announce", "cycles", "id",
-        "limits", "meter", "options", "plan",
-    )  # fmt: skip
+    __slots__ = ("__weakref__", "_begun", "_book", "_first", "_replay", "_result", "_shell", "id", "options", "plan")
 
     def __init__(self, plan: Plan, inputs: Any = None, options: Options | None = None, values: Mapping[str, Any] | None = None) -> None:
         """``values``: over the graph's own first values of the state, checked here.
@@ -59,46 +37,30 @@ class Run:
         """
         self.plan, self.options = plan, options or Options()
         self.id = self.options.identified()
-        self.limits: Limits = self.options.limits or plan.graph.limits
-        self.meter = Meter(self.limits, self._halt)
-        self.cycles: dict[str, CycleTally] = {}
-        self._observers = Observers.freeze(self.options.hooks, self.options.observers)
         self._book = self.options.journal.open(self.id) if self.options.journal is not None else None
         known = None if self._book is None else as_of_now(self._book.entries, plan, migrate=self.options.migrate)
         self._replay = NOTHING_KNOWN if known is None else Replay(known)
-        clock: Clock = self.options.clock or REAL_CLOCK
         checked = plan.graph.schema.check(values or {}, whole=True)
         if self._replay.header is not None:
             self._first = reopened(self._replay.header, plan, (inputs, checked), self.options)
-            self.meter.restore(self._replay.used)
-            self.cycles.update((path, CycleTally(*tally)) for path, tally in self._replay.used.get("cycles", {}).items())
         else:
             self._first = beginning(plan, inputs, checked, self.options)
         root = plan.graph.schema.start(unshared({**plan.graph.start, **self._first.state}))
-        self._root = Live(Machine(plan, (), root))
-        self._queue: Queue[Live] = Queue()
-        self._open: dict[Task, Live] = {}  # scopes under way, by the task that entered them
-        self.announce = None if self._observers.firing_started is None else self._announce
-        self._crew = Crew(self.limits, self._book, self)
-        self._subs = SubRuns(self._crew)
-        executor: Executor = self.options.executor or LocalExecutor(self.options.threads, self.id)
-        self._is_local = type(executor) is LocalExecutor
-        means = (clock, self.meter, executor, self._subs.enter, self.cycles)
-        self._desk = Desk(self.id, self.options, self._observers, self._replay, *means, book=self._book)
-        self._waiter: asyncio.Future[None] | None = None
-        self._failures: list[tuple[tuple[Any, ...], NodeFailed]] = []
-        self._stop: AxilError | None = None
-        self._ended: Ended | None = None
+        self._shell = Shell(self.id, self.options, self._book, self._replay, Machine(plan, (), root))
         self._result: Result | None = None
         self._begun = False
-        self._turn_ends = 0.0
 
     def __await__(self) -> Any:
         return self.result().__await__()
 
+    @property
+    def meter(self) -> Meter:
+        """What is used, and its limits."""
+        return self._shell.meter
+
     def cancel(self, reason: str = "cancelled") -> None:
         """End the run: bodies at work are cancelled, innermost first; what was journaled stays."""
-        self._halt(RunCancelled(reason))
+        self._shell.halt(RunCancelled(reason))
 
     async def result(self) -> Result:
         """Run to the end and give the result, whatever its status. Raises: CancelledError, if the awaiting task was cancelled."""
@@ -107,394 +69,50 @@ class Run:
                 raise KernelBug("a run was awaited twice at once.")
             return self._result
         self._begun = True
-        self._desk.started, self._desk.loop, self._desk.home = self._desk.clock.now(), asyncio.get_running_loop(), threading.get_ident()
-        watch = asyncio.create_task(self._deadline(self.limits.seconds)) if self.limits.seconds is not None else None
+        shell, desk, observers = self._shell, self._shell.desk, self._shell.observers
+        desk.started, desk.loop, desk.home = desk.clock.now(), asyncio.get_running_loop(), threading.get_ident()
+        watch = asyncio.create_task(self._deadline(shell.limits.seconds)) if shell.limits.seconds is not None else None
         try:
-            if self._observers.run_started is not None:
-                self._observers.run_started(self.id, self.plan)
+            if observers.run_started is not None:
+                observers.run_started(self.id, self.plan)
             self._begin()
-            await self._drive()
-            await self._stop_all()
-            self._result, state = self._conclude()
+            await shell.drive()
+            await shell.stop()
+            self._result, state = shell.conclude()
             if self._book is not None:
-                await self._desk.keep(ending(self._result, state, self._first.thread))
+                await desk.keep(ending(self._result, state, self._first.thread))
         except asyncio.CancelledError:
-            self._halt(RunCancelled("the task that ran it was cancelled"))
+            shell.halt(RunCancelled("the task that ran it was cancelled"))
             raise
         except BaseException as error:  # the journal failed, or we did: nobody's outcome, so it goes to the caller as it is
-            self._halt(RunCancelled(f"the run broke: {type(error).__name__}: {error}"))
+            shell.halt(RunCancelled(f"the run broke: {type(error).__name__}: {error}"))
             raise
         finally:
             if watch is not None:
                 watch.cancel()
-            await self._stop_all()
-            await self._desk.executor.close()
+            await shell.stop()
             if self._result is None:
-                self._result, _ = self._conclude()
-            if self._book is not None:
-                self._book.close()
-            self._desk.is_closed, self.announce = True, None
-            self._crew.close()
-            self.meter.ledger.close()
-            if self._observers.run_finished is not None:
-                self._observers.run_finished(self.id, self._result)
+                self._result, _ = shell.conclude()
+            await shell.close()
+            if observers.run_finished is not None:
+                observers.run_finished(self.id, self._result)
         return self._result
 
     def _begin(self) -> None:
-        self._desk.answers.update(self._replay.answers)
-        fresh = accepted(self._replay, self.options.answers, self._desk.clock)
+        desk, shell = self._shell.desk, self._shell
+        desk.answers.update(self._replay.answers)
+        fresh = accepted(self._replay, self.options.answers, desk.clock)
         if self._book is not None:
-            self._desk.note(opening(self._replay.header, self.plan, self._first, self.options))
+            desk.note(opening(self._replay.header, self.plan, self._first, self.options))
         for question in fresh:
-            answer = self._desk.answers[question] = self.options.answers[question]
+            answer = desk.answers[question] = self.options.answers[question]
             if self._book is not None:
-                self._desk.note(Entry("answer", data={"id": question, "value": encode(answer)}))
-        machine = self._root.machine
-        try:
-            tokens = entry_tokens(self.plan, self._first.inputs, machine.root)
-        except Exception as error:  # noqa: BLE001  # an entry edge's function raised: the input does not fit the graph
-            self._fail(self._root, -1, (), "@entry", error)
-            return
-        machine.start(tokens)
-        self.notice(self._root)
-
-    # ------------------------------------------------------------------ the loop
-
-    async def _drive(self) -> None:
-        """See to what no hand does: the beginning, what a slice of time did not suffice for, and the end."""
-        crew = self._crew
-        while crew.broken is None:
-            if self._stop is None:
-                crew.admit()
-                self._work()
-            if self._stop is not None or not (self._queue.front or crew):
-                return
-            crew.call()
-            if self._queue.front:
-                await asyncio.sleep(0)
-                await self._desk.kept()  # what is worked out waits for what is written down, now and then
-            else:
-                self._waiter = asyncio.get_running_loop().create_future()
-                await self._waiter
-        raise crew.broken
-
-    def _work(self) -> None:
-        """Work the queue until it is empty, for a slice of time at most."""
-        self._turn_ends = turn_ends = time.monotonic() + SLICE
-        while self._queue.front and self._stop is None:
-            live = self._queue.front[-1]
-            machine = live.machine
-            if self._subs.are_dropped and live.is_dropped:
-                self._queue.take()
-                continue
-            if not machine.ready:
-                self._queue.take()
-                live.queued = False
-                self._settle(live)
-                continue
-            try:
-                task = machine.take()
-            except LimitReached as limit:
-                self._halt(limit)
-                return
-            except Exception as error:  # noqa: BLE001  # a join or a custom merge failed: the node it is for has failed
-                node = machine.failed_node
-                self._fail(live, node, (), machine.plan.nodes[node].name, error)
-                return
-            if task is not None:
-                self._start(live, task)
-            if time.monotonic() > turn_ends:
-                return
-
-    def _start(self, live: Live, task: Task) -> None:
-        """Begin one firing."""
-        node = live.machine.plan.nodes[task.node]
-        if self._replay.done and (entry := self._replay.done.get(Activation(task.frame, node.name, task.ordinal))) is not None:
-            for each, told_of in live.turns(task, entry, self._replay.order.get(live.machine.frame, ())):
-                self._commit(live, each, retold(live.machine, each, told_of))
-        elif node.mode == "scope":
-            self._enter(live, task, node)
-        elif (limit := self.meter.fire()) is not None:
-            self._halt(limit)
-        elif node.quick:
-            self._walk(live, task, node)
-        else:
-            self._crew.put(Work(live, task, node))
-
-    def _walk(self, live: Live, task: Task, node: Node, out: Any = None) -> None:
-        """Do a firing that is a call, or take in what it came to (``out``), and go on as long as one firing follows, which is a call."""
-        machine, meter, usage, nodes = live.machine, self.meter, self.meter.usage, live.machine.plan.nodes
-        started, finished, skipped = self._observers.firing_started, self._observers.firing_finished, self._observers.firing_skipped
-        is_known = bool(self._replay.done)
-        step_on = machine.prepare if is_known or self._book is not None else machine.follow
-        turn = live.visit.turn if isinstance(live.visit, CycleVisit) and not is_known else None
-        note = None if self._book is None else self._desk.note
-        who: Any = None
-        while True:
-            if started is not None or finished is not None:
-                who = quick(Activation, (task.frame, node.name, task.ordinal))
-            try:
-                if out is None:
-                    if started is not None:
-                        started(who, "node")
-                    out = node.call(task, self._context(task, node) if node.wants_ctx else None)
-                if type(out) is not Out:
-                    if not inspect.isawaitable(out):
-                        raise no_outcome(out)
-                    self._crew.put(Work(live, task, node, out))
-                    return
-                after: Any = step_on(task, out)
-            except Pause as pause:
-                self._pause(live, pause)
-                return
-            except Exception as error:  # noqa: BLE001  # a body may raise anything, and an edge or the state may refuse what it gave
-                self._fail(live, task.node, task.ordinal, node.name, error)
-                return
-            if type(after) is not Task:
-                step: Step = after
-                if self._book is not None and not self._tell(live, task, node, step):
-                    return
-                try:
-                    again = None if turn is None or (skipped is not None and 0 in machine.fired) else turn(step, note)
-                except AxilError as error:  # the round cannot be journaled
-                    self._fail(live, task.node, task.ordinal, node.name, error)
-                    return
-                if again is None:
-                    self._commit(live, task, step)
-                    return
-                after = again
-            if finished is not None:
-                finished(who, "node", isolate(after.tokens[0].payload))
-            task, node, out = after, nodes[after.node], None
-            fired = usage.firings
-            if fired >= meter.most or self._stop is not None or (not fired & 3 and time.monotonic() > self._turn_ends):
-                machine.put_back(task)
-                self.notice(live)
-                return
-            if node.mode == "scope":
-                self._enter(live, task, node)
-                return
-            usage.firings = fired + 1
-            if not node.quick:
-                self._crew.put(Work(live, task, node))
-                return
-
-    def _context(self, task: Task, node: Node) -> Context:
-        return Context(self._desk, task, Activation(task.frame, node.name, task.ordinal))
-
-    def begin(self, work: Work) -> Awaitable[Any]:
-        """Begin one body. For its crew, as are ``hear``, ``wake`` and ``announce``; users need none of them."""
-        task, node = work.task, work.node
-        if work.doing is not None:
-            return work.doing
-        is_external = self._book is not None and node.vertex.effects == "external"
-        is_here = self._is_local and node.is_coroutine and not is_external  # awaited as it is, with nothing around it
-        ctx = self._context(task, node) if node.wants_ctx or not is_here else None
-        if ctx is None or is_here:
-            return node.call(task, ctx)
-        return self._desk.execute_once(node.body, task, ctx) if is_external else self._desk.execute(node.body, task, ctx)
-
-    def _announce(self, work: Work) -> None:
-        if self._observers.firing_started is not None and work.doing is None:
-            self._observers.firing_started(Activation(work.task.frame, work.node.name, work.task.ordinal), "node")
-
-    def hear(self, work: Work, out: Any, error: BaseException | None) -> None:
-        """Take in what a body came to, and go on with what follows from it."""
-        live, task, node = work.live, work.task, work.node
-        subs = self._subs
-        if subs.are_any:
-            subs.leave(task)
-        if not (subs.are_dropped and live.is_dropped):
-            if error is not None:
-                self._hear_error(work, error)
-            elif self._stop is None:
-                self._turn_ends = time.monotonic() + SLICE
-                if type(out) is Out:
-                    self._walk(live, task, node, out)
-                else:
-                    self._fail(live, task.node, task.ordinal, node.name, no_outcome(out))
-        if self._stop is None:
-            if self._crew.is_awaited:
-                self._crew.admit()
-            if self._queue.front:
-                self._work()
-        if self._queue.front or self._stop is not None or not self._crew:
-            self.wake()
-
-    def _hear_error(self, work: Work, error: BaseException) -> None:
-        live, task, name = work.live, work.task, work.node.name
-        if isinstance(error, asyncio.CancelledError):
-            if self._stop is None:
-                self._fail(live, task.node, task.ordinal, name, RunCancelled("the body was cancelled from outside"))
-        elif (pause := paused_by(error)) is not None:
-            self._pause(live, self._desk.all_asked(Activation(task.frame, name, task.ordinal), pause))
-        else:
-            self._fail(live, task.node, task.ordinal, name, error)
-
-    # ------------------------------------------------------------------ outcomes
-
-    def _record(self, live: Live, task: Task, node: Node, step: Step) -> None:
-        if self._book is None or self._tell(live, task, node, step):
-            self._commit(live, task, step)
-
-    def _tell(self, live: Live, task: Task, node: Node, step: Step) -> bool:
-        """Journal a step. False: it cannot be, and its node has failed."""
-        try:
-            entry = told(live.machine, task, step)
-        except AxilError as error:
-            self._fail(live, task.node, task.ordinal, node.name, error)
-            return False
-        self._desk.note(entry)
-        return True
-
-    def _commit(self, live: Live, task: Task, step: Step) -> None:
-        machine = live.machine
-        machine.commit(task, step)
-        node = machine.plan.nodes[task.node]
-        if self._observers.firing_finished is not None:
-            output = isolate(step.sends[0].payload) if step.sends else None  # what a watcher does to it is seen by nobody
-            self._observers.firing_finished(Activation(task.frame, node.name, task.ordinal), kind_of(node), output)
-        self.notice(live)
-
-    def notice(self, live: Live) -> None:
-        """A frame's machine moved: report what it skipped, and queue it if something is due or nothing is left."""
-        machine = live.machine
-        if machine.skips:
-            if self._observers.firing_skipped is not None:
-                for index in machine.skips:
-                    node = machine.plan.nodes[index]
-                    self._observers.firing_skipped(Activation(machine.frame, node.name), kind_of(node))
-            machine.skips.clear()
-        if not live.queued and (machine.ready or len(machine.taken) == live.paused):
-            live.queued = True
-            self._queue.put(live)
-
-    # ------------------------------------------------------------------ scopes
-
-    def _enter(self, live: Live, task: Task, node: Node) -> None:
-        body = node.body
-        activation = Activation(task.frame, node.name, task.ordinal)
-        if self._observers.firing_started is not None:
-            self._observers.firing_started(activation, kind_of(node))
-        try:
-            if isinstance(body, Cycle):
-                visit: Visit = CycleVisit(body, task, node.name, told=self._replay.rounds.get(activation, ()))
-                if not visit.enters(task):
-                    self._record(live, task, node, Step({}, task.state, ()))
-                    return
-                if visit.is_over:
-                    self._leave(live, task, node, cast("Left", visit.result()))
-                    return
-            else:
-                visit = GraphVisit(cast("Subgraph", body), task, node.name)
-        except Exception as error:  # noqa: BLE001  # entering failed: the node has failed
-            self._fail(live, task.node, task.ordinal, node.name, error)
-            return
-        inner = self._open[task] = Live(visit.machine, live, task)
-        inner.visit = visit
-        self.notice(inner)
-
-    def _settle(self, live: Live) -> None:
-        """A frame has nothing due: it has ended, or it is stuck on open questions, or it waits for bodies at work."""
-        machine = live.machine
-        if machine.taken:
-            if len(machine.taken) == live.paused:  # all in it has ended or waits for answers: so does the task that opened it
-                if live.waiter is not None:
-                    live.tell(Pause(*live.questions))
-                elif live.parent is not None:
-                    self._pause(live.parent, Pause(*live.questions))
-            return
-        try:
-            ended = machine.end()
-        except Exception as error:  # noqa: BLE001  # what its paths wrote cannot be joined: the frame has failed
-            if live.waiter is not None:
-                live.tell(error)
-            elif live.parent is not None and live.task is not None:
-                task = live.task
-                self._fail(live.parent, task.node, task.ordinal, live.parent.machine.plan.nodes[task.node].name, error)
-            else:
-                self._fail(live, -1, (), EXIT, error)
-            return
-        if live.parent is None or live.task is None:
-            self._ended = ended
-            return
-        if live.waiter is not None:
-            live.over = True
-            live.tell(ended)
-            return
-        assert live.visit is not None
-        parent, task = live.parent, live.task
-        node = parent.machine.plan.nodes[task.node]
-        try:
-            live.visit.next(ended)
-            if self._book is not None and (entry := live.visit.fact()) is not None:
-                self._desk.note(entry)
-            outcome = live.visit.result()
-            step = parent.machine.prepare(task, outcome) if isinstance(outcome, Out) else None
-        except LimitReached as limit:
-            live.over = True
-            self._halt(limit)
-            return
-        except Exception as error:  # noqa: BLE001  # what a scope hands back was refused: its node has failed
-            self._fail(parent, task.node, task.ordinal, node.name, error)
-            return
-        if isinstance(outcome, Machine):
-            live.machine = outcome
-            self.notice(live)
-            return
-        del self._open[task]
-        if isinstance(outcome, Left):
-            self._leave(parent, task, node, outcome)
-        else:
-            self._record(parent, task, node, step or Step({}, parent.machine.advance(task, {}), ()))
-
-    def _leave(self, live: Live, task: Task, node: Node, left: Left) -> None:
-        self.cycles.setdefault(Activation(task.frame, node.name).path, CycleTally()).count(left.reason, left.rounds)
-        self._record(live, task, node, leaving(live.machine, task, left))
-
-    # ------------------------------------------------------------------ ends
+                desk.note(Entry("answer", data={"id": question, "value": encode(answer)}))
+        shell.start(self._first.inputs)
 
     async def _deadline(self, seconds: float) -> None:
-        await self._desk.clock.sleep(max(0.0, seconds - self._replay.elapsed))
-        self._halt(LimitReached(f"the run took more than {seconds} seconds, which is its limit.", id="AX415"))
-
-    def _pause(self, live: Live, pause: Pause) -> None:
-        live.paused += 1
-        live.questions.extend(pause.questions)
-        self.notice(live)
-
-    def _fail(self, live: Live, node: int, ordinal: tuple[int, ...], name: str, error: BaseException) -> None:
-        activation = Activation(live.machine.frame, name, ordinal)
-        failed = error if isinstance(error, NodeFailed) else NodeFailed(activation.path, error)
-        if self._observers.firing_failed is not None:
-            kind = kind_of(live.machine.plan.nodes[node]) if node >= 0 else "node"
-            self._observers.firing_failed(activation, kind, error)
-        if (container := live.contain(failed)) is not None:
-            self._subs.drop([container])
-            return
-        self._failures.append(((*live.order(), (node, ordinal, -1)), failed))
-        self._halt(failed)
-
-    def _halt(self, why: AxilError) -> None:
-        if self._stop is None:
-            self._stop = why
-        self._crew.is_sent_home = True
-        self._desk.at_home(self.wake)  # from any thread
-
-    def wake(self) -> None:
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
-
-    async def _stop_all(self) -> None:
-        """Cancel bodies at work, innermost frames first, and wait until they are gone."""
-        while self._crew:
-            await self._crew.send_home()
-
-    def _conclude(self) -> tuple[Result, State]:
-        came_to = ending_of(self._failures, self._stop, self._ended is not None, tuple(self._root.questions))
-        self.meter.usage.seconds = self._desk.elapsed
-        ended = self._ended or broken_off(self._root, self._open.values())
-        return made(self.id, self.plan.graph, ended, came_to, self.meter.usage, self.cycles), ended.state
+        await self._shell.desk.clock.sleep(max(0.0, seconds - self._replay.elapsed))
+        self._shell.halt(LimitReached(f"the run took more than {seconds} seconds, which is its limit.", id="AX415"))
 
 
 __all__ = ["Pause", "RealClock", "Run", "run_sync"]
