@@ -66,7 +66,8 @@ class Plain:
             if mode != "async":
                 self.call = _with_state(call, supply.view, read) if isinstance(supply, _View) else _with_one(call, supply, read)
             elif inspect.iscoroutinefunction(call):
-                self.call = _awaited_with_one(call, supply, read)
+                state = isinstance(supply, _View)
+                self.call = _awaited_with_state(call, supply.view, read) if state else _awaited_with_one(call, supply, read)
 
     def __call__(self, task: Task, ctx: Any, /) -> Any:
         return self.call(task, ctx)
@@ -114,6 +115,15 @@ def _with_state(call: Callable[[Any], Any], view: Callable[[State], Any], read: 
 
     def body(task: Task, ctx: Any) -> Any:
         return read(call(view(task.state)), task, ctx, None)
+
+    return body
+
+
+def _awaited_with_state(call: Callable[[Any], Any], view: Callable[[State], Any], read: Read) -> Supply:
+    """The same of a coroutine function."""
+
+    async def body(task: Task, ctx: Any) -> Out:
+        return read(await call(view(task.state)), task, ctx, None)
 
     return body
 
@@ -315,8 +325,10 @@ def _reader(rules: Rules) -> Read:
         kind = checked
         for item in value.values():
             if type(item) not in ATOMS:
-                value, kind = plain(value), _UNCHECKED
-                break
+                kind = _UNCHECKED
+                if plain(item) is not item:
+                    value = plain(value)
+                    break
         if named is None:
             return quick(Out, ({**value}, kind(task.state.among(value)), None))
         delta = kind()

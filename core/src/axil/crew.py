@@ -257,7 +257,9 @@ class Crew:
                 except BaseException as raised:  # noqa: BLE001  # a body may raise anything
                     error = raised
                 finally:
-                    self._leave(work)
+                    del working[work.task]
+                    if (lane := work.node.vertex.lane) is not None:
+                        self._lanes[lane] -= 1
                 self.foreman.hear(work, out, error)
                 if self._waiting or self._returning:
                     self.admit()

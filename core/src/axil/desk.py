@@ -63,10 +63,10 @@ class RealClock:
 REAL_CLOCK = RealClock()
 
 
-class Enter(Protocol):
-    """Runs a plan inside a firing."""
+class Subs(Protocol):
+    """Runs plans inside firings."""
 
-    async def __call__(self, task: Task, sub: SubRun) -> Returned: ...
+    async def enter(self, task: Task, sub: SubRun) -> Returned: ...
 
 
 @dataclass(slots=True)
@@ -80,7 +80,7 @@ class Desk:
     clock: Clock
     meter: Meter
     executor: Executor
-    enter: Enter
+    subs: Subs
     cycles: Mapping[str, CycleTally]
     """How its cycles ended so far, by path."""
     started: float = 0.0
@@ -272,6 +272,9 @@ class Desk:
 
     def key(self, activation: Activation, step: str = "") -> str:
         return _digest([self.run_id, *activation, step])[:32]
+
+    async def enter(self, task: Task, sub: SubRun) -> Returned:
+        return await self.subs.enter(task, sub)
 
     async def execute(self, body: Body, task: Task, ctx: Context) -> Any:
         return await self.executor.execute(body, task, ctx)

@@ -122,13 +122,12 @@ class Observers:
     @classmethod
     def freeze(cls, hooks: pluggy.PluginManager | None, others: Iterable[Any] = ()) -> Observers:
         """Observers from registered plugins, in pluggy's order, then from ``others``: objects with methods named like hooks."""
+        also = list(others)
+        if hooks is None and not also:
+            return _NONE
         self = cls()
         dropped: set[int] = set()
-        also = list(others)
         for name, parameters in _PARAMETERS.items():
-            if hooks is None and not also:
-                setattr(self, name, None)
-                continue
             calls = [_guarded(fn, names, parameters, who, plugin, dropped) for fn, names, who, plugin in _listeners(hooks, name)]
             for other in also:
                 method: Any = getattr(other, name, None)
@@ -139,6 +138,11 @@ class Observers:
                     calls.append(_guarded(method, taken, parameters, type(other).__name__, other, dropped))
             setattr(self, name, _one(calls))
         return self
+
+
+_NONE = Observers()
+for _name in OBSERVERS:
+    setattr(_NONE, _name, None)
 
 
 def _listeners(hooks: pluggy.PluginManager | None, name: str) -> Iterable[tuple[Callable[..., Any], tuple[str, ...], str, Any]]:

@@ -48,18 +48,21 @@ def folded(payloads: Iterable[Any]) -> dict[str, Any]:
                 continue
             old: Any = result[name]
             mine: Any = old
+            is_made = name in made
             if isinstance(old, list):
-                if name not in made:
+                if not is_made:
                     mine = [*cast("list[Any]", old)]
                 mine.extend(new) if isinstance(new, list) else mine.append(new)
             elif isinstance(old, dict) and isinstance(new, dict):
-                if name not in made:
+                if not is_made:
                     mine = {**cast("dict[Any, Any]", old)}
                 mine.update(new)
             else:
                 mine = [old, new]
-            result[name] = mine
-            made.add(name)
+                is_made = False
+            if not is_made:
+                result[name] = mine
+                made.add(name)
     return result
 
 

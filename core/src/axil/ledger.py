@@ -27,6 +27,7 @@ from axil.tokens import Activation, inner_frame
 if TYPE_CHECKING:
     import asyncio
 
+_ESTIMATOR = Estimator()
 _ROUNDING = 1e-9  # money is counted in floats: a part in a billion is not a limit that was passed
 
 
@@ -87,7 +88,7 @@ class Account:
     def __init__(self, place: str, usage: Usage) -> None:
         self.place, self.usage = place, usage
         """``place``: a node's path through graphs; empty: the run."""
-        self.budgets: list[Budget] = []
+        self.budgets: tuple[Budget, ...] = ()
         self.holds: dict[Hold, None] = {}  # in order; small while it is empty
 
     def sums(self, tokens: int, cost: float, *, held: bool) -> tuple[int, float]:
@@ -170,13 +171,13 @@ class Ledger:
         stop: Callable[[LimitReached], None] | None = None,
     ) -> None:
         """``budget``: the run's. ``stop``: ends the run, and with it whoever asked for more; without one the limit is raised."""
-        self.usage, self.estimator, self._stop = usage, estimator or Estimator(), stop or _raised
+        self.usage, self.estimator, self._stop = usage, estimator or _ESTIMATOR, stop or _raised
         self._run = Account("", usage)
         if budget is not None:
-            self._run.budgets.append(budget)
+            self._run.budgets = (budget,)
         self._accounts: dict[str, Account] = {}
         self._known: dict[str, Usage] = {}
-        self._waiting: list[tuple[Hold, asyncio.Future[None]]] = []
+        self._waiting: Sequence[tuple[Hold, asyncio.Future[None]]] = ()
 
     def close(self) -> None:
         """The run has ended: what is spent by threads that could not be stopped is counted, and stops nothing."""
@@ -190,7 +191,7 @@ class Ledger:
         if account is None:
             account = self._accounts[place] = Account(place, self._known.pop(place, None) or Usage())
         if budget not in account.budgets:
-            account.budgets.append(budget)
+            account.budgets = (*account.budgets, budget)
         return account
 
     def accounts(self, who: Activation) -> tuple[Account, ...]:
@@ -243,7 +244,7 @@ class Ledger:
         hold = Hold(self, who, estimate.models, given + wanted, self._dearest(accounts, estimate.models, given, wanted))
         hold.accounts = accounts
         granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append((hold, granted))
+        self._waiting = [*self._waiting, (hold, granted)]
         self._look()
         try:
             await granted

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 from axil.composite import Visit
@@ -11,7 +11,7 @@ from axil.context import Question
 from axil.errors import AxilError, NodeFailed
 from axil.journal import Entry
 from axil.machine import Machine
-from axil.outcome import Ended
+from axil.outcome import Ended, Step
 from axil.tokens import Activation, Task
 
 T = TypeVar("T")
@@ -21,7 +21,7 @@ class Live:
     """A machine that a run drives, and its place among the others: the frame and the task that opened it."""
 
     __slots__ = (
-        "contained", "depth", "dropped", "in_turn", "machine", "over", "parent",
+        "again", "contained", "depth", "dropped", "in_turn", "machine", "over", "parent",
         "paused", "questions", "queued", "task", "turn", "visit", "waiter",
     )  # fmt: skip
 
@@ -29,13 +29,15 @@ class Live:
         self.machine, self.parent, self.task = machine, parent, task
         self.visit: Visit | None = None
         """The scope this is a part of; None for the run itself and for sub-runs of bodies."""
+        self.again: Callable[[Step, Callable[[Entry], None] | None], Task | None] | None = None
+        """The short way into the next round of the cycle this is a part of; see ``CycleVisit.turn``."""
         self.waiter: asyncio.Future[Ended] | None = None
         """The body that waits for a sub-run."""
         self.contained = False
         """A failure inside is raised to that body, and does not end the run."""
         self.paused = 0
         """Tasks that ended with an open question."""
-        self.questions: list[Question] = []
+        self.questions: tuple[Question, ...] = ()
         self.queued = False
         self.over = False
         """Its machine has ended, and its scope has met a limit."""
@@ -103,14 +105,19 @@ class Queue(Generic[T]):
     def __init__(self) -> None:
         self.front: list[T] = []
         """The next one last; not empty as long as there are any."""
-        self._behind: list[T] = []  # the next one first
+        self._behind: list[T] | None = None  # the next one first; None: there were never two
 
     def __len__(self) -> int:
-        return len(self.front) + len(self._behind)
+        return len(self.front) + len(self._behind or ())
 
     def put(self, item: T) -> None:
         """Behind all others."""
-        (self._behind if self.front else self.front).append(item)
+        if not self.front:
+            self.front.append(item)
+        elif self._behind is None:
+            self._behind = [item]
+        else:
+            self._behind.append(item)
 
     def take(self) -> T:
         """The next one, which waits no more."""

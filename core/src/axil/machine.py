@@ -60,7 +60,7 @@ class Machine(Ports):
         self.returns: list[Exit] = []
         self.said: object = None
         """What its only firing so far came to, as whoever keeps a record says it; empty: there were several."""
-        self._late: list[Token] = []
+        self._late: tuple[Token, ...] = ()
         self._turns = Turns(plan, frame) if plan.turning else None
 
     # ------------------------------------------------------------------ in
@@ -170,11 +170,11 @@ class Machine(Ports):
             return
         alone = self._is_alone(len(step.sends))
         if node.is_direct and self._opens[unit] == 1 and self.head is None:
-            tokens: list[tuple[int, Token]] = []
+            sent: list[tuple[int, Token]] = []
             for arc, payload, values in step.sends:
                 state = step.state if values is None else replaced(step.state, values, self.history, alone)
-                tokens.append((arc.port, quick(Token, (arc.id, payload, state, task.ordinal))))
-            self._forward(task, node, step.state, tokens)
+                sent.append((arc.port, quick(Token, (arc.id, payload, state, task.ordinal))))
+            self._forward(task, node, step.state, sent)
             return
         self.taken.discard(task)
         self._alive -= 1
@@ -192,7 +192,7 @@ class Machine(Ports):
                 state = replaced(state, values, self.history, alone)
             if arc.port >= 0:
                 if arc.late:
-                    self._late.append(quick(Token, (arc.id, payload, None, ordinal)))
+                    self._late = (*self._late, quick(Token, (arc.id, payload, None, ordinal)))
                 else:
                     goes_on = goes_on or arc.trigger
                     self._deliver(arc, quick(Token, (arc.id, payload, state if self.head is None else None, ordinal)))
@@ -211,27 +211,26 @@ class Machine(Ports):
         else:
             self._die()
 
-    def _forward(self, task: Task, node: Node, state: State, tokens: Sequence[tuple[int, Token]]) -> None:
-        """A node whose edges all lead to joins of this scope is done: put its tokens, each into its port's slot, and decide its edges."""
+    def _forward(self, task: Task, node: Node, state: State, sent: Sequence[tuple[int, Token]]) -> None:
+        """A node whose edges all lead to joins of this scope is done: put its tokens, each at its port, and decide its edges."""
         slots, waits = self._slots, self._waits
         self.taken.discard(task)
-        self._alive += len(tokens) - 1
-        for port, token in tokens:
+        self._alive += len(sent) - 1
+        for port, token in sent:
             if port in slots:
                 slots[port].append(token)
             else:
                 slots[port] = [token]
-        if not tokens:
+        if not sent:
             self._ended.append((task.node, task.ordinal, -1, state))
             if not self._alive:
                 self._die()
                 return
         self._opens[node.unit] = -1
         for arc in node.out:
-            port = arc.port
-            waits[port] -= 1
-            if not waits[port]:
-                self._decide(port)
+            waits[arc.port] -= 1
+            if not waits[arc.port]:
+                self._decide(arc.port)
         if self._todo:
             self._settle()
 
@@ -249,22 +248,38 @@ class Machine(Ports):
             delta = schema.check(delta)
         if delta or state.known:
             state = self.advance(task, delta)
-        tokens: list[tuple[int, Token]] = []
+        sent: list[tuple[int, Token]] = []
         for arc in node.out:
             carried, after = payload, state
             if arc.carry is not None:
                 try:
                     carried = arc.carry(payload, state)
-                    if carried is None:
-                        continue
                     if type(carried) is Carried:
                         after = replaced(state, schema.check(carried.values, whole=True), self.history, self._is_alone(len(node.out)))
                         carried = carried.payload
+                    elif carried is None:
+                        continue
                 except Exception as error:
                     blame(self.plan, arc, error)
                     raise
-            tokens.append((arc.port, quick(Token, (arc.id, carried, after, task.ordinal))))
-        self._forward(task, node, state, tokens)
+            sent.append((arc.port, quick(Token, (arc.id, carried, after, task.ordinal))))
+        if len(sent) < len(node.out):
+            self._forward(task, node, state, sent)
+            return True
+        self.taken.discard(task)
+        self._alive += len(sent) - 1
+        self._opens[node.unit] = -1
+        slots, waits = self._slots, self._waits
+        for port, token in sent:  # all edges are live: put and decided in one go
+            if port in slots:
+                slots[port].append(token)
+            else:
+                slots[port] = [token]
+            waits[port] -= 1
+            if not waits[port]:
+                self._decide(port)
+        if self._todo:
+            self._settle()
         return True
 
     def _is_alone(self, sends: int) -> bool:
@@ -337,7 +352,10 @@ class Machine(Ports):
             if not self.ready:
                 return None
             node, ordinal, tokens = self.ready[-1]
-        state = state_at(self.plan, node, tokens, self.root, self.history) if self.head is None else self.head
+        if self.head is not None:
+            state = self.head
+        elif len(tokens) != 1 or (state := tokens[0].state) is None or self.plan.nodes[node].vertex.merge:
+            state = state_at(self.plan, node, tokens, self.root, self.history)
         if len(self.ready) > 1:
             self.ready.pop()
         else:

@@ -65,8 +65,23 @@ def sends_of(plan: Plan, index: int, out: Out, state: State) -> list[Send]:
     if to is not None and not to <= {arc.target_name for arc in node.out}:
         strange = sorted(to - {arc.target_name for arc in node.out})
         raise RouteError(f"sends to {strange}, where none of its edges leads.")
-    taken = [router(output, state) for router in node.routers] if node.routers and to != frozenset() else ()
     sends: list[Send] = []
+    if to is None and not node.routers:
+        for arc in node.out:
+            payload, values = output, None
+            if arc.carry is not None:
+                try:
+                    payload = arc.carry(output, state)
+                    if payload is None:
+                        continue
+                    if type(payload) is Carried:
+                        payload, values = payload.payload, state.schema.check(payload.values, whole=True)
+                except Exception as error:
+                    blame(plan, arc, error)
+                    raise
+            sends.append(quick(Send, (arc, payload, values)))
+        return sends
+    taken = [router(output, state) for router in node.routers] if node.routers and to != frozenset() else ()
     for arc in node.out:
         if to is not None and arc.target_name not in to:
             continue

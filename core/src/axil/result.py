@@ -18,7 +18,7 @@ from axil.outcome import Ended
 from axil.plan import Graph
 from axil.spec import Limits
 from axil.values import thaw
-from axil.views import Thawed
+from axil.views import thawed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -80,7 +80,8 @@ class Meter:
         self.most: float = math.inf if limits.firings is None else limits.firings
         """Firings that may begin."""
         self.usage = Usage()
-        budget = Budget(tokens=limits.tokens, cost=limits.cost, pricing=limits.pricing)
+        says = (limits.tokens, limits.cost, limits.pricing) != (None, None, None)
+        budget = Budget(tokens=limits.tokens, cost=limits.cost, pricing=limits.pricing) if says else None
         self.ledger = Ledger(self.usage, budget, limits.estimate, stop)
         """Who spends what, and what is reserved."""
 
@@ -181,7 +182,7 @@ def ending_of(failed: Sequence[tuple[Any, NodeFailed]], stop: AxilError | None, 
 def made(run_id: str, graph: Graph, ended: Ended, ending: Ending, usage: Usage, cycles: Mapping[str, CycleTally]) -> Result:
     """The result of a run: what its frame left behind, as callers want it."""
     schema, payload = graph.schema, graph.spec.payload
-    attributes: dict[str, Any] = Thawed((name, value) for name, value in ended.state.items() if not name.startswith("@"))
+    attributes = thawed(ended.state.plain())
     state = schema.view(schema.start(attributes.copy())) if schema.view else attributes
     exits: dict[str, list[Any]] = {}
     for exit in ended.exits:

@@ -42,8 +42,8 @@ class Shell:
     """What works the frames of one run, and its crew's foreman."""
 
     __slots__ = (
-        "_book", "_ended", "_failures", "_is_local", "_is_unheard", "_open", "_queue", "_replay", "_root", "_stop", "_subs",
-        "_turn_ends", "_waiter", "announce", "crew", "cycles", "desk", "limits", "meter", "observers",
+        "_book", "_ended", "_failures", "_hearers", "_is_bare", "_is_local", "_is_unheard", "_open", "_queue", "_replay", "_root",
+        "_stop", "_subs", "_turn_ends", "_waiter", "announce", "crew", "cycles", "desk", "limits", "meter", "observers",
     )  # fmt: skip
 
     def __init__(self, run_id: str, options: Options, book: Book | None, replay: Replay, root: Machine) -> None:
@@ -57,19 +57,21 @@ class Shell:
             self.meter.restore(replay.used)
             self.cycles.update((path, CycleTally(*tally)) for path, tally in replay.used.get("cycles", {}).items())
         self.observers = Observers.freeze(options.hooks, options.observers)
+        self._hearers = (self.observers.firing_started, self.observers.firing_finished, self.observers.firing_skipped)
         self.announce = None if self.observers.firing_started is None else self._announce
         self.crew = Crew(self.limits, book, self)
         self._subs = SubRuns(self.crew)
         clock: Clock = options.clock or REAL_CLOCK
         executor: Executor = options.executor or LocalExecutor(options.threads, run_id)
-        means = (clock, self.meter, executor, self._subs.enter, self.cycles)
+        means = (clock, self.meter, executor, self._subs, self.cycles)
         self.desk = Desk(run_id, options, self.observers, replay, *means, book=book)
         self._is_local = type(executor) is LocalExecutor
+        self._is_bare = self._is_local and book is None
         self._is_unheard = book is None and self.observers.firing_finished is None  # nobody wants to know what a firing came to
         self._queue: Queue[Live] = Queue()
         self._open: dict[Task, Live] = {}  # scopes under way, by the task that entered them
         self._waiter: asyncio.Future[None] | None = None
-        self._failures: list[tuple[tuple[Any, ...], NodeFailed]] = []
+        self._failures: tuple[tuple[tuple[Any, ...], NodeFailed], ...] = ()
         self._stop: AxilError | None = None
         self._ended: Ended | None = None
         self._turn_ends = 0.0
@@ -141,10 +143,10 @@ class Shell:
                 self._commit(live, each, retold(live.machine, each, told_of))
         elif node.mode == "scope":
             self._enter(live, task, node)
-        elif (fired := self.meter.usage.firings) >= self.meter.most:
+        elif (usage := self.meter.usage).firings >= self.meter.most:
             self.halt(self.meter.limit())
         else:
-            self.meter.usage.firings = fired + 1
+            usage.firings += 1
             if node.quick:
                 self._walk(live, task, node)
             else:
@@ -152,12 +154,10 @@ class Shell:
 
     def _walk(self, live: Live, task: Task, node: Node, out: Any = None) -> None:
         """Do a firing that is a call, or take in what it came to (``out``), and go on as long as one firing follows, which is a call."""
-        machine, meter, usage, nodes = live.machine, self.meter, self.meter.usage, live.machine.plan.nodes
-        started, finished, skipped = self.observers.firing_started, self.observers.firing_finished, self.observers.firing_skipped
-        is_known = bool(self._replay.done)
-        step_on = machine.prepare if is_known or self._book is not None else machine.follow
-        turn = live.visit.turn if isinstance(live.visit, CycleVisit) and not is_known else None
-        note = None if self._book is None else self.desk.note
+        machine, meter = live.machine, self.meter
+        usage, nodes, turn = meter.usage, machine.plan.nodes, live.again
+        step_on = machine.follow if self._book is None else machine.prepare
+        started, finished, skipped = self._hearers
         who: Any = None
         while True:
             if started is not None or finished is not None:
@@ -172,6 +172,9 @@ class Shell:
                         raise no_outcome(out)
                     self.crew.put(Work(live, task, node, out))
                     return
+                if node.spreads and self._is_unheard and machine.spread(task, out):
+                    self.notice(live)
+                    return
                 after: Any = step_on(task, out)
             except Pause as pause:
                 self._pause(live, pause)
@@ -184,7 +187,9 @@ class Shell:
                 if self._book is not None and not self._tell(live, task, node, step):
                     return
                 try:
-                    again = None if turn is None or (skipped is not None and 0 in machine.fired) else turn(step, note)
+                    again: Task | None = None
+                    if turn is not None and (skipped is None or 0 not in machine.fired):
+                        again = turn(step, None if self._book is None else self.desk.note)
                 except AxilError as error:  # the round cannot be journaled
                     self.fail(live, task.node, task.ordinal, node.name, error)
                     return
@@ -227,6 +232,8 @@ class Shell:
         task, node = work.task, work.node
         if work.doing is not None:
             return work.doing
+        if self._is_bare and node.is_coroutine and not node.wants_ctx:
+            return node.call(task, None)
         is_external = self._book is not None and node.vertex.effects == "external"
         is_here = self._is_local and node.is_coroutine and not is_external  # awaited as it is, with nothing around it
         ctx = self._context(task, node) if node.wants_ctx or not is_here else None
@@ -239,7 +246,7 @@ class Shell:
             self.observers.firing_started(Activation(work.task.frame, work.node.name, work.task.ordinal), "node")
 
     def hear(self, work: Work, out: Any, error: BaseException | None) -> None:
-        """Take in what a body came to, and go on with what follows from it."""
+        """See ``Foreman``."""
         live, task, node = work.live, work.task, work.node
         subs = self._subs
         if subs.are_any:
@@ -329,6 +336,8 @@ class Shell:
             return
         inner = self._open[task] = Live(visit.machine, live, task)
         inner.visit = visit
+        if isinstance(visit, CycleVisit) and not self._replay.done:
+            inner.again = visit.turn
         self.notice(inner)
 
     def _settle(self, live: Live) -> None:
@@ -393,7 +402,7 @@ class Shell:
 
     def _pause(self, live: Live, pause: Pause) -> None:
         live.paused += 1
-        live.questions.extend(pause.questions)
+        live.questions = (*live.questions, *pause.questions)
         self.notice(live)
 
     def fail(self, live: Live, node: int, ordinal: tuple[int, ...], name: str, error: BaseException) -> None:
@@ -406,7 +415,7 @@ class Shell:
         if (container := live.contain(failed)) is not None:
             self._subs.drop([container])
             return
-        self._failures.append(((*live.order(), (node, ordinal, -1)), failed))
+        self._failures = (*self._failures, ((*live.order(), (node, ordinal, -1)), failed))
         self.halt(failed)
 
     def halt(self, why: AxilError) -> None:
@@ -428,7 +437,7 @@ class Shell:
 
     def conclude(self) -> tuple[Result, State]:
         """What the run has come to, and the state it leaves."""
-        came_to = ending_of(self._failures, self._stop, self._ended is not None, tuple(self._root.questions))
+        came_to = ending_of(self._failures, self._stop, self._ended is not None, self._root.questions)
         self.meter.usage.seconds = self.desk.elapsed
         ended = self._ended or broken_off(self._root, self._open.values())
         return made(self.desk.run_id, self._root.machine.plan.graph, ended, came_to, self.meter.usage, self.cycles), ended.state

@@ -265,6 +265,11 @@ class State(Mapping[str, Any]):
                 found[name] = value
         return found
 
+    def plain(self) -> dict[str, Any]:
+        """All values by name, as they are, ``@`` fields apart."""
+        whole = {**self._base, **self._over} if self._over else self._base
+        return {name: value for name, value in whole.items() if value is not MISSING and not name.startswith("@")}
+
     def rooted(self) -> State:
         """The same values, with no history: what another frame begins with."""
         return State(self.schema, self._base, self._over, None, 0) if self._writes else self

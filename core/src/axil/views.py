@@ -423,6 +423,14 @@ class Thawed(Fields):
         return repr(self.copy())
 
 
+def thawed(values: dict[str, Any]) -> dict[str, Any]:
+    """``values`` for a caller to keep: as they are where every one is a scalar, else ``Thawed``."""
+    for value in values.values():
+        if type(value) not in ATOMS:
+            return Thawed(values)
+    return values
+
+
 def fields_of(payload: Mapping[str, Any]) -> dict[str, Any]:
     """``payload`` as a dict that a body may do with as it likes: a plain one where every value is a scalar, else ``Fields``."""
     if type_of(payload) is not dict and isinstance(payload, (Fields, StateView)):
@@ -443,10 +451,6 @@ def plain(value: Any) -> Any:
     Cost: O(containers in the value).
     """
     kind = type_of(value)
-    if kind in ATOMS or kind is Log:
-        return value
-    if kind is StateView or kind is Fields or kind is Thawed:
-        return {key: plain(item) for key, item in value.raw().items()}
     if kind is dict or kind is list:
         mine: Any = None  # made at the first view that is met
         for key, item in value.items() if kind is dict else enumerate(value):
@@ -454,6 +458,10 @@ def plain(value: Any) -> Any:
                 mine = value.copy() if mine is None else mine
                 mine[key] = own
         return value if mine is None else mine
+    if kind in ATOMS or kind is Log:
+        return value
+    if kind is StateView or kind is Fields or kind is Thawed:
+        return {key: plain(item) for key, item in value.raw().items()}
     if kind is tuple:
         parts = [plain(item) for item in value]
         return tuple(parts) if any(a is not b for a, b in zip(parts, value, strict=True)) else value
