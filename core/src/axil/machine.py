@@ -110,10 +110,8 @@ class Machine(Ports):
         self._opens[unit] += 1
         self.fired = bytearray(len(plan.nodes))
         self.fired[entry] = 1
-        for source in plan.sources:
-            if source != unit:
-                self._close_sources()
-                break
+        if plan.sources != (unit,):
+            self._close_sources()
         self.skips.clear()
         last = self.taken.pop()
         task = Task(frame, entry, (), (quick(Token, (arc.id, payload, None, last.ordinal)),), state, self)
@@ -263,7 +261,7 @@ class Machine(Ports):
                     blame(self.plan, arc, error)
                     raise
             sent.append((arc.port, quick(Token, (arc.id, carried, after, task.ordinal))))
-        if len(sent) < len(node.out):
+        if not sent or len(sent) < len(node.out):
             self._forward(task, node, state, sent)
             return True
         self.taken.discard(task)
@@ -302,9 +300,11 @@ class Machine(Ports):
             return self.prepare(task, out)
         if delta and type(delta) is not Changes:
             delta = self.root.schema.check(delta)
-        if state.known or self._ended or self._alive != 1 or self.history.keeps:
+        if state.known or self._ended or self._alive != 1:
             state = self.advance(task, delta)
         elif delta:
+            if self.history.keeps:
+                self.history.note(delta)
             state = state.apply(delta)
         if arc.carry is not None:
             try:

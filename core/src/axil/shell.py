@@ -57,7 +57,8 @@ class Shell:
             self.meter.restore(replay.used)
             self.cycles.update((path, CycleTally(*tally)) for path, tally in replay.used.get("cycles", {}).items())
         self.observers = Observers.freeze(options.hooks, options.observers)
-        self._hearers = (self.observers.firing_started, self.observers.firing_finished, self.observers.firing_skipped)
+        heard = (self.observers.firing_started, self.observers.firing_finished, self.observers.firing_skipped)
+        self._hearers = (heard[:2] != (None, None), *heard)
         self.announce = None if self.observers.firing_started is None else self._announce
         self.crew = Crew(self.limits, book, self)
         self._subs = SubRuns(self.crew)
@@ -157,14 +158,14 @@ class Shell:
         machine, meter = live.machine, self.meter
         usage, nodes, turn = meter.usage, machine.plan.nodes, live.again
         step_on = machine.follow if self._book is None else machine.prepare
-        started, finished, skipped = self._hearers
+        is_heard, started, finished, skipped = self._hearers
         who: Any = None
         while True:
-            if started is not None or finished is not None:
+            if is_heard:
                 who = quick(Activation, (task.frame, node.name, task.ordinal))
             try:
                 if out is None:
-                    if started is not None:
+                    if is_heard and started is not None:
                         started(who, "node")
                     out = node.call(task, self._context(task, node) if node.wants_ctx else None)
                 if type(out) is not Out:
@@ -197,7 +198,7 @@ class Shell:
                     self._commit(live, task, step)
                     return
                 after = again
-            if finished is not None:
+            if is_heard and finished is not None:
                 finished(who, "node", isolate(after.tokens[0].payload))
             task, node, out = after, nodes[after.node], None
             fired = usage.firings

@@ -277,29 +277,28 @@ def _fields_of_model(given: Any) -> Mapping[str, Any]:
 class _Watch(Trusted):
     """An observer that turns everything into events, in a bounded buffer."""
 
-    __slots__ = ("_lost", "buffer", "events", "more")
+    __slots__ = ("buffer", "events", "more")
 
     def __init__(self, more: asyncio.Event, buffer: int) -> None:
         self.more, self.buffer = more, buffer
         self.events: deque[Event] = deque()
-        self._lost = 0
 
-    def _add(self, kind: str, activation: Any = None, data: Any = None) -> None:
+    def _add(self, kind: str, activation: Any = None, data: Any = None, lost: int = 0) -> None:
         if not self.events:
             self.more.set()
-        self.events.append(quick(Event, (kind, activation, data, self._lost)))
-        self._lost = 0
+        self.events.append(quick(Event, (kind, activation, data, lost)))
 
     def run_started(self, run_id: str, plan: Any) -> None:
         self._add("run_started", None, run_id)
 
     def firing_started(self, activation: Any, kind: str) -> None:
-        if self._lost or not self.events:
-            self._add("firing_started", activation, kind)
-        else:  # the same, without the call
-            self.events.append(quick(Event, ("firing_started", activation, kind, 0)))
+        events = self.events
+        if not events:
+            self.more.set()
+        events.append(quick(Event, ("firing_started", activation, kind, 0)))  # as ``_add``, without the call
 
     def chunk(self, activation: Any, chunk: Any) -> None:
+        lost = 0
         waiting = sum(1 for event in self.events if event.kind == "chunk") if len(self.events) >= self.buffer else 0
         if waiting >= self.buffer:
             oldest = next(i for i, event in enumerate(self.events) if event.kind == "chunk")
@@ -308,15 +307,14 @@ class _Watch(Trusted):
             if oldest < len(self.events):  # the event behind the gap tells of it
                 behind = self.events[oldest]
                 self.events[oldest] = behind._replace(lost=behind.lost + lost)
-            else:
-                self._lost += lost
-        self._add("chunk", activation, chunk)
+                lost = 0
+        self._add("chunk", activation, chunk, lost)
 
     def firing_finished(self, activation: Any, kind: str, output: Any) -> None:
-        if self._lost or not self.events:
-            self._add("firing_finished", activation, output)
-        else:
-            self.events.append(quick(Event, ("firing_finished", activation, output, 0)))
+        events = self.events
+        if not events:
+            self.more.set()
+        events.append(quick(Event, ("firing_finished", activation, output, 0)))
 
     def firing_failed(self, activation: Any, kind: str, error: BaseException) -> None:
         self._add("firing_failed", activation, error)

@@ -107,6 +107,7 @@ def ran(column: Any, workload: Workload, size: int, enough: float, folder: Path)
         begin = time.process_time()
         act = act_of(column, workload, case)
         made = time.process_time() - begin
+        gc.collect()  # what making left to the collector is not the run's to pay
         timed = Timed(workload, case, act)
         after, there = peak(), resident()
         runner.run(timed.repeatedly(0 if workload.measure == "once" else enough))
