@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from axil.bodies import Rules, adapt, first_of, is_async, parameters
 from axil.check import check
+from axil.collector import put_off
 from axil.composite import Nested, Subgraph
 from axil.config import make
 from axil.edges import EdgeParts, OfState, Seen, carry_of, filtered
@@ -136,6 +137,10 @@ class Planner:
         self.components: list[Any] = []
 
     def compile(self, spec: GraphSpec) -> Plan:
+        with put_off():  # all that is made here is kept: looking through it again and again finds nothing
+            return self._compile(spec)
+
+    def _compile(self, spec: GraphSpec) -> Plan:
         order: list[tuple[_Draft, _Draft | None, str]] = []
         stack: list[tuple[GraphSpec, _Draft | None, str, Nested | None]] = [(spec, None, "", None)]
         while stack:

@@ -425,10 +425,7 @@ class Thawed(Fields):
 
 def thawed(values: dict[str, Any]) -> dict[str, Any]:
     """``values`` for a caller to keep: as they are where every one is a scalar, else ``Thawed``."""
-    for value in values.values():
-        if type(value) not in ATOMS:
-            return Thawed(values)
-    return values
+    return values if ATOMS.issuperset(map(type, values.values())) else Thawed(values)
 
 
 def fields_of(payload: Mapping[str, Any]) -> dict[str, Any]:
