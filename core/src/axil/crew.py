@@ -101,16 +101,9 @@ class Foreman(Protocol):
         """See to what no hand does: one has broken, or there may be room for those who wait for it."""
         ...
 
-    @property
-    def announce(self) -> Callable[[Work], None] | None:
-        """Who is told of a body for which there is room; None: nobody listens."""
-        ...
-
 
 class _Nobody:
     """Whom a crew works for when its run has ended: threads that could not be stopped may still come by."""
-
-    announce = None
 
     def begin(self, work: Work) -> Awaitable[Any]:
         raise RunCancelled("the run has ended")
@@ -130,12 +123,14 @@ class Crew:
 
     __slots__ = (
         "_book", "_context", "_due", "_idle", "_inside", "_is_roomy", "_is_securing", "_lanes", "_many", "_next", "_returning",
-        "_waiting", "_working", "broken", "foreman", "is_sent_home", "limits",
+        "_waiting", "_working", "announce", "broken", "foreman", "is_sent_home", "limits",
     )  # fmt: skip
 
     def __init__(self, limits: Limits, book: Book | None, foreman: Foreman) -> None:
         """``book``: what is written in it before a body is due is safe before the body begins."""
         self.limits = limits
+        self.announce: Callable[[Work], None] | None = None
+        """Who is told of a body for which there is room."""
         self.is_sent_home = False
         """Nothing more is begun."""
         self.broken: BaseException | None = None
@@ -168,8 +163,11 @@ class Crew:
     def put(self, work: Work) -> None:
         """A body to be done: due if there is room and nobody waits for it, else behind those who do."""
         lane = work.node.vertex.lane
-        if lane is None and self._is_roomy:
-            self._admit(work)
+        if lane is None and self._is_roomy:  # as ``_admit``, without the call
+            self._working[work.task] = work
+            self._next.put(work)
+            if self.announce is not None:
+                self.announce(work)
             return
         if lane not in self._waiting:
             self._waiting[lane] = deque()
@@ -193,8 +191,8 @@ class Crew:
     def _admit(self, work: Work) -> None:
         self._working[work.task] = work
         self._next.put(work)
-        if self.foreman.announce is not None:
-            self.foreman.announce(work)
+        if self.announce is not None:
+            self.announce(work)
 
     def _has_room(self, lane: str | None) -> bool:
         most = self.limits.concurrency
@@ -355,4 +353,4 @@ class Crew:
 
     def close(self) -> None:
         """The run has ended, and is held by nothing here: it is freed with whoever held it last, not when a collector comes by."""
-        self.foreman = _Nobody()
+        self.foreman, self.announce = _Nobody(), None

@@ -43,7 +43,7 @@ class Shell:
 
     __slots__ = (
         "_book", "_ended", "_failures", "_hearers", "_is_bare", "_is_local", "_is_unheard", "_open", "_queue", "_replay", "_root",
-        "_stop", "_subs", "_turn_ends", "_waiter", "announce", "crew", "cycles", "desk", "limits", "meter", "observers",
+        "_stop", "_subs", "_turn_ends", "_waiter", "crew", "cycles", "desk", "limits", "meter", "observers",
     )  # fmt: skip
 
     def __init__(self, run_id: str, options: Options, book: Book | None, replay: Replay, root: Machine) -> None:
@@ -59,8 +59,8 @@ class Shell:
         self.observers = Observers.freeze(options.hooks, options.observers)
         heard = (self.observers.firing_started, self.observers.firing_finished, self.observers.firing_skipped)
         self._hearers = (heard[:2] != (None, None), *heard)
-        self.announce = None if self.observers.firing_started is None else self._announce
         self.crew = Crew(self.limits, book, self)
+        self.crew.announce = None if self.observers.firing_started is None else self._announce
         self._subs = SubRuns(self.crew)
         clock: Clock = options.clock or REAL_CLOCK
         executor: Executor = options.executor or LocalExecutor(options.threads, run_id)
@@ -110,7 +110,9 @@ class Shell:
 
     def _work(self) -> None:
         """Work the queue until it is empty, for a slice of time at most."""
+        crew, usage, most, done = self.crew, self.meter.usage, self.meter.most, self._replay.done
         self._turn_ends = turn_ends = time.monotonic() + SLICE
+        begun = 0
         while self._queue.front and self._stop is None:
             live = self._queue.front[-1]
             machine = live.machine
@@ -131,27 +133,25 @@ class Shell:
                 node = machine.failed_node
                 self.fail(live, node, (), machine.plan.nodes[node].name, error)
                 return
-            if task is not None:
-                self._start(live, task)
-            if time.monotonic() > turn_ends:
-                return
-
-    def _start(self, live: Live, task: Task) -> None:
-        """Begin one firing."""
-        node = live.machine.plan.nodes[task.node]
-        if self._replay.done and (entry := self._replay.done.get(Activation(task.frame, node.name, task.ordinal))) is not None:
-            for each, told_of in live.turns(task, entry, self._replay.order.get(live.machine.frame, ())):
-                self._commit(live, each, retold(live.machine, each, told_of))
-        elif node.mode == "scope":
-            self._enter(live, task, node)
-        elif (usage := self.meter.usage).firings >= self.meter.most:
-            self.halt(self.meter.limit())
-        else:
-            usage.firings += 1
-            if node.quick:
-                self._walk(live, task, node)
+            if task is None:
+                continue
+            node = machine.plan.nodes[task.node]
+            if done and (entry := done.get(Activation(task.frame, node.name, task.ordinal))) is not None:
+                for each, told_of in live.turns(task, entry, self._replay.order.get(machine.frame, ())):
+                    self._commit(live, each, retold(machine, each, told_of))
+            elif node.mode == "scope":
+                self._enter(live, task, node)
+            elif usage.firings >= most:
+                self.halt(self.meter.limit())
             else:
-                self.crew.put(Work(live, task, node))
+                usage.firings += 1
+                if node.quick:
+                    self._walk(live, task, node)
+                else:
+                    crew.put(Work(live, task, node))
+            begun += 1
+            if not begun & 3 and time.monotonic() > turn_ends:
+                return
 
     def _walk(self, live: Live, task: Task, node: Node, out: Any = None) -> None:
         """Do a firing that is a call, or take in what it came to (``out``), and go on as long as one firing follows, which is a call."""
@@ -256,10 +256,10 @@ class Shell:
             if error is not None:
                 self._hear_error(work, error)
             elif self._stop is None:
-                self._turn_ends = time.monotonic() + SLICE
                 if type(out) is not Out:
                     self.fail(live, task.node, task.ordinal, node.name, no_outcome(out))
                 elif not (node.spreads and self._is_unheard and self._spread(live, task, out)):
+                    self._turn_ends = time.monotonic() + SLICE
                     self._walk(live, task, node, out)
         if self._queue.front and self._stop is None:
             self._work()
@@ -448,6 +448,6 @@ class Shell:
         await self.desk.executor.close()
         if self._book is not None:
             self._book.close()
-        self.desk.is_closed, self.announce = True, None
+        self.desk.is_closed = True
         self.crew.close()
         self.meter.ledger.close()
