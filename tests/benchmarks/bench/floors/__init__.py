@@ -10,7 +10,7 @@ import importlib
 import sys
 from pathlib import Path
 
-FLOORS = tuple(sorted(file.stem for file in Path(__file__).parent.glob("[a-z]*.py") if file.stem != "measure"))
+FLOORS = tuple(sorted(file.stem for file in Path(__file__).parent.glob("[a-z]*.py") if file.stem not in ("hands", "measure")))
 
 
 def floor(name: str, *, quick: bool = False) -> str:

@@ -1,39 +1,73 @@
-"""Many runs at once by hand, each a task that waits ten times for 10 ms and has so many objects of its own; processor time, µs a node."""
+"""Crowds by hand, ten bodies of 10 ms a run: plain or keeping a run's promises, bare or with as many objects as axil's; µs a node."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
 
 from ..workloads import NODES_OF_A_RUN
+from .hands import Hands, Job
 from .measure import lines
 
 SIZES: Sequence[int] = (200, 1000, 5000)
 QUICK: Sequence[int] = (2,)
-OBJECTS = (0, 60)
-"""What the collector looks at, of each run; a run of axil that waits has about sixty."""
+OBJECTS = 53
+"""What the collector of garbage looks at of a run of axil that waits."""
+PLAIN, KEPT = 13, 27
+"""What it looks at of these here."""
 SECONDS = 0.01
+Run = Callable[[int], Coroutine[Any, Any, dict[str, int]]]
 
 
-async def one(objects: int) -> list[list[int]]:
+async def one(objects: int) -> dict[str, int]:
     """One run: a fresh object for each that it has, at each node."""
     mine = [[0] for _ in range(objects)]
+    state = {"n": 0}
     for _ in range(NODES_OF_A_RUN):
-        await asyncio.sleep(SECONDS)
+        state = {**state, **await step(state)}
         if mine:
             mine.append([0])
             mine.pop(0)
-    return mine
+    return state
 
 
-def seconds(runs: int, objects: int, *, collecting: bool) -> tuple[float, float]:
+async def step(state: dict[str, int]) -> dict[str, int]:
+    """What a node does."""
+    await asyncio.sleep(SECONDS)
+    return {"n": state["n"] + 1}
+
+
+async def kept(objects: int) -> dict[str, int]:
+    """One run that keeps what a run promises of its bodies, each of which is sent on by the one before."""
+    mine = [[0] for _ in range(objects)]
+    last: dict[str, int] = {}
+
+    def begin(job: Job) -> Coroutine[Any, Any, dict[str, int]]:
+        return step({**job.state})
+
+    def hear(job: Job, given: dict[str, Any]) -> None:
+        nonlocal last
+        output = {**given}
+        last = {**job.state, **{name: value for name, value in output.items() if name in job.state}}
+        if job.node + 1 < NODES_OF_A_RUN:
+            hands.put(Job(job.node + 1, ((job.node, output, last),), last))
+
+    hands = Hands(begin, hear)
+    hands.put(Job(0, (), {"n": 0}))
+    await hands.done()
+    assert len(mine) == objects
+    return last
+
+
+def seconds(run: Run, runs: int, objects: int, *, collecting: bool) -> tuple[float, float]:
     """Processor time of a node, and the part of the ideal time that was reached."""
 
     async def go() -> tuple[float, float]:
         work, wall = time.process_time(), time.perf_counter()
-        await asyncio.gather(*(one(objects) for _ in range(runs)))
+        await asyncio.gather(*(run(objects) for _ in range(runs)))
         return time.process_time() - work, time.perf_counter() - wall
 
     gc.collect()
@@ -49,7 +83,8 @@ def table(sizes: Sequence[int]) -> str:
     """A line for each number of runs and objects."""
     rows: list[list[str | float | None]] = []
     for runs in sizes:
-        for objects in OBJECTS:
-            (on, ideal), (off, _) = (seconds(runs, objects, collecting=collecting) for collecting in (True, False))
-            rows.append([f"{runs:,} runs with {objects} objects", on * 1e6, off * 1e6, ideal])
+        for run, objects in ((one, 0), (one, OBJECTS - PLAIN), (kept, 0), (kept, OBJECTS - KEPT)):
+            (on, ideal), (off, _) = (seconds(run, runs, objects, collecting=collecting) for collecting in (True, False))
+            what = "with what it promises" if run is kept else "plain"
+            rows.append([f"{runs:,} runs, {what}, and {objects} objects more", on * 1e6, off * 1e6, ideal])
     return lines(("by hand", "collector on", "collector off", "of the ideal, %"), rows)

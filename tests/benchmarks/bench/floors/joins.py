@@ -8,6 +8,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, NamedTuple
 
 from ..case import Case
+from .hands import Hands, Job
 from .measure import awaited, lines
 
 SIZES: Sequence[int] = (100, 1000, 10_000)
@@ -139,6 +140,47 @@ def with_state(graph: Graph) -> Go:
     return go
 
 
+def in_hands(graph: Graph) -> Go:
+    """And bodies may wait, fail, be cancelled and leave things behind, and nobody sees what is done to something later."""
+
+    async def go() -> int:
+        waits, done = list(graph.waits), 0
+        came: dict[int, list[Token]] = {}
+        start: dict[str, Any] = {"n": 0}
+
+        def begin(job: Job) -> Coroutine[Any, Any, dict[str, Any]]:
+            return body({**folded([token.payload for token in job.tokens])})
+
+        def hear(job: Job, given: dict[str, Any]) -> None:
+            nonlocal done
+            if not isinstance(given, dict):
+                raise TypeError(job.node)
+            done += 1
+            output = {**given}
+            delta = {name: value for name, value in output.items() if name in job.state}
+            state = {**job.state, **delta} if delta else job.state
+            sends: list[tuple[int, Token]] = []
+            for number, target in graph.out[job.node]:
+                try:
+                    sends.append((target, Token(number, {"in": output["in"]}, state, ())))
+                except Exception as error:
+                    error.add_note(f"on the edge {number}")
+                    raise
+            for target, token in sends:
+                came.setdefault(target, []).append(token)
+                waits[target] -= 1
+                if not waits[target]:
+                    tokens = sorted(came.pop(target), key=lambda token: (token.edge, token.ordinal))
+                    hands.put(Job(target, tokens, joined([token.state for token in tokens])))
+
+        hands = Hands(begin, hear)
+        hands.put(Job(0, (), start))
+        await hands.done()
+        return done
+
+    return go
+
+
 def folded(payloads: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Fields that come more than once become lists."""
     result: dict[str, Any] = {}
@@ -164,7 +206,7 @@ def joined(states: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return first
 
 
-WAYS = (in_tasks, awaited_in_turn, with_inputs, with_state)
+WAYS = (in_tasks, awaited_in_turn, with_inputs, with_state, in_hands)
 
 
 def table(sizes: Sequence[int]) -> str:
