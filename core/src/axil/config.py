@@ -12,8 +12,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from axil.documents import shown
 from axil.errors import ConfigError, Problem, did_you_mean, listed
+from axil.shown import shown
 from axil.spec import FromEnvironment, Place
 
 if TYPE_CHECKING:

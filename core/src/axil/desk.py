@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from axil import due
 from axil.context import Call, Channel, Clock, Context, Executor, Question, Returned, StepCall, SubRun
 from axil.errors import Overdue, Uncertain
 from axil.hooks import Observers
@@ -23,6 +22,8 @@ from axil.values import MISSING
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from axil import due
 
 
 class Pause(BaseException):
@@ -197,6 +198,8 @@ class Desk:
             await rest(left, Question(text="a time", kind="timer", data=due, id=timer, node=activation.path))
 
     async def ask(self, activation: Activation, call: Call, question: Question) -> Any:
+        from axil import due
+
         asked = replace(question, id=f"{activation}?{call}", node=activation.path)
         if asked.id in self.answers:
             return due.answered(asked, self.answers[asked.id])
@@ -218,6 +221,8 @@ class Desk:
 
     async def _told(self, activation: Activation, asked: Question, deadline: due.Deadline | None) -> Any:
         """What a channel answers; ``MISSING``: nobody can now; the class ``Overdue``: it is too late."""
+        from axil import due
+
         channel: Channel | None = self.options.channel
         if deadline is None:
             return MISSING if channel is None else await channel.ask(asked)

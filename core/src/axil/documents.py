@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn, Protocol, cast
 
 from axil.errors import Problem, SpecError, did_you_mean, listed
+from axil.shown import shown
 from axil.spec import FromEnvironment, Place
 
 Keys = tuple[str | int, ...]
@@ -60,24 +61,6 @@ class Loader(Protocol):
 def refused(id: str, name: str, line: int | None, message: str, hint: str = "") -> SpecError:
     """The one problem that ends the reading of a text, at its line."""
     return SpecError(Problem(id, str(Place(file=name, line=line)), message, hint))
-
-
-def shown(value: Any) -> str:
-    """``value`` as messages show it: short, and never what the environment holds or containers contain.
-
-    >>> shown("2m"), shown(True), shown([1]), shown({})
-    ('"2m"', 'true', 'a list', 'a mapping')
-    """
-    if isinstance(value, FromEnvironment):
-        return value.template
-    if value is None:
-        return "nothing"
-    if isinstance(value, (str, bool, int, float)):
-        text = json.dumps(value, ensure_ascii=False)
-        return text if len(text) <= 60 else text[:57] + '…"'
-    if isinstance(value, Mapping):
-        return "a mapping"
-    return "a list" if isinstance(value, (list, tuple)) else f"a {type(value).__name__}"
 
 
 def measure(document: Document, *, limits: tuple[int, int, int] = (DEEPEST, MOST, LARGEST)) -> None:

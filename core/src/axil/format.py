@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, cast
 
-from axil.documents import DEEPEST, Document, Keys, shown
+from axil.documents import DEEPEST, Document, Keys
 from axil.errors import PluginError, Problem, did_you_mean, listed
 from axil.registry import Registry, default
+from axil.shown import shown
 from axil.spec import is_version_0
 
 Shape = Mapping[str, Any]

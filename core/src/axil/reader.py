@@ -8,12 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, cast
 
-from axil.documents import Document, Keys, shown
+from axil.documents import Document, Keys
 from axil.errors import Problem, SpecError, did_you_mean, listed
 from axil.fields import Field
 from axil.format import FIELD, GRAPH, PRICE, Shapes
 from axil.prices import Estimator, Pricing
 from axil.registry import Registry
+from axil.shown import shown
 from axil.spec import CycleLimit, EdgeSpec, GraphSpec, Limits, NodeSpec, Use, with_usual
 from axil.state import Schema
 from axil.tokens import ENTRY, EXIT

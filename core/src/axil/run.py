@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from axil.context import Clock
 from axil.desk import Pause, RealClock
-from axil.due import accepted
 from axil.errors import KernelBug, LimitReached, RunCancelled
-from axil.journal import NOTHING_KNOWN, Entry, Replay, encode
+from axil.journal import NOTHING_KNOWN, Book, Entry, Replay, encode
 from axil.machine import Machine
-from axil.migrations import as_of_now
 from axil.plan import Plan
 from axil.record import beginning, ending, opening, reopened
 from axil.result import Meter, Options, Result
@@ -38,8 +37,7 @@ class Run:
         self.plan, self.options = plan, options or Options()
         self.id = self.options.identified()
         self._book = self.options.journal.open(self.id) if self.options.journal is not None else None
-        known = None if self._book is None else as_of_now(self._book.entries, plan, migrate=self.options.migrate)
-        self._replay = NOTHING_KNOWN if known is None else Replay(known)
+        self._replay = NOTHING_KNOWN if self._book is None else _replayed(self._book, plan, migrate=self.options.migrate)
         checked = plan.graph.schema.check(values or {}, whole=True)
         if self._replay.header is not None:
             self._first = reopened(self._replay.header, plan, (inputs, checked), self.options)
@@ -101,7 +99,7 @@ class Run:
     def _begin(self) -> None:
         desk, shell = self._shell.desk, self._shell
         desk.answers.update(self._replay.answers)
-        fresh = accepted(self._replay, self.options.answers, desk.clock)
+        fresh = _accepted(self._replay, self.options.answers, desk.clock) if self.options.answers else ()
         if self._book is not None:
             desk.note(opening(self._replay.header, self.plan, self._first, self.options))
         for question in fresh:
@@ -113,6 +111,18 @@ class Run:
     async def _deadline(self, seconds: float) -> None:
         await self._shell.desk.clock.sleep(max(0.0, seconds - self._replay.elapsed))
         self._shell.halt(LimitReached(f"the run took more than {seconds} seconds, which is its limit.", id="AX415"))
+
+
+def _replayed(book: Book, plan: Plan, *, migrate: bool) -> Replay:
+    from axil.migrations import as_of_now
+
+    return Replay(as_of_now(book.entries, plan, migrate=migrate))
+
+
+def _accepted(replay: Replay, answers: Mapping[str, Any], clock: Clock) -> Sequence[str]:
+    from axil.due import accepted
+
+    return accepted(replay, answers, clock)
 
 
 __all__ = ["Pause", "RealClock", "Run", "run_sync"]
