@@ -139,7 +139,7 @@ class CycleVisit:
         mine = [t for t in self._tokens if edges[t.edge].target == self.initial]
         kept = [t for t in self._tokens if edges[t.edge].target != self.initial]
         if len(mine) > 1:
-            mine.sort(key=lambda token: (self.plan.ranks[token.edge], token.ordinal))
+            mine.sort(key=lambda token: (self.plan.rank(token.edge), token.ordinal))
         waited: list[Token] = []  # since an earlier round: it was there first
         for edge, payload in self._kept():
             (waited if edges[edge].target == self.initial else kept).append(Token(edge, payload, None))

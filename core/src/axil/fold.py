@@ -267,11 +267,11 @@ class _Scope:
         leads_on = port.needs == 1 and port.trigger_only and numbered.waits[out[0].port] == 1
         return port if leads_on and not vertices[port.node].merge and self.level[port.node] <= free else None
 
-    def _ranks(self, owners: dict[int, int]) -> dict[int, int]:
-        """The place of each edge's tokens at a join: edge order; in message graphs, what was said first comes first."""
-        ids = [edge.id for edge in self.incident]
-        if self.graph.spec.payload == "messages":
-            ids.sort(key=lambda id: (self.level[owners[id]] if id in owners else -1, id))
+    def _ranks(self, owners: dict[int, int]) -> dict[int, int] | None:
+        """The place of each edge's tokens at a join: edge order (None); in message graphs, what was said first comes first."""
+        if self.graph.spec.payload != "messages":
+            return None
+        ids = sorted((edge.id for edge in self.incident), key=lambda id: (self.level[owners[id]] if id in owners else -1, id))
         return {id: place for place, id in enumerate(ids)}
 
     def _vertex(self, group: list[int]) -> Vertex:

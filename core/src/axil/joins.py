@@ -18,9 +18,12 @@ def state_at(plan: Plan, node: int, tokens: Sequence[Token], root: State, histor
     Raises: ConcurrentReset, SchemaMismatch, or what the node's own merge raises.
     """
     vertex = plan.nodes[node].vertex
-    if len(tokens) == 1 and not vertex.merge:
-        state = tokens[0].state  # never asked for its truth: that would count its fields
-        return root if state is None else state
+    if not vertex.merge and tokens and (state := tokens[0].state) is not None:  # never asked for its truth: that would count its fields
+        for token in tokens:
+            if token.state is not state:
+                break
+        else:  # the common case: nobody wrote since the paths parted
+            return state
     states = [token.state for token in tokens if token.state is not None]
     if not states:
         return root

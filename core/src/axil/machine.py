@@ -247,11 +247,12 @@ class Machine(Ports):
         if delta or state.known:
             state = self.advance(task, delta)
         sent: list[tuple[int, Token]] = []
+        ordinal = task.ordinal
         for arc in node.out:
-            carried, after = payload, state
-            if arc.carry is not None:
+            carried, after, carry = payload, state, arc.carry
+            if carry is not None:
                 try:
-                    carried = arc.carry(payload, state)
+                    carried = carry(payload, state)
                     if type(carried) is Carried:
                         after = replaced(state, schema.check(carried.values, whole=True), self.history, self._is_alone(len(node.out)))
                         carried = carried.payload
@@ -260,7 +261,7 @@ class Machine(Ports):
                 except Exception as error:
                     blame(self.plan, arc, error)
                     raise
-            sent.append((arc.port, quick(Token, (arc.id, carried, after, task.ordinal))))
+            sent.append((arc.port, quick(Token, (arc.id, carried, after, ordinal))))
         if not sent or len(sent) < len(node.out):
             self._forward(task, node, state, sent)
             return True

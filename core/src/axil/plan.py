@@ -212,8 +212,8 @@ class Plan:
     """The node that each edge starts at, by edge id."""
     positions: Mapping[int, int]
     """The position of each edge among its target's in-edges, by edge id."""
-    ranks: Mapping[int, int]
-    """The place of each edge's tokens among those that meet at a join, by edge id."""
+    ranks: Mapping[int, int] | None
+    """The place of each edge's tokens among those that meet at a join, by edge id; None: that of the edge."""
     turning: Mapping[int, CycleLimit] = field(default_factory=dict[int, CycleLimit])
     """Nodes of flat cycles, and how often each may fire in a frame."""
     barriers: tuple[tuple[int, int], ...] = ()
@@ -222,6 +222,10 @@ class Plan:
     """A cycle's body: the node that every round starts with."""
     index: Mapping[str, int] = field(default_factory=dict[str, int])
     """Nodes by name."""
+
+    def rank(self, edge: int) -> int:
+        """The place of an edge's tokens at a join."""
+        return edge if self.ranks is None else self.ranks[edge]
 
     def __str__(self) -> str:
         lines = [f"plan of {self.graph.spec.id}: {len(self.nodes)} nodes"]

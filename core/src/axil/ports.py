@@ -7,10 +7,14 @@ it, which may decide further ports. Nothing is ever scanned, nothing recurses, a
 
 from __future__ import annotations
 
+from operator import itemgetter
+
 from axil.bounds import Barrier, Due
 from axil.plan import Arc, Plan
 from axil.state import State
 from axil.tokens import Ordinal, Token, next_ordinal
+
+_BY_EDGE = itemgetter(Token._fields.index("edge"), Token._fields.index("ordinal"))
 
 
 class Ports:
@@ -68,7 +72,7 @@ class Ports:
 
     def _place(self, token: Token) -> tuple[bool, int, Ordinal]:
         """The place of a token at a join. What waited since an earlier round (and so has no state) was there first."""
-        return token.state is not None, self.plan.ranks[token.edge], token.ordinal
+        return token.state is not None, self.plan.rank(token.edge), token.ordinal
 
     def _close(self, arc: Arc) -> None:
         """No more tokens will come on ``arc``."""
@@ -104,10 +108,9 @@ class Ports:
                 return
             if port.trigger_only and port.join == "gate" and not self._is_shared:
                 del self._slots[index]
-                ranks = self.plan.ranks
-                places = sorted([(ranks[token.edge], token.ordinal, i) for i, token in enumerate(tokens)])
+                tokens.sort(key=_BY_EDGE if self.plan.ranks is None else self._place)
                 self._alive += 1 - len(tokens)
-                self._due(port.node, port.ordinal, tuple([tokens[i] for _, _, i in places]))
+                self._due(port.node, port.ordinal, tuple(tokens))
                 return
             edges = self.plan.graph.edges
             live = len({t.edge for t in tokens if edges[t.edge].trigger})

@@ -320,7 +320,9 @@ class Fields(dict[str, Any]):
     _source: Mapping[str, Any]
 
     def __init__(self, payload: Mapping[str, Any] | Iterable[tuple[str, Any]] = ()) -> None:
-        source = payload.raw() if isinstance(payload, (Fields, StateView)) else dict(payload)
+        source: Any = payload  # nobody writes to it any more, so it need not be copied
+        if type_of(source) is not dict:
+            source = source.raw() if isinstance(source, (Fields, StateView)) else dict(source)
         super().__init__(source)
         self._source = source
 
