@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 
 import pluggy
@@ -9,7 +10,8 @@ import pytest
 
 from axil import RootGraph, hookimpl
 from axil.errors import Problem, SpecError
-from axil.hooks import OBSERVERS, Hooks, Observers, manager
+from axil.hooks import Hooks, manager
+from axil.observers import OBSERVERS, PARAMETERS, Observers
 from axil.planner import Setting
 from axil.workflow import Workflow
 
@@ -26,6 +28,11 @@ def test_there_are_eleven_hooks_and_each_says_what_it_is_for():
     hooks = {name for name, value in vars(Hooks).items() if callable(value)}
     assert hooks == ELEVEN
     assert all(getattr(Hooks, name).__doc__ for name in hooks)
+
+
+def test_an_observer_is_told_what_its_hook_names():
+    named = {name: tuple(inspect.signature(getattr(Hooks, name)).parameters)[1:] for name in OBSERVERS}
+    assert named == PARAMETERS
 
 
 def test_where_nobody_listens_there_is_nothing_to_call():

@@ -11,7 +11,7 @@ import pytest
 
 from axil import EdgeSpec, Limits, MemoryJournal, NodeFailed, Out, Result, RootGraph, Workflow, run_sync
 from axil.errors import AxilError, BodyError
-from axil.hooks import OBSERVERS
+from axil.observers import OBSERVERS
 from axil_testing import VirtualClock
 
 from .tools import finish, flow, node

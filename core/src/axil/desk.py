@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from axil.context import Call, Channel, Clock, Context, Executor, Question, Returned, StepCall, SubRun
 from axil.errors import Overdue, Uncertain
-from axil.hooks import Observers
 from axil.journal import Book, Entry, Replay, decode, encode
 from axil.ledger import Ledger
+from axil.observers import Observers
 from axil.plan import Body
 from axil.result import CycleTally, Meter, Options
 from axil.tokens import Activation, Out, Task

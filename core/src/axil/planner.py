@@ -20,7 +20,6 @@ from axil.config import make
 from axil.edges import EdgeParts, OfState, Seen, carry_of, filtered
 from axil.errors import AxilError, PluginContract, Problem, RouteError, SpecError, did_you_mean, listed
 from axil.fold import fold
-from axil.hooks import introduce
 from axil.plan import Body, Edge, Graph, Plan, Router, Vertex
 from axil.spec import EdgeSpec, GraphSpec, NodeSpec, Place, RouterSpec, Use, is_version_0
 from axil.state import Schema, State
@@ -60,6 +59,8 @@ class Setting:
 
         found = registry.default() if self.registry is None else self.registry
         if self.hooks is not None:
+            from axil.hooks import introduce
+
             introduce(self.hooks, found)
         return found
 

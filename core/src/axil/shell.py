@@ -23,10 +23,10 @@ from axil.crew import SLICE, Crew, LocalExecutor, Work
 from axil.desk import REAL_CLOCK, Desk, Pause, paused_by
 from axil.errors import AxilError, LimitReached, NodeFailed, RunCancelled
 from axil.fold import Cycle
-from axil.hooks import Observers
 from axil.journal import Book, Replay
 from axil.live import Live, Queue, broken_off
 from axil.machine import Machine
+from axil.observers import Observers
 from axil.outcome import Ended, Step
 from axil.plan import Node, no_outcome
 from axil.record import leaving, retold, told

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from axil.errors import JournalError, Problem, SpecError
-from axil.hooks import Trusted
+from axil.observers import Trusted
 from axil.planner import Setting, compile
 from axil.result import Event, Options, Result
 from axil.tokens import quick
