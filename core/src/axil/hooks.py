@@ -1,4 +1,4 @@
-"""The eleven hooks. pluggy finds, orders, checks and blocks their implementations; ``observers``: how a run hears those that only listen."""
+"""The eleven hooks. pluggy finds, orders, checks and blocks what implements them; ``observers`` is how a run hears those that listen."""
 
 from __future__ import annotations
 

@@ -156,7 +156,7 @@ class Shell:
     def _walk(self, live: Live, task: Task, node: Node, out: Any = None) -> None:
         """Do a firing that is a call, or take in what it came to (``out``), and go on as long as one firing follows, which is a call."""
         machine, meter = live.machine, self.meter
-        usage, nodes, turn = meter.usage, machine.plan.nodes, live.again
+        usage, nodes = meter.usage, machine.plan.nodes
         step_on = machine.follow if self._book is None else machine.prepare
         is_heard, started, finished, skipped = self._hearers
         who: Any = None
@@ -189,8 +189,8 @@ class Shell:
                     return
                 try:
                     again: Task | None = None
-                    if turn is not None and (skipped is None or 0 not in machine.fired):
-                        again = turn(step, None if self._book is None else self.desk.note)
+                    if live.again is not None and (skipped is None or 0 not in machine.fired):
+                        again = live.again(step, None if self._book is None else self.desk.note)
                 except AxilError as error:  # the round cannot be journaled
                     self.fail(live, task.node, task.ordinal, node.name, error)
                     return
@@ -206,11 +206,13 @@ class Shell:
                 machine.put_back(task)
                 self.notice(live)
                 return
-            if node.mode == "scope":
+            if node.quick:
+                usage.firings = fired + 1
+            elif node.mode == "scope":
                 self._enter(live, task, node)
                 return
-            usage.firings = fired + 1
-            if not node.quick:
+            else:
+                usage.firings = fired + 1
                 self.crew.put(Work(live, task, node))
                 return
 
