@@ -165,7 +165,10 @@ class Crew:
         lane = work.node.vertex.lane
         if lane is None and self._is_roomy:  # as ``_admit``, without the call
             self._working[work.task] = work
-            self._next.put(work)
+            if self._next.front:
+                self._next.put(work)
+            else:
+                self._next.front.append(work)
             if self.announce is not None:
                 self.announce(work)
             return

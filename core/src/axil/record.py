@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from axil.composite import Left
 from axil.context import KEPT
@@ -19,9 +19,10 @@ from axil.result import Options, Result
 from axil.state import State
 from axil.tokens import Changes, Task
 
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
-@dataclass(frozen=True, slots=True)
-class Beginning:
+
+class Beginning(NamedTuple):
     """What a run begins with."""
 
     inputs: Any
@@ -30,7 +31,7 @@ class Beginning:
     thread: str = ""
     after: str = ""
     """The thread's last run so far; empty: none, or no thread."""
-    before: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    before: Mapping[str, Any] = _NOTHING
     """The state that the thread's last finished run left."""
 
     @property

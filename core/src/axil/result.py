@@ -150,8 +150,7 @@ class Result:
         return iter((self.output, self.attributes))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ending:
+class Ending(NamedTuple):
     """How a run ended, before it is put into a result."""
 
     status: Status

@@ -75,7 +75,8 @@ class Run:
                 observers.run_started(self.id, self.plan)
             self._begin()
             await shell.drive()
-            await shell.stop()
+            if shell.crew:
+                await shell.stop()
             self._result, state = shell.conclude()
             if self._book is not None:
                 await desk.keep(ending(self._result, state, self._first.thread))
@@ -88,7 +89,8 @@ class Run:
         finally:
             if watch is not None:
                 watch.cancel()
-            await shell.stop()
+            if shell.crew:
+                await shell.stop()
             if self._result is None:
                 self._result, _ = shell.conclude()
             await shell.close()
