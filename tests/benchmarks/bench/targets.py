@@ -112,8 +112,15 @@ def all_targets() -> list[Target]:
     waits = ("fan-50ms", 1000)
     targets += [
         Target(what="1,000 bodies of 50 ms, against by hand", measured=ratio((*waits, axil), (*waits, hand)), most=1.1, unit="×"),
-        Target(
-            what="loop of two nodes, a round", measured=each("loop", 10_000, axil), most=8, unit=" µs", by_hand=each("loop", 10_000, hand)
+        *(
+            Target(
+                what=f"loop of two nodes, {name}, a round",
+                measured=each("loop", 10_000, column),
+                most=8,
+                unit=" µs",
+                by_hand=each("loop", 10_000, hand),
+            )
+            for column, name in (("axil_nodes", "node classes"), (axil, "plain functions"))
         ),
         Target(what="1,000,000 rounds, growth of memory", measured=each("loop", 1_000_000, axil, MB, 1, "grown"), most=2, unit=" MB"),
     ]
@@ -149,24 +156,25 @@ def all_targets() -> list[Target]:
     ]
     for size in (200, 5000):
         nodes = size * NODES_OF_A_RUN
-        targets.append(
-            Target(
-                what=f"{size:,} runs of ten bodies of 10 ms, of the ideal",
-                measured=efficiency(size, axil),
-                least=75,
-                unit=" %",
-                by_hand=efficiency(size, hand),
+        for column, name in (("axil_nodes", "node classes"), (axil, "plain functions")):
+            targets.append(
+                Target(
+                    what=f"{size:,} runs of ten bodies of 10 ms, {name}, of the ideal",
+                    measured=efficiency(size, column),
+                    least=75,
+                    unit=" %",
+                    by_hand=efficiency(size, hand),
+                )
             )
-        )
-        targets.append(
-            Target(
-                what=f"{size:,} such runs, processor time of a node",
-                measured=each("crowd", size, axil, US, nodes, "processor"),
-                most=20,
-                unit=" µs",
-                by_hand=each("crowd", size, hand, US, nodes, "processor"),
+            targets.append(
+                Target(
+                    what=f"{size:,} such runs, {name}, processor time of a node",
+                    measured=each("crowd", size, column, US, nodes, "processor"),
+                    most=20,
+                    unit=" µs",
+                    by_hand=each("crowd", size, hand, US, nodes, "processor"),
+                )
             )
-        )
     targets += [
         Target(
             what="memory of a run that waits",

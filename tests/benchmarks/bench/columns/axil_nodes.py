@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ..workloads import NODES_OF_A_RUN
+
 TITLE = "axil, node classes"
 KIND = "ours"
 PACKAGE = "axil"
@@ -92,5 +94,29 @@ def loop(case):
 
     async def go():
         return (await graph.run()).attributes["n"]
+
+    return go
+
+
+def crowd(case):
+    import asyncio
+
+    from axil import Out
+
+    class Node:
+        mode, wants_ctx = "async", False
+
+        def adapted(self, rules):
+            return self
+
+        async def __call__(self, task, ctx, /):
+            await case.wait()
+            return Out({}, {"n": task.state["n"] + 1})
+
+    graph = row([Node] * NODES_OF_A_RUN, {"n": 0})
+
+    async def go():
+        results = await asyncio.gather(*(graph.run() for _ in range(case.size)))
+        return [result.attributes["n"] for result in results]
 
     return go
