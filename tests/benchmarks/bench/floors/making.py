@@ -1,15 +1,18 @@
-"""Exponents of making: as many linked objects as a plan keeps of a node, made by hand and kept; µs a node."""
+"""Exponents of making: as many linked objects as a plan keeps of its nodes and edges, made by hand and kept; µs a node."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..case import Case
 from .measure import grown, lines, processor
 
 SIZES: Sequence[int] = (100, 1000, 10_000, 100_000)
 QUICK: Sequence[int] = (10, 20)
 OBJECTS = 19
 """That Python's collector looks at, of a node of a chain of functions, with its edge: counted when a plan was made."""
+OF_NODE, OF_EDGE = 13, 8
+"""The same of a random graph of three times as many edges, where a node and its edges come to 37."""
 
 
 class Part:
@@ -34,7 +37,28 @@ def made(size: int) -> list[Part]:
     return chain
 
 
+def scattered(size: int, edges: Sequence[tuple[int, int]]) -> list[Part]:
+    """A random graph: the parts of an edge know the nodes at both of its ends, which lie anywhere."""
+    parts: list[Part] = []
+    last: list[Part] = []
+    for _ in range(size):
+        part: Part | None = None
+        for name in range(OF_NODE):
+            part = Part(name, part, None)
+            parts.append(part)
+        last.append(parts[-1])
+    for source, target in edges:
+        for name in range(OF_EDGE):
+            last[source] = Part(name, last[source], last[target])
+            parts.append(last[source])
+    return parts
+
+
 def table(sizes: Sequence[int]) -> str:
     """With Python's collector, and without it."""
-    rows = grown("chain", sizes, lambda size, collecting: processor(lambda: made(size), collecting=collecting))
+    edges = {size: Case(size).edges for size in sizes}
+    rows = [
+        *grown("chain", sizes, lambda size, collecting: processor(lambda: made(size), collecting=collecting)),
+        *grown("random graph", sizes, lambda size, collecting: processor(lambda: scattered(size, edges[size]), collecting=collecting)),
+    ]
     return lines(("made by hand", "collector on", "collector off"), rows)
