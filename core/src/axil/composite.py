@@ -284,13 +284,16 @@ _TOTAL = 16_384  # bytes of rounds, at least, before it is asked whether they ar
 
 def _weight(data: dict[str, Any] | list[Any]) -> int:
     """About how long a JSON list or object is as a text: what it costs to write."""
-    weight = 2
-    if isinstance(data, dict):
-        for name in data:
-            weight += len(name) + 4
-    for item in data.values() if isinstance(data, dict) else data:
+    is_object = isinstance(data, dict)
+    weight = 2 + 4 * len(data) + sum(map(len, data)) if is_object else 2
+    for item in data.values() if is_object else data:
         kind = type(item)  # pyright: ignore[reportUnknownVariableType]  # anything may come
-        weight += len(item) + 3 if kind is str else _weight(item) if item and (kind is dict or kind is list) else 6
+        if kind is str:
+            weight += len(item) + 3
+        elif item and (kind is dict or kind is list):
+            weight += _weight(item)
+        else:
+            weight += 6
     return weight
 
 

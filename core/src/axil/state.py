@@ -198,7 +198,8 @@ class State(Mapping[str, Any]):
         over = {**self._over, **delta}
         if schema.closed or schema.fields:
             for name, new in delta.items():
-                over[name] = self._taken(name, new)
+                if name not in schema.fields or schema.fields[name].reducer is not OVERWRITE or type(new) is Change:
+                    over[name] = self._taken(name, new)
         if history is None:
             if len(over) > 16:
                 return State(schema, self._base, over, None, 0)
@@ -324,9 +325,12 @@ class History:
     def note(self, delta: Delta) -> None:
         """Remember a write that was applied without a number, because its path was alone."""
         if self.keeps:
-            if self.schema.fields:
+            if fields := self.schema.fields:
                 for name, new in delta.items():
-                    self._note(name, new, new)
+                    if name in fields and fields[name].reducer is OVERWRITE and type(new) is not Change:
+                        self.changes[name] = new
+                    else:
+                        self._note(name, new, new)
             else:  # all fields take what is written
                 changes = self.changes
                 for name, new in delta.items():
