@@ -8,6 +8,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, NamedTuple
 
 from ..case import Case
+from ..columns import by_hand_same
 from .hands import Hands, Job
 from .measure import awaited, lines
 
@@ -30,7 +31,7 @@ class Graph:
     """The edges of a case, by where they begin, and how many each node waits for."""
 
     def __init__(self, size: int, edges: Sequence[tuple[int, int]]) -> None:
-        self.size = size
+        self.size, self.edges = size, edges
         self.out: list[list[tuple[int, int]]] = [[] for _ in range(size)]
         self.waits = [0] * size
         for number, (source, target) in enumerate(edges):
@@ -140,8 +141,18 @@ def with_state(graph: Graph) -> Go:
     return go
 
 
+def with_state_in_tasks(graph: Graph) -> Go:
+    """The same, with a task for every node."""
+    same = by_hand_same.Graph([body] * graph.size, graph.edges, "in")
+
+    async def go() -> int:
+        return (await same.run())[0]
+
+    return go
+
+
 def in_hands(graph: Graph) -> Go:
-    """And bodies may wait, fail, be cancelled and leave things behind, and nobody sees what is done to something later."""
+    """Without tasks again, but bodies may wait, fail, be cancelled and leave things behind, and nobody sees what is done later."""
 
     async def go() -> int:
         waits, done = list(graph.waits), 0
@@ -206,7 +217,7 @@ def joined(states: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return first
 
 
-WAYS = (in_tasks, awaited_in_turn, with_inputs, with_state, in_hands)
+WAYS = (in_tasks, awaited_in_turn, with_inputs, with_state, with_state_in_tasks, in_hands)
 
 
 def table(sizes: Sequence[int]) -> str:
