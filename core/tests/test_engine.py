@@ -515,6 +515,53 @@ def test_a_result_is_told_of_a_run_that_another_process_ended(monkeypatch):
     within(10, go)
 
 
+def test_who_takes_a_run_that_another_is_just_ending_tells_what_it_came_to():
+    class Late(MemoryJournal):
+        ended: Entry | None = None
+
+        def open(self, run_id: str) -> Any:
+            book = super().open(run_id)
+            if self.ended is not None:  # the other was quicker: what this book is for has been read before
+                other, ended, self.ended = super().open(run_id), self.ended, None
+                other.append(ended)
+                other.close()
+            return book
+
+    async def go() -> None:
+        journal, flow = Late(), asking()
+        async with LocalEngine(journal, [flow]) as engine:
+            run_id = await engine.start(flow)
+            await engine.idle()
+            results = [asyncio.ensure_future(engine.result(run_id)) for _ in range(2)]
+            await asyncio.sleep(0)
+            journal.ended = Entry("ended", data={"status": "cancelled", "error": "by the other"})
+            results[0].cancel()
+            await engine.resume(run_id)
+            result = await results[1]
+            assert (result.status, str(result.error)) == ("cancelled", "AX400 by the other")
+            assert (await engine.result(run_id)).status == "cancelled"
+
+    within(10, go)
+
+
+def test_who_takes_a_run_that_is_at_work_elsewhere_says_so():
+    async def go() -> None:
+        journal, flow = MemoryJournal(), asking()
+        async with LocalEngine(journal, [flow]) as engine:
+            run_id = await engine.start(flow)
+            await engine.idle()
+            held = journal.open(run_id)
+            held.append(Entry("clock", (), "a", (), {"call": 9, "value": 0.0}))
+            result = asyncio.ensure_future(engine.result(run_id))
+            await asyncio.sleep(0)
+            await engine.resume(run_id)
+            with pytest.raises(JournalError, match="AX506"):
+                await result
+            held.close()
+
+    within(10, go)
+
+
 def test_a_queued_run_that_cannot_be_cancelled_keeps_its_place():
     async def go() -> None:
         hold = asyncio.Event()

@@ -516,6 +516,23 @@ def test_bodies_that_are_at_work_together_wait_for_the_journal_together():
 # ------------------------------------------------------------------------------------------------ what bodies may ask
 
 
+def test_questions_that_are_asked_together_are_all_open_however_slowly_they_are_journaled():
+    class Slow(Tape):
+        async def _kept(self, seconds: float) -> None:
+            await asyncio.sleep(seconds)
+
+        def kept(self) -> Any:
+            asked = sum(entry.kind == "asked" for entry in self.lines)
+            return self._kept(0.02 * asked) if self.lines[-1].kind == "asked" else None
+
+    async def body(task, ctx):
+        await asyncio.gather(ctx.ask("a?", name="a"), ctx.ask("b?", name="b"))
+        return Out({})
+
+    result = run(one(body), journal=Slow())
+    assert {question.text for question in result.questions} == {"a?", "b?"}
+
+
 def test_deps_are_handed_to_bodies_and_never_journaled():
     client = object()
 

@@ -98,7 +98,7 @@ class Foreman(Protocol):
         ...
 
     def wake(self) -> None:
-        """See to what no hand does: one has broken, or there may be room for those who wait for it."""
+        """See to what no hand does: one has broken, no body is at work any more, or there may be room for those who wait for it."""
         ...
 
 
@@ -163,14 +163,8 @@ class Crew:
     def put(self, work: Work) -> None:
         """A body to be done: due if there is room and nobody waits for it, else behind those who do."""
         lane = work.node.vertex.lane
-        if lane is None and self._is_roomy:  # as ``_admit``, without the call
-            self._working[work.task] = work
-            if self._next.front:
-                self._next.put(work)
-            else:
-                self._next.front.append(work)
-            if self.announce is not None:
-                self.announce(work)
+        if lane is None and self._is_roomy:
+            self._admit(work)
             return
         if lane not in self._waiting:
             self._waiting[lane] = deque()
@@ -258,9 +252,7 @@ class Crew:
                 except BaseException as raised:  # noqa: BLE001  # a body may raise anything
                     error = raised
                 finally:
-                    del working[work.task]
-                    if (lane := work.node.vertex.lane) is not None:
-                        self._lanes[lane] -= 1
+                    self._leave(work)
                 self.foreman.hear(work, out, error)
                 if self._waiting or self._returning:
                     self.admit()

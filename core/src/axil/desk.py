@@ -212,8 +212,9 @@ class Desk:
             return due.answered(asked, answer)
         if answer is MISSING:
             data = {"id": asked.id, **asked.plain()}
-            await self.keep(Entry("asked", activation.frame, activation.node, activation.ordinal, data))
-            self.open.setdefault(activation, []).append(asked)
+            self.note(Entry("asked", activation.frame, activation.node, activation.ordinal, data))
+            self.open.setdefault(activation, []).append(asked)  # before it is safe: another question of the body may end it meanwhile
+            await self.kept()
             raise Pause(asked)
         if self.book is not None:
             await self.keep(Entry("answer", data={"id": asked.id, "value": encode(answer)}))

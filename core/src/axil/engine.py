@@ -18,23 +18,23 @@ journal's entries and the plan, both plain data.
 from __future__ import annotations
 
 import asyncio
-import heapq
 import logging
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 from weakref import WeakValueDictionary
 
 from axil.context import Clock, Question
 from axil.desk import RealClock
-from axil.due import accepted, wall
+from axil.due import accepted
 from axil.errors import EngineError, JournalError, RunError
 from axil.journal import Entry, Journal, MemoryJournal, Replay, RunInfo, decode, encode
 from axil.owned import IN_VAIN, TIMER, OwnedRun, Resting, due_in, due_of, in_vain, open_questions, question_of
 from axil.past import moment
 from axil.result import Result
+from axil.timetable import Timetable
 from axil.workflow import Input, Workflow
 
 log = logging.getLogger("axil.engine")
@@ -43,7 +43,6 @@ PATIENCE = 5.0
 """Seconds for which all bodies of a run have to sleep before the run is put away."""
 RECHECK = 30.0
 """Seconds between looks for runs that another process left."""
-_LONGEST = 3600.0  # seconds between looks at the wall's clock, which may be set
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +105,7 @@ class Engine(Protocol):
         ...
 
 
+Waiters = deque[asyncio.Future[Result]]
 Find = Callable[[Mapping[str, Any]], Workflow]
 """From the header of a run (``graph``, ``digest``, ``origin``) to its workflow."""
 
@@ -150,12 +150,12 @@ class LocalEngine:
         self._inside: set[str] = set()
         self._queue: dict[str, None] = {}  # in order
         self._at_work: dict[str, _Work] = {}
-        self._due: list[tuple[float, str]] = []
-        self._rests: dict[str, float] = {}  # what of ``_due`` still holds
+        self._rests = Timetable(self._clock)
         self._looked: dict[str, float] = {}  # runs that others left, and when they were touched last
-        self._waiters: dict[str, deque[asyncio.Future[Result]]] = {}
+        self._waiters: dict[str, Waiters] = {}
+        self._telling: set[asyncio.Task[None]] = set()
         self._doors: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self._sooner, self._moved = asyncio.Event(), asyncio.Event()
+        self._moved = asyncio.Event()
         self._keepers: list[asyncio.Task[None]] = []
         self._is_closed = True
 
@@ -237,7 +237,7 @@ class LocalEngine:
             ended = self._known(run_id).ended
             if ended is None or ended.data["status"] == "paused":
                 await self._write(run_id, [Entry("ended", data={"status": "cancelled", "error": reason})])
-                self._rests.pop(run_id, None)
+                self._rests.drop(run_id)
             self._queue.pop(run_id, None)  # now: one that cannot be cancelled goes on
         await self._tell(run_id)
 
@@ -251,9 +251,8 @@ class LocalEngine:
 
     async def result(self, run_id: str) -> Result:
         """See ``Engine``. Raises: JournalError: AX503, and what the journal refused; EngineError (AX540): it was closed meanwhile."""
-        ended = self._known(run_id).ended
-        if run_id not in self._at_work and run_id not in self._queue and ended is not None and ended.data["status"] != "paused":
-            return await self._of_the_past(run_id)
+        if run_id not in self._at_work and run_id not in self._queue and (came := await self._came(run_id)) is not None:
+            return came
         self._open()
         waiter = asyncio.get_running_loop().create_future()
         self._waiters.setdefault(run_id, deque()).append(waiter)
@@ -274,8 +273,8 @@ class LocalEngine:
         for job in (*jobs, *self._keepers):
             job.cancel()
         await asyncio.gather(*jobs, *self._keepers, return_exceptions=True)
-        for waiter in (each for several in self._waiters.values() for each in several if not each.done()):
-            waiter.set_exception(_closed())
+        await asyncio.gather(*self._telling)
+        _tell((waiter for several in self._waiters.values() for waiter in several), _closed())
         self._waiters.clear()
         await self._houses.aclose()
 
@@ -296,7 +295,7 @@ class LocalEngine:
         return {**self._options, "clock": self._clock, "journal": self.journal, "run_id": run_id, **more}
 
     def _enqueue(self, run_id: str) -> None:
-        self._rests.pop(run_id, None)
+        self._rests.drop(run_id)
         self._queue[run_id] = None
         self._fill()
 
@@ -339,44 +338,33 @@ class LocalEngine:
         elif (error := job.exception()) is not None:
             self._broke(run.id, error)
         elif (result := job.result()).status != "paused":
-            for waiter in self._waiters.pop(run.id, ()):
-                if not waiter.done():
-                    waiter.set_result(result)
+            _tell(self._waiters.pop(run.id, ()), result)
         elif run.is_answered(result.questions):
             self._queue[run.id] = None
-        elif not self._is_closed:
-            self._rest(run.id, min((due for question in result.questions if (due := due_in(question.plain())) is not None), default=None))
+        elif dues := [due for question in result.questions if (due := due_in(question.plain())) is not None]:
+            self._rests.put(run.id, min(dues))
         self._fill()
-
-    def _rest(self, run_id: str, due: float | None) -> None:
-        if due is not None:
-            self._rests[run_id] = due
-            heapq.heappush(self._due, (due, run_id))
-            self._sooner.set()
 
     def _broke(self, run_id: str, error: BaseException) -> None:
         log.error("the run %s broke off: %s", run_id, error)
-        for waiter in self._waiters.pop(run_id, ()):
-            if not waiter.done():
-                waiter.set_exception(error)
+        if waiters := self._waiters.pop(run_id, None):
+            telling = asyncio.create_task(self._tell_why(run_id, waiters, error))
+            self._telling.add(telling)
+            telling.add_done_callback(self._telling.discard)
+
+    async def _tell_why(self, run_id: str, waiters: Waiters, error: BaseException) -> None:
+        """Tell those who wait why a run cannot be gone on with: if it is since it was ended elsewhere meanwhile, what it came to there."""
+        came: Result | None = None
+        if isinstance(error, JournalError) and error.id == "AX506":
+            with suppress(JournalError, EngineError):
+                came = await self._came(run_id)
+        _tell(waiters, error if came is None else came)
 
     async def _wake(self) -> None:
         """Queue the runs whose time has come."""
         while True:
-            now = wall(self._clock)
-            while self._due and self._due[0][0] <= now:
-                due, run_id = heapq.heappop(self._due)
-                if self._rests.get(run_id) == due:
-                    self._enqueue(run_id)
-            self._sooner.clear()
-            waits: list[asyncio.Future[Any]] = [asyncio.ensure_future(self._sooner.wait())]
-            if self._due:
-                waits.append(asyncio.ensure_future(self._clock.sleep(min(self._due[0][0] - now, _LONGEST))))
-            try:
-                await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                for waiting in waits:
-                    waiting.cancel()
+            for run_id in await self._rests.due():
+                self._enqueue(run_id)
 
     async def _recheck(self) -> None:
         while True:
@@ -409,8 +397,8 @@ class LocalEngine:
                 continue
             if replay.ended is None:
                 self._queue[run_id] = None
-            else:
-                self._rest(run_id, due_of(replay))
+            elif (due := due_of(replay)) is not None:
+                self._rests.put(run_id, due)
         self._fill()
 
     # ------------------------------------------------------------------ what is known
@@ -464,13 +452,13 @@ class LocalEngine:
 
     async def _tell(self, run_id: str) -> None:
         """Tell those who wait for a run what it came to, if it has ended: in another process, or in none."""
-        ended = self._known(run_id).ended if run_id in self._waiters and run_id not in self._queue else None
-        if ended is None or ended.data["status"] == "paused":
-            return
-        result = await self._of_the_past(run_id)
-        for waiter in self._waiters.pop(run_id, ()):
-            if not waiter.done():
-                waiter.set_result(result)
+        if run_id in self._waiters and run_id not in self._queue and (came := await self._came(run_id)) is not None:
+            _tell(self._waiters.pop(run_id, ()), came)
+
+    async def _came(self, run_id: str) -> Result | None:
+        """What a run came to, as its journal has it; None: it has not ended."""
+        ended = self._known(run_id).ended
+        return None if ended is None or ended.data["status"] == "paused" else await self._of_the_past(run_id)
 
     async def _of_the_past(self, run_id: str) -> Result:
         """The result of a run that ended some time ago."""
@@ -491,6 +479,16 @@ class _Work:
 
     run: OwnedRun
     job: asyncio.Task[Result]
+
+
+def _tell(waiters: Iterable[asyncio.Future[Result]], came: Result | BaseException) -> None:
+    for waiter in waiters:
+        if waiter.done():
+            continue
+        if isinstance(came, Result):
+            waiter.set_result(came)
+        else:
+            waiter.set_exception(came)
 
 
 def _closed() -> EngineError:

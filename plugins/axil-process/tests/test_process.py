@@ -15,7 +15,7 @@ import pytest
 from axil import CustomNode, MemoryJournal, NodeFailed, RootGraph, SpecError
 from axil.errors import LimitReached
 from axil.spec import Limits
-from axil_process import BodyRaised, Process, ProcessError, ProcessExecutor, WorkerDied
+from axil_process import BodyRaised, Process, ProcessError, ProcessExecutor, WorkerDied, workers
 from axil_testing import VirtualClock
 from axil_wrappers import Retry, Timeout
 
@@ -154,6 +154,20 @@ def test_questions_steps_sleeps_and_chunks_go_to_the_run_and_are_recorded(tmp_pa
 def test_several_questions_at_once_are_all_open():
     graph = make(bodies.asks_two, Process(workers=1))
     (result,) = run(graph, {"n": 1}, journal=MemoryJournal())
+    assert {question.id for question in result.questions} == {"work?a", "work?b"}
+
+
+def test_questions_of_a_body_that_has_ended_already_are_all_open(monkeypatch):
+    hear = workers._Worker.hear
+
+    async def late(worker: Any) -> Any:  # both questions and the end lie in the pipe when the first is heard
+        message = await hear(worker)
+        if message.get("ask") == "ask":
+            await asyncio.sleep(0.5)
+        return message
+
+    monkeypatch.setattr(workers._Worker, "hear", late)
+    (result,) = run(make(bodies.asks_two, Process(workers=1)), {"n": 1}, journal=MemoryJournal())
     assert {question.id for question in result.questions} == {"work?a", "work?b"}
 
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
+import struct
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 from urllib.parse import urlsplit
@@ -216,3 +219,18 @@ def test_a_stub_plays_its_acts_in_order_and_keeps_what_it_was_asked():
         assert answers == ["one", 404, "three", "OK"]
         assert [each.body["messages"][0]["content"] for each in server.requests] == ["a", "b", "c", "d"]
         assert (server.connections, server.open_connections(), server.left_early) == (4, 0, 0)
+
+
+def test_a_stub_sees_that_a_connection_was_reset():
+    """Who closes a connection before all was read resets it: it does not end then, it breaks."""
+    with Stub() as server:
+        server.say(Act(text="never", delay_seconds=60.0))
+        address = urlsplit(server.url)
+        with socket.create_connection((address.hostname, address.port)) as line:
+            line.sendall(b"POST /v1/chat HTTP/1.1\r\ncontent-length: 2\r\n\r\n{}")
+            until = time.monotonic() + 10
+            while not server.requests and time.monotonic() < until:
+                time.sleep(0.005)
+            line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        assert server.open_connections(patience_seconds=10) == 0
+        assert server.left_early == 1

@@ -184,6 +184,7 @@ class _Firing:
                     if "end" in message or "failed" in message:
                         return message
                     if "paused" in message:
+                        await asyncio.sleep(0)  # what was asked before has begun then, so the run knows of it
                         raise Pause(*(question for pause in self._paused for question in pause.questions))
                 self._inside[message.get("in", 0)].run(self._take, message)
         finally:

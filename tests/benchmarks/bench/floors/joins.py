@@ -152,7 +152,7 @@ def with_state_in_tasks(graph: Graph) -> Go:
 
 
 def in_hands(graph: Graph) -> Go:
-    """Without tasks again, but bodies may wait, fail, be cancelled and leave things behind, and nobody sees what is done later."""
+    """Without tasks again, but bodies may wait, fail and be cancelled, leave nothing behind, and share no value with anybody."""
 
     async def go() -> int:
         waits, done = list(graph.waits), 0

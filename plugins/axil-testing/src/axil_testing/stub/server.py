@@ -9,7 +9,7 @@ import json
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final
 
@@ -188,13 +188,17 @@ class _Line:
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
-    _begun: bool = field(default=False)
+
+    @property
+    def is_left(self) -> bool:
+        """Whether the other side has gone: said so, or reset the connection since it had not read all."""
+        return self.reader.at_eof() or self.reader.exception() is not None
 
     async def wait(self, seconds: float) -> None:
         """Wait. Raises: _Left: the other side went."""
         until = time.monotonic() + seconds
         while True:
-            if self.reader.at_eof():
+            if self.is_left:
                 raise _Left
             left = until - time.monotonic()
             if left <= 0:
@@ -223,7 +227,7 @@ class _Line:
         await self._write(b"0\r\n\r\n")
 
     async def _write(self, data: bytes) -> None:
-        if self.reader.at_eof():
+        if self.is_left:
             raise _Left
         self.writer.write(data)
         try:
