@@ -128,6 +128,7 @@ def test_a_task_that_is_left_behind_is_caught():
         ("import threading; threading.Thread(target=threading.Event().wait, daemon=True).start()", "starts a thread"),
         ("import socket; socket.socket(socket.AF_UNIX).connect_ex('nowhere')", "connects to a socket"),
         ("import subprocess, sys; subprocess.run([sys.executable, '-c', ''])", "starts a process"),
+        ("import os; os.close(os.open(__file__, os.O_WRONLY))", "writes "),
         ("raise SystemExit(3)", "fails"),
     ],
 )
@@ -139,3 +140,17 @@ def test_an_import_that_does_more_than_define_is_caught(tmp_path, monkeypatch, c
     reasons = verdicts(part)
     assert fault in reasons["importing it does nothing else"]
     assert name not in sys.modules
+
+
+def test_an_import_whose_bytecode_is_kept_is_not_caught(tmp_path, monkeypatch):
+    """As of a package that was just installed."""
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+    monkeypatch.setenv("PYTHONPYCACHEPREFIX", "")
+    package = tmp_path / "kit_package"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "parts.py").write_text("class Part: ...\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    part = type("Part", (), {"__module__": "kit_package.parts"})
+    assert "importing it does nothing else" not in verdicts(part)
+    assert list(package.glob("__pycache__/*.pyc"))
