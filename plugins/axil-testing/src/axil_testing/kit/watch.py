@@ -6,6 +6,7 @@ watches.
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
@@ -50,6 +51,8 @@ class Watch:
 
     def see(self, event: str, arguments: tuple[Any, ...]) -> None:
         """Take note of an audit event."""
+        if _is_bytecode(arguments):
+            return
         told = _EFFECTS.get(event) or _writes(event, arguments)
         if told and told not in self.effects:
             self.effects.append(told)
@@ -60,10 +63,14 @@ class Watch:
 def _writes(event: str, arguments: tuple[Any, ...]) -> str:
     if event != "open" or len(arguments) < 2 or not isinstance(arguments[0], str):
         return ""
-    mode = arguments[1]
-    if arguments[0].endswith((".pyc", "/dev/null")) or "__pycache__" in arguments[0]:  # Python's own
-        return ""
-    return f"writes {arguments[0]}" if isinstance(mode, str) and set(mode) & set("wax+") else ""
+    path, mode, *flags = arguments
+    opened = set(mode) & set("wax+") if isinstance(mode, str) else flags and flags[0] & (os.O_WRONLY | os.O_RDWR)
+    return f"writes {path}" if opened and path != os.devnull else ""
+
+
+def _is_bytecode(arguments: tuple[Any, ...]) -> bool:
+    """Whether it is Python that keeps what it compiled: whoever imports first is not to blame."""
+    return any(isinstance(each, str) and ("__pycache__" in each or each.endswith(".pyc")) for each in arguments[:2])
 
 
 _watching: list[Watch] = []
