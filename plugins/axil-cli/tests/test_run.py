@@ -340,11 +340,14 @@ def test_a_graph_without_nodes_is_an_error(axil, flow, tmp_path):
 
 
 class Deaf:
-    """A channel on which the person thinks for a while, and then goes away."""
+    """A channel on which the person thinks for a thousand seconds, and then goes away: the event loop's clock is put forward."""
 
     async def ask(self, question):
         sys.stdout.write(f"{question.text} > ")
-        await asyncio.sleep(0.5)
+        loop = asyncio.get_running_loop()
+        now = loop.time
+        loop.time = lambda: now() + 1000
+        await asyncio.sleep(0.01)
         return MISSING
 
 
@@ -356,6 +359,7 @@ def test_progress_is_quiet_while_a_question_is_open_and_a_question_is_shown_once
     known.register("loaders", "json", parse_json)
     monkeypatch.setattr(sys, "stdin", Typed(""))
     monkeypatch.setattr("axil_cli.main._registry", lambda options: known)
+    monkeypatch.setattr("axil_cli.progress._PATIENCE", 500)
     assert main(["run", flow(["a askt"]), "--progress"]) == Exit.PAUSED
     told = capsys.readouterr().err
     assert told.count("how much?") == 1
