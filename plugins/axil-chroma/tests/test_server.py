@@ -7,9 +7,9 @@ import socket
 import subprocess
 import sys
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from http.client import HTTPException
 from pathlib import Path
 
 import pytest
@@ -36,12 +36,14 @@ class Server:
 
     def start(self) -> None:
         self._process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        for _ in range(600):
+        until = time.monotonic() + 120
+        while True:
             try:
-                urllib.request.urlopen(f"http://127.0.0.1:{self.port}/api/v2/heartbeat", timeout=5).close()
+                urllib.request.urlopen(f"http://127.0.0.1:{self.port}/api/v2/heartbeat", timeout=60).close()
                 return
-            except (urllib.error.URLError, ConnectionError):
+            except (OSError, HTTPException):
                 assert self._process.poll() is None, "the server has ended"
+                assert time.monotonic() < until, "the server does not answer"
                 time.sleep(0.1)
 
     def kill(self) -> None:
