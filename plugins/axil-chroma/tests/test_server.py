@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 import socket
 import subprocess
 import sys
 import time
 import urllib.request
 from collections.abc import Iterator
+from contextlib import suppress
 from http.client import HTTPException
 from pathlib import Path
 
@@ -23,13 +25,20 @@ from axil_chroma import ChromaMemory, ChromaRetriever
 pytest.importorskip("chromadb", reason="chromadb cannot be installed here")
 
 
+def free_port() -> int:
+    """A port that nobody has, and that nobody gets meanwhile who takes any: those are higher."""
+    while True:
+        port = 10_000 + secrets.randbelow(22_000)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+
+
 class Server:
     """A server of this module's own, which can be killed and started again at its port."""
 
     def __init__(self, folder: Path) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port: int = free.getsockname()[1]
+        self.port = free_port()
         program = Path(sys.executable).with_name("chroma")
         self._command = [program, "run", "--host", "127.0.0.1", "--port", str(self.port), "--path", str(folder)]
         self.start()

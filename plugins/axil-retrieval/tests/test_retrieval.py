@@ -301,7 +301,7 @@ def test_a_vector_is_the_same_everywhere():
     """Stored vectors outlive the process that made them."""
     program = "from axil_retrieval import LexicalEmbedder; print(LexicalEmbedder(dimensions=16).vector('An axil, 日本'))"
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60, env={"PYTHONHASHSEED": "7"}
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=600, env={"PYTHONHASHSEED": "7"}
     )
     assert done.stdout.strip() == str(LexicalEmbedder(dimensions=16).vector("An axil, 日本"))
 
