@@ -34,7 +34,9 @@ def test_importing_a_member_prints_nothing(member):
     if not member.has_code:
         assert "entry-points" not in member.project
         return
-    done = subprocess.run([sys.executable, "-W", "error", "-c", f"import {member.import_name}"], capture_output=True, text=True, timeout=600)
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", f"import {member.import_name}"], capture_output=True, text=True, timeout=600
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
