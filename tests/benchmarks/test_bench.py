@@ -70,7 +70,7 @@ def test_a_random_graph_is_the_same_every_time_and_acyclic():
 def test_rounds_measure_and_say_what_failed():
     nobody = Column(name="nobody", module=SimpleNamespace(TITLE="Nobody", KIND="ours", chain=None))
     calls = next(column for column in HERE if column.name == "calls")
-    figures, pace = Figures(), Pace(rounds=1, enough_seconds=0, quick=True)
+    figures, pace = Figures(), Pace(rounds=1, enough_seconds=0, box_seconds=600, quick=True)
     measure(figures, [BY_NAME["chain"], BY_NAME["first"]], [calls, nobody], pace)
     assert figures.of("chain", 100, "calls") > 0
     assert figures.of("first", 1, "calls") is not None

@@ -5,10 +5,14 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+import pytest
+
 from axil import run_sync
 from axil_agent import Reply, models_through
 
 from .devall import company, workflow
+
+pytestmark = pytest.mark.usefixtures("undisturbed")
 
 
 class Said:

@@ -50,7 +50,7 @@ def test_every_link_leads_somewhere(page):
 def test_the_examples_of_a_page_run(page, tmp_path):
     code = program(page)
     if code:
-        done = subprocess.run([sys.executable, "-W", "error", "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+        done = subprocess.run([sys.executable, "-W", "error", "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=600)
         assert done.returncode == 0, done.stderr
 
 

@@ -156,7 +156,7 @@ def test_the_provider_of_the_tutorial_becomes_a_package(tmp_path):
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, done.stderr

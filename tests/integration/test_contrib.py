@@ -61,5 +61,5 @@ def test_a_workflow_uses_both(built, tmp_path):
     folder, _ = built
     environment = {"PATH": os.environ["PATH"], "AXIL_BUILD_CACHE": str(tmp_path / "cache"), "HOME": str(tmp_path)}
     command = [sys.executable, "-I", folder / "out" / "strangers.pyz", "--input", "what is an axil?"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, check=False)
     assert (done.stdout, done.returncode) == ("axil 2: a leaf\n", 0), done.stderr

@@ -147,6 +147,7 @@ def test_make_demo_chooses_who_answers(environment, wanted):
 def test_the_demo_can_be_read(capsys, monkeypatch, width):
     """Every line fits, everybody is named, the tool's result is whole, the output and what it took come last."""
     monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setattr("axil_cli.progress._PATIENCE", 1000)  # on no machine does anything here take so long
     assert main(["run", str(EXAMPLES / "newsroom.yaml"), "--model-script", str(SCRIPT), "--input", "why?", "--progress"]) == 0
     printed = capsys.readouterr()
     lines = printed.err.splitlines()
@@ -166,6 +167,7 @@ def test_the_demo_can_be_read(capsys, monkeypatch, width):
 def test_the_readme_shows_what_the_demo_prints(capsys, monkeypatch, tmp_path):
     readme = (ROOT / "README.md").read_text("utf-8")
     monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr("axil_cli.progress._PATIENCE", 1000)  # on no machine does anything here take so long
     question = re.search(r"^QUESTION +\?= (.*)$", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)[1]
     assert main(["run", str(EXAMPLES / "newsroom.yaml"), "--model-script", str(SCRIPT), "--input", question, "--progress"]) == 0
     shown = re.search(r"^```console\n\$ make demo\n(.*?)^…\n```", readme, re.MULTILINE | re.DOTALL)[1]

@@ -26,9 +26,9 @@ def test_the_tests_on_the_page_pass(tmp_path):
     (tmp_path / "conftest.py").write_text(f"from axil import registry\nfrom axil_agent import Scripted\n\n{line}\n{model}\n")
     (tmp_path / "test_triage.py").write_text(block("python", "# test_triage.py"))
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "error"]
-    recorded = subprocess.run([*command, "--axil-record"], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    recorded = subprocess.run([*command, "--axil-record"], cwd=tmp_path, capture_output=True, text=True, timeout=600)
     assert "3 passed" in recorded.stdout, recorded.stdout
-    replayed = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    replayed = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=600)
     assert "3 passed" in replayed.stdout, replayed.stdout
     assert (tmp_path / "tapes/triage.jsonl").exists()
 

@@ -10,10 +10,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from axil.documents import parse_json
 from axil.registry import Registry, use
 from axil_agent import Scripted
+
+# Laws are not about seconds: a slow machine is no counterexample. A failure prints how to repeat it.
+settings.register_profile("axil", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("axil")
 
 PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text("utf-8"))["project"]
 FORMATTERS = {"json": "json:Json", "paragraph": "paragraph:Paragraph", "twins": "twins:Twins", "tagged": "tagged:Tagged"}

@@ -56,7 +56,7 @@ def test_calls_of_one_turn_run_side_by_side_and_are_told_in_order():
             return n
 
         model = Scripted([{"tool_calls": [{"name": "wait", "arguments": {"n": n}} for n in (2, 1)]}, '{"o": 1}'])
-        await asyncio.wait_for(single(model, tools=[wait]).run({}), 5)
+        await asyncio.wait_for(single(model, tools=[wait]).run({}), 60)
         return [m["content"] for m in model.requests[1].messages if m["role"] == "tool"]
 
     assert asyncio.run(run()) == ["2", "1"]

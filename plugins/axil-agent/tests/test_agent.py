@@ -370,7 +370,7 @@ def test_two_hundred_agents_wait_for_their_model_at_the_same_time():
     g.build()
 
     async def many():
-        results = await asyncio.wait_for(asyncio.gather(*(g.run({"message": n}) for n in range(200))), 30)
+        results = await asyncio.wait_for(asyncio.gather(*(g.run({"message": n}) for n in range(200))), 60)
         return len(results), len(asyncio.all_tasks())
 
     assert asyncio.run(many()) == (200, 1)

@@ -21,14 +21,18 @@ class Model:
 
     name = "small"
 
-    def __init__(self, *replies, seconds=0.0):
-        self.replies, self.asked, self.at_work, self.most, self.seconds = list(replies), 0, 0, 0, seconds
+    def __init__(self, *replies, together=0):
+        """``together``: nobody is answered before so many ask at once."""
+        self.replies, self.asked, self.at_work, self.most, self.together = list(replies), 0, 0, 0, together
+        self.met = asyncio.Event()
 
     async def reply(self, request, emit):
         self.asked += 1
         self.at_work += 1
         self.most = max(self.most, self.at_work)
-        await asyncio.sleep(self.seconds)
+        if self.at_work == self.together:
+            self.met.set()
+        await (self.met.wait() if self.together else asyncio.sleep(0))
         self.at_work -= 1
         return self.replies[min(self.asked, len(self.replies)) - 1]
 
@@ -65,8 +69,8 @@ def test_agents_wait_for_what_others_leave_over():
 
 
 def test_without_a_limit_nobody_waits():
-    model = Model(said(10), seconds=0.01)
-    assert run(fan(model, 5)).status == "done"
+    model = Model(said(10), together=5)
+    assert asyncio.run(asyncio.wait_for(fan(model, 5).run({}), 60)).status == "done"
     assert model.most == 5
 
 

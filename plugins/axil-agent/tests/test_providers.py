@@ -369,16 +369,16 @@ def test_work_is_shared_between_threads():
     async def work() -> int:
         begun.append(1)
         started.set()
-        await asyncio.to_thread(go_on.wait, 10)
+        await asyncio.to_thread(go_on.wait, 60)
         return 7
 
     threads = [threading.Thread(target=lambda: results.append(run_sync(flight.run(work)))) for _ in range(4)]
     threads[0].start()
-    started.wait(10)
+    started.wait(60)
     for thread in threads[1:]:
         thread.start()
     go_on.set()
     for thread in threads:
-        thread.join(10)
+        thread.join(60)
     assert results == [7] * 4
     assert len(begun) <= 4

@@ -130,12 +130,10 @@ def test_what_is_no_failure_of_the_model_is_raised_as_it_is():
 
 def test_a_try_that_takes_longer_than_all_may_take_is_ended():
     async def attempt(show: Any) -> None:
-        await asyncio.sleep(30)
+        await asyncio.sleep(3600)
 
-    began = time.monotonic()
     with pytest.raises(ModelError, match="total_seconds"):
-        asyncio.run(persevere(attempt, Retry(total_seconds=0.05), lambda chunk: None, told))
-    assert time.monotonic() - began < 15
+        asyncio.run(asyncio.wait_for(persevere(attempt, Retry(total_seconds=0.05), lambda chunk: None, told), 60))
 
 
 def test_a_server_says_how_long_to_wait_in_several_ways():

@@ -173,10 +173,10 @@ def test_the_single_file_runs_with_nothing_but_python(small, tmp_path):
     environment = {"PATH": os.environ["PATH"], "AXIL_BUILD_CACHE": str(tmp_path / "cache"), "HOME": str(tmp_path)}
     for _ in range(2):
         command = [sys.executable, "-I", folder / "out" / "two.pyz", "--input", "x"]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, check=False)
         assert (done.stdout, done.returncode) == ("hello\n", 0), done.stderr
     listed = [sys.executable, "-I", folder / "out" / "two.pyz", "axil", "check", "--format", "json", "no.json"]
-    assert subprocess.run(listed, env=environment, capture_output=True, text=True, timeout=120, check=False).returncode == 2
+    assert subprocess.run(listed, env=environment, capture_output=True, text=True, timeout=600, check=False).returncode == 2
     assert len(list((tmp_path / "cache").iterdir())) == 1
 
 
@@ -259,7 +259,7 @@ def test_without_the_command_a_build_is_smaller_still(axil, tmp_path):
     assert not (tmp_path / "out" / "container").exists()
     environment = {"PATH": os.environ["PATH"], "AXIL_BUILD_CACHE": str(tmp_path / "cache")}
     ran = subprocess.run(
-        [sys.executable, "-I", "out/flow.pyz", "x"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-I", "out/flow.pyz", "x"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=600, check=False
     )
     assert (ran.stdout, ran.returncode) == ("hello\n", 0), ran.stderr
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 import socket
 import subprocess
 import sys
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import suppress
+from http.client import HTTPException
 from pathlib import Path
 
 import pytest
@@ -23,25 +25,34 @@ from axil_chroma import ChromaMemory, ChromaRetriever
 pytest.importorskip("chromadb", reason="chromadb cannot be installed here")
 
 
+def free_port() -> int:
+    """A port that nobody has, and that nobody gets meanwhile who takes any: those are higher."""
+    while True:
+        port = 10_000 + secrets.randbelow(22_000)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+
+
 class Server:
     """A server of this module's own, which can be killed and started again at its port."""
 
     def __init__(self, folder: Path) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port: int = free.getsockname()[1]
+        self.port = free_port()
         program = Path(sys.executable).with_name("chroma")
         self._command = [program, "run", "--host", "127.0.0.1", "--port", str(self.port), "--path", str(folder)]
         self.start()
 
     def start(self) -> None:
         self._process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        for _ in range(600):
+        until = time.monotonic() + 120
+        while True:
             try:
-                urllib.request.urlopen(f"http://127.0.0.1:{self.port}/api/v2/heartbeat", timeout=5).close()
+                urllib.request.urlopen(f"http://127.0.0.1:{self.port}/api/v2/heartbeat", timeout=60).close()
                 return
-            except (urllib.error.URLError, ConnectionError):
+            except (OSError, HTTPException):
                 assert self._process.poll() is None, "the server has ended"
+                assert time.monotonic() < until, "the server does not answer"
                 time.sleep(0.1)
 
     def kill(self) -> None:

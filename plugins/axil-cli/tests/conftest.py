@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import pytest
+from hypothesis import HealthCheck, settings
 from pydantic import BaseModel
 
 from axil.context import Context
@@ -17,6 +18,10 @@ from axil.inputs import Message, message
 from axil.registry import Registry, use
 from axil.tokens import Out
 from axil_cli.main import main
+
+# Laws are not about seconds: a slow machine is no counterexample. A failure prints how to repeat it.
+settings.register_profile("axil", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("axil")
 
 
 class Say:

@@ -6,12 +6,14 @@ import hashlib
 import json
 import os
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from axil.context import Context
 from axil.registry import default
+from axil_cli.folder import RunFolder
 from axil_cli.functions import with_functions
 
 
@@ -69,6 +71,19 @@ def test_a_named_folder_is_used_again_and_what_changed_is_told(axil, make):
         {"name": "c", "size": 2, "media_type": media_type, "sha256": digest("22"), "change": "made"},
     ]
     assert (told["attachments"], told["artifacts_left_out"]) == ([], 0)
+
+
+def test_a_run_begins_when_the_times_of_files_have_moved_on(monkeypatch):
+    """Many file systems keep times in ticks: what is changed in the tick in which it was looked at would look as before."""
+    file = Path("w/a")
+    file.parent.mkdir()
+    file.write_text("1")
+    changed, slept = file.stat().st_ctime_ns, list[float]()
+    for now in (5_000_000, 20_000_000, -5_000_000):
+        monkeypatch.setattr("axil_cli.folder.time", SimpleNamespace(time_ns=lambda now=now: changed + now, sleep=slept.append))
+        with RunFolder("w", "r"):
+            pass
+    assert slept == [0.015]
 
 
 def test_a_folder_that_is_a_file_cannot_be_used(axil, make):

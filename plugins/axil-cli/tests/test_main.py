@@ -18,7 +18,7 @@ from axil_cli.main import main
 
 def in_a_process(*arguments: str, stdin: str = "", **more):
     return subprocess.run(
-        [sys.executable, "-m", "axil_cli.main", *arguments], capture_output=True, text=True, input=stdin, timeout=60, **more
+        [sys.executable, "-m", "axil_cli.main", *arguments], capture_output=True, text=True, input=stdin, timeout=600, **more
     )
 
 

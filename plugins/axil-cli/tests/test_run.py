@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import re
 import sys
 
 import pytest
@@ -215,11 +216,12 @@ def test_what_bodies_print_does_not_spoil_the_output(axil, flow):
 # ------------------------------------------------------------------------------------------------------------ progress
 
 
-def test_progress_shows_firings_rounds_and_chunks(axil, flow):
+def test_progress_shows_firings_rounds_and_chunks(axil, flow, monkeypatch):
+    monkeypatch.setattr("axil_cli.progress._PATIENCE", 1000)  # on no machine does anything here take so long
     edges = ["a b", {"from": "b", "to": "a", "condition": "yes"}, "b t", {"from": "a", "to": "d", "condition": "yes"}]
     done = axil("run", flow(["a echo", "b echo", "t talk", "d echo"], edges, end=["t"]), "--input", "no", "--progress")
     assert done.out == "said\n"
-    told = [line.split(" ─")[0].rstrip() for line in done.err.splitlines()]
+    told = [re.sub(r"\d+\.\d s", "0.0 s", line.split(" ─")[0].rstrip()) for line in done.err.splitlines()]
     assert told == [
         "── flow",
         "input  no",
@@ -340,11 +342,14 @@ def test_a_graph_without_nodes_is_an_error(axil, flow, tmp_path):
 
 
 class Deaf:
-    """A channel on which the person thinks for a while, and then goes away."""
+    """A channel on which the person thinks for a thousand seconds, and then goes away: the event loop's clock is put forward."""
 
     async def ask(self, question):
         sys.stdout.write(f"{question.text} > ")
-        await asyncio.sleep(0.5)
+        loop = asyncio.get_running_loop()
+        now = loop.time
+        loop.time = lambda: now() + 1000
+        await asyncio.sleep(0.01)
         return MISSING
 
 
@@ -356,6 +361,7 @@ def test_progress_is_quiet_while_a_question_is_open_and_a_question_is_shown_once
     known.register("loaders", "json", parse_json)
     monkeypatch.setattr(sys, "stdin", Typed(""))
     monkeypatch.setattr("axil_cli.main._registry", lambda options: known)
+    monkeypatch.setattr("axil_cli.progress._PATIENCE", 500)
     assert main(["run", flow(["a askt"]), "--progress"]) == Exit.PAUSED
     told = capsys.readouterr().err
     assert told.count("how much?") == 1

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import json
+import os
 import sys
+import time
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
@@ -15,8 +17,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from axil import MemoryJournal, NodeFailed, SpecError, run_sync
+from axil.registry import default
 from axil_agent import Scripted
+from axil_devall.config import Attachment, FileConfig
 from axil_devall.notes import NotesFile, cosine, newest
+from axil_devall.stores import Files, Surroundings
 from axil_retrieval import LexicalEmbedder
 
 
@@ -148,6 +153,16 @@ def test_files_are_found_by_likeness_and_read_again_when_they_change(talk, tmp_p
     (tmp_path / "docs/b.md").write_text("What are axils? Axils are where leaves begin.", "utf-8")
     _, script = talk(["ok"], [agent("A", one)], task="What are axils?", memory=store)
     assert "where leaves begin" in told(script, 0)[0]
+
+
+def test_a_file_that_changes_again_at_the_same_time_is_read_again(tmp_path):
+    file, stamp = tmp_path / "a.md", time.time_ns() + 10**12  # the clock of a file server may go fast
+    file.touch()
+    store = Files(FileConfig.model_validate({"file_sources": [{"path": "a.md"}]}), Surroundings(default(), str(tmp_path)), "memory")
+    for text in ("old", "new"):
+        file.write_text(text)
+        os.utime(file, ns=(stamp, stamp))
+        assert run_sync(store.found("?", [], Attachment(name="m"))) == [text]
 
 
 class Counting:

@@ -58,9 +58,10 @@ def asking(question: Question | str, again: Question | None = None) -> RootGraph
 
 
 class Slow:
-    """A workflow that waits, and knows what became of its runs."""
+    """A workflow that waits, and knows what became of its runs; ``together``: until so many are at it at once."""
 
-    def __init__(self) -> None:
+    def __init__(self, together: int = 0) -> None:
+        self.together, self.met = together, asyncio.Event()
         self.begun = self.cancelled = self.at_once = self.most = 0
         graph = RootGraph("slow")
         graph.create_node(self.wait, name="wait")
@@ -72,7 +73,11 @@ class Slow:
         self.begun += 1
         self.at_once += 1
         self.most = max(self.most, self.at_once)
+        if self.at_once == self.together:
+            self.met.set()
         try:
+            if self.together:
+                await self.met.wait()
             await asyncio.sleep(inputs["seconds"])
         except asyncio.CancelledError:
             self.cancelled += 1
@@ -175,7 +180,9 @@ def test_names_of_tools_are_told_apart():
         WorkflowServer({"a b": greeting(), "a_b": greeting()})
 
 
-def test_firings_are_progress(mode):
+def test_firings_are_progress(mode, monkeypatch):
+    monkeypatch.setattr("axil_mcp.serving._LAST_WORDS", 60)
+
     async def main() -> list[Any]:
         seen: list[Any] = []
 
@@ -290,7 +297,7 @@ def test_cancelling_a_call_cancels_its_run_and_no_other(mode):
     async def main() -> tuple[int, int, bool]:
         slow = Slow()
         async with Client(WorkflowServer({"slow": slow.graph}).server, mode=mode) as client:
-            one = asyncio.ensure_future(client.call_tool("slow", {"seconds": 60}))
+            one = asyncio.ensure_future(client.call_tool("slow", {"seconds": 3600}))
             other = asyncio.ensure_future(client.call_tool("slow", {"seconds": 0.5}))
             await until(lambda: slow.begun == 2)
             one.cancel()
@@ -303,9 +310,9 @@ def test_cancelling_a_call_cancels_its_run_and_no_other(mode):
 
 def test_runs_at_the_same_time_are_bounded():
     async def main() -> int:
-        slow = Slow()
+        slow = Slow(together=2)
         async with Client(WorkflowServer({"slow": slow.graph}, serving=Serving(concurrency=2)).server) as client:
-            await asyncio.gather(*(client.call_tool("slow", {"seconds": 0.05}) for _ in range(6)))
+            await asyncio.gather(*(client.call_tool("slow", {"seconds": 0.01}) for _ in range(6)))
         return slow.most
 
     assert asyncio.run(main()) == 2
@@ -416,7 +423,7 @@ def test_whoever_lacks_the_token_or_comes_by_a_strange_name_gets_nothing(serving
     base = serving.url.removesuffix("/mcp")
     known = {"Authorization": f"Bearer {TOKEN}"}
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
-    with httpx2.Client() as http:
+    with httpx2.Client(timeout=60) as http:
         for path in ("/mcp", "/", "/docs", "/mcp/"):
             for method in ("GET", "POST", "DELETE", "OPTIONS"):
                 for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": TOKEN}, {"Authorization": f"Basic {TOKEN}"}):
@@ -462,7 +469,7 @@ def test_over_http_a_cancelled_call_ends_its_run(mode):
         await until(lambda: http.started)
         port = http.servers[0].sockets[0].getsockname()[1]
         async with Served(f"http://127.0.0.1:{port}/mcp").client(mode=mode) as client:
-            call = asyncio.ensure_future(client.call_tool("slow", {"seconds": 60}))
+            call = asyncio.ensure_future(client.call_tool("slow", {"seconds": 3600}))
             await until(lambda: slow.begun)
             call.cancel()
             await until(lambda: slow.cancelled)

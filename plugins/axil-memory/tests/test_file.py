@@ -55,7 +55,7 @@ from axil_agent.interfaces import Turn
 from axil_memory import FileMemory
 
 async def main():
-    memory = FileMemory(path=sys.argv[1])
+    memory = FileMemory(path=sys.argv[1], lock_seconds=600)
     for number in range(40):
         text = f"{sys.argv[2]} {number} " + "x" * 5000
         await memory.learn(Turn(query=ContextQuery("moss"), reply=text, role_name=sys.argv[2], number=number))
@@ -71,7 +71,7 @@ def test_processes_write_into_one_file(tmp_path):
     while any(each.poll() is None for each in running):
         found = asked(memory, "moss", 1000)
         assert all(text.endswith("x" * 5000) for text in found)
-    assert [each.wait(120) for each in running] == [0, 0, 0]
+    assert [each.wait(600) for each in running] == [0, 0, 0]
     assert len(asked(memory, "moss", 1000)) == 120
 
 

@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+
+from axil.registry import Component
+from axil_plugins.doctor import imported
 
 
 def findings(done, check):
@@ -97,6 +104,21 @@ def test_an_import_that_goes_wrong_is_found_in_another_process(world, axil, monk
     assert findings(doctor(axil, "acme-a"), "import") == []
     (found,) = findings(doctor(axil, "acme-a", "--import"), check)
     assert "acme.tick" in found["message"]
+
+
+@pytest.mark.parametrize(("taken", "told"), [((4.0, 0.3), []), ((4.0, 3.0), ["3.0"]), ((0.3,), [])])
+def test_an_import_is_slow_that_is_slow_twice(monkeypatch, taken, told):
+    """The first time may be that of a cold disk."""
+    each = iter(taken)
+
+    def run(*_: Any, **__: Any) -> Any:
+        return SimpleNamespace(returncode=0, stdout=json.dumps({"seconds": next(each), "modules": 9, "printed": ""}), stderr="")
+
+    monkeypatch.setattr(subprocess, "run", run)
+    component = Component(kind="nodes", name="acme.tick", distribution="acme-a", version="1", value="acme_a:T")
+    found = [each.message for each in imported(component, "acme_a", "T") if each.check == "slow"]
+    assert [re.search(r"takes (\S+) seconds", message)[1] for message in found] == told
+    assert list(each) == []
 
 
 def test_the_exit_code_says_whether_something_is_wrong(world, axil):

@@ -47,7 +47,7 @@ def site(tmp_path_factory) -> Path:
 
 def asked(site: Path, *arguments: str) -> tuple[str, dict[str, object]]:
     code = f"import sys; sys.path.insert(0, {str(site)!r})\n{COUNTING}"
-    done = subprocess.run([sys.executable, "-c", code, str(site), *arguments], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run([sys.executable, "-c", code, str(site), *arguments], capture_output=True, text=True, timeout=600, check=False)
     said = json.loads(done.stderr.strip().rpartition("\n")[2])
     return done.stdout, said
 

@@ -111,7 +111,8 @@ def test_a_file_that_is_no_index_is_refused_and_left_alone(tmp_path):
 PUTS = """
 import sys
 from axil_agent import ContextBlock
-from axil_retrieval import KeywordRetriever
+from axil_retrieval import KeywordRetriever, table
+table._PATIENCE = 600.0
 retriever = KeywordRetriever(path=sys.argv[1])
 for number in range(50):
     retriever.put([ContextBlock(f"moss {number} of {sys.argv[2]}", sys.argv[2], str(number))])
@@ -121,7 +122,7 @@ for number in range(50):
 def test_processes_put_into_one_index(tmp_path):
     path = str(tmp_path / "index.sqlite")
     running = [subprocess.Popen([sys.executable, "-c", PUTS, path, name]) for name in ("one", "two", "three")]
-    assert [each.wait(120) for each in running] == [0, 0, 0]
+    assert [each.wait(600) for each in running] == [0, 0, 0]
     retriever = KeywordRetriever(path=path)
     assert len(retriever) == 150
     assert len(retriever.get_blocks(ContextQuery("moss"), 1000)) == 150
@@ -130,7 +131,8 @@ def test_processes_put_into_one_index(tmp_path):
 
 INDEXES = """
 import sys
-from axil_retrieval import KeywordRetriever
+from axil_retrieval import KeywordRetriever, table
+table._PATIENCE = 600.0
 for number in range(5):
     documents = [{"text": f"moss {number} {n}", "uri": f"doc-{n}"} for n in range(20)]
     KeywordRetriever(path=sys.argv[1], documents=documents).refresh()
@@ -140,7 +142,7 @@ for number in range(5):
 def test_processes_index_the_same_documents(tmp_path):
     path = str(tmp_path / "index.sqlite")
     running = [subprocess.Popen([sys.executable, "-W", "ignore", "-c", INDEXES, path]) for _ in range(3)]
-    assert [each.wait(120) for each in running] == [0, 0, 0]
+    assert [each.wait(600) for each in running] == [0, 0, 0]
     retriever = KeywordRetriever(path=path, refresh="once", documents=[{"text": f"moss 4 {n}", "uri": f"doc-{n}"} for n in range(20)])
     retriever.refresh()
     assert sorted(texts(retriever.get_blocks(ContextQuery("moss"), 1000))) == sorted(f"moss 4 {n}" for n in range(20))
@@ -299,7 +301,7 @@ def test_a_vector_is_the_same_everywhere():
     """Stored vectors outlive the process that made them."""
     program = "from axil_retrieval import LexicalEmbedder; print(LexicalEmbedder(dimensions=16).vector('An axil, 日本'))"
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60, env={"PYTHONHASHSEED": "7"}
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=600, env={"PYTHONHASHSEED": "7"}
     )
     assert done.stdout.strip() == str(LexicalEmbedder(dimensions=16).vector("An axil, 日本"))
 

@@ -144,7 +144,7 @@ def test_a_page_is_read_as_it_is_and_as_its_text(server, get):
     assert "<h1>Hello</h1>" in get(f"{server.url}/page")
     assert get(f"{server.url}/page", "read_web_page") == "T\n\n# Hello\na < b"
     assert get(f"{server.url}/latin") == "café"
-    assert server.asked[-1] == ("/latin", f"127.0.0.1:{server.server_port}")
+    assert ("/latin", f"127.0.0.1:{server.server_port}") in server.asked
 
 
 def test_what_cannot_be_read_is_told(server, get):
@@ -163,10 +163,10 @@ def test_what_cannot_be_read_is_told(server, get):
 
 def test_redirects_are_followed_so_often(server, get):
     assert get(f"{server.url}/away?/latin") == "café"
-    before = len(server.asked)
+    before = [path for path, _ in server.asked].count("/turn")  # one that was given up may still be on its way
     with pytest.raises(LimitExceeded, match="more than 3 times"):
         get(f"{server.url}/turn", redirects=3)
-    assert len(server.asked) == before + 4
+    assert [path for path, _ in server.asked].count("/turn") == before + 4
 
 
 @pytest.mark.parametrize("target", ["http://169.254.169.254/latest", "http://10.0.0.1/", "file:///etc/passwd", "http://[::ffff:10.0.0.1]/"])
@@ -190,7 +190,7 @@ def test_a_name_is_looked_up_once_and_what_was_checked_is_asked(server, firing, 
     url = f"http://example.test:{server.server_port}/latin"
     assert asyncio.run(called(tool, "http_get", {"url": url}, firing)) == "café"
     assert looked == ["example.test"]
-    assert server.asked[-1][1] == f"example.test:{server.server_port}"
+    assert ("/latin", f"example.test:{server.server_port}") in server.asked
     with pytest.raises(AddressRefused, match=r"10\.0\.0\.1"):
         asyncio.run(called(tool, "http_get", {"url": url}, firing))
 

@@ -229,7 +229,7 @@ def test_wrappers_compose_in_every_order_and_leave_nothing_behind(new_stage, ord
             run.cancel()
         return run, await job
 
-    run, result = asyncio.run(asyncio.wait_for(main(), 20))
+    run, result = asyncio.run(asyncio.wait_for(main(), 60))
     assert result.status in ("done", "failed", "limited", "cancelled")
     ledger = run.meter.ledger
     assert (ledger.held, ledger.waiting, at_work, stage.clock.sleeping) == (0, 0, 0, 0)

@@ -271,7 +271,7 @@ def test_cancelling_a_run_in_its_wait_ends_it(stage):
         job = asyncio.ensure_future(run.result())
         await failed.wait()
         run.cancel()
-        return await asyncio.wait_for(job, 30)
+        return await asyncio.wait_for(job, 60)
 
     assert asyncio.run(main()).status == "cancelled"
     assert calls == [1]

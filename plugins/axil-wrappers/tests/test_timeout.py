@@ -8,6 +8,7 @@ import threading
 import pytest
 
 from axil import Graph, RootGraph
+from axil.desk import RealClock
 from axil.errors import SpecError
 from axil.journal import MemoryJournal
 from axil_wrappers import Retry, Timeout, TimeoutReached
@@ -86,6 +87,10 @@ def test_a_function_in_a_thread_is_abandoned_and_told_so():
         done.set()
         return {"n": 1}
 
+    class Late(RealClock):
+        async def sleep(self, seconds):  # the time is up as soon as the function is at work
+            await (asyncio.to_thread(entered.wait, 60) if seconds == 500 else asyncio.sleep(seconds))
+
     class Watch:
         chunks: list = []  # noqa: RUF012  # one test's
 
@@ -93,12 +98,12 @@ def test_a_function_in_a_thread_is_abandoned_and_told_so():
             self.chunks.append(chunk)
 
     graph = RootGraph("t")
-    graph.create_node(body, name="work", wrappers=[Timeout(seconds=0.05)])
+    graph.create_node(body, name="work", wrappers=[Timeout(seconds=500)])
     graph.edge_from_entry("work", {})
     graph.edge_to_exit("work", ["n"])
-    result = asyncio.run(graph.build().start({}, observers=[Watch()]).result())
+    result = asyncio.run(graph.build().start({}, observers=[Watch()], clock=Late()).result())
     assert "its thread cannot be stopped" in str(result.error)
-    assert done.wait(30)
+    assert done.wait(60)
     assert told == [True]
     assert [chunk["kind"] for chunk in Watch.chunks] == ["timeout"]
 
@@ -164,7 +169,7 @@ def test_cancelling_a_run_cancels_what_is_inside_first(stage):
         job = asyncio.ensure_future(run.result())
         await started.wait()
         run.cancel()
-        order.append((await asyncio.wait_for(job, 30)).status)
+        order.append((await asyncio.wait_for(job, 60)).status)
 
     asyncio.run(main())
     assert order == ["body", "cancelled"]

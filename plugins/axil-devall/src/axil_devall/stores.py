@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +30,8 @@ CHUNK, OVERLAP = 500, 50
 """Characters of a piece of a file, and how many it repeats of the one before."""
 LARGEST: Final = 5_000_000
 """Bytes of a file that is searched."""
+YOUNG: Final = 2 * 10**9
+"""Nanoseconds for which a file that has changed may change again and look the same: clocks of file systems are coarse."""
 MOST: Final = 1000
 """Notes of a memory that count, the newest."""
 
@@ -124,7 +127,7 @@ class Files:
         self._vectors = around.vectors(config.embedding, where)
         self._index = None if config.embedding is None or not config.index_path else around.path(config.index_path, f"{where}.index_path")
         self._maker = f"{config.embedding.provider}:{config.embedding.model or ''}" if config.embedding else ""
-        self._known: dict[Path, tuple[tuple[int, int], list[str]]] = {}
+        self._known: dict[Path, tuple[tuple[int, ...], list[str]]] = {}
 
     async def found(self, query: str, notes: Sequence[Note], how: Attachment) -> list[str]:
         pieces: list[str] = await away(self._pieces, "axil-files")
@@ -149,18 +152,21 @@ class Files:
     def _cut(self, file: Path, encoding: str) -> list[str]:
         try:
             seen = file.stat()
-            mark = (seen.st_mtime_ns, seen.st_size)
+            mark = (seen.st_mtime_ns, seen.st_size, seen.st_ino)
             known = self._known.get(file)
             if known is not None and known[0] == mark:
                 return known[1]
+            is_young = time.time_ns() - seen.st_mtime_ns < YOUNG
             if seen.st_size > LARGEST:
                 raise StoreError("AX854", f"{file} is larger than {LARGEST} bytes.", "Leave it out with file_types, or split it.")
             text = file.read_text(encoding)
         except (OSError, UnicodeDecodeError, LookupError) as error:
             raise StoreError("AX854", f"{file} cannot be read: {error}.", "Say its encoding, or leave it out with file_types.") from error
         pieces = [text[at : at + CHUNK] for at in range(0, max(len(text) - OVERLAP, 1), CHUNK - OVERLAP)]
-        self._known[file] = (mark, [piece for piece in pieces if piece.strip()])
-        return self._known[file][1]
+        found = [piece for piece in pieces if piece.strip()]
+        if not is_young:
+            self._known[file] = (mark, found)
+        return found
 
     def _remembered(self) -> None:
         """Take over vectors that an earlier run made."""

@@ -109,6 +109,9 @@ class Line:
         except (ValidationError, RuntimeError) as error:  # the SDK's words for an answer that breaks the protocol or its own schema
             if isinstance(error, McpFault) or hasattr(error, "problem"):
                 raise
+            if owner.is_over and isinstance(error, RuntimeError):  # lost while a person was asked: the SDK does not say so
+                await owner.gone()
+                raise owner.lost(what) from error
             raise CallFailed("AX931", f"the answer to {what} cannot be used: {owner.shown(str(error))}", where=self.server.place) from error
         finally:
             current.reset(token)

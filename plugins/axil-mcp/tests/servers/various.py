@@ -51,6 +51,19 @@ async def slow(seconds: float, mark: str = "") -> str:
     return f"slept {mark}".strip()
 
 
+here = 0
+
+
+@server.tool()
+async def together(n: int) -> str:
+    """Waits until so many wait."""
+    global here
+    here += 1
+    while here < n:  # noqa: ASYNC110  # short, and on one event loop
+        await asyncio.sleep(0.01)
+    return "together"
+
+
 @server.tool()
 def die(code: int = 3) -> str:
     """Ends the server."""

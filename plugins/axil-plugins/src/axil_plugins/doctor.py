@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, cast
@@ -368,6 +369,11 @@ def imported(component: Component, module: str, attributes: str) -> Iterator[Fin
     if said["printed"].strip():
         told = f"{word}: importing it prints {said['printed'].strip()[:60]!r}."
         yield _finding(name, "output", "warning", told, "Output of the command is read by programs.", "Its owner removes it.")
-    if said["seconds"] > SLOW_SECONDS:
-        told = f"{word}: importing it takes {said['seconds']:.1f} seconds and {said['modules']} modules."
+    seconds = said["seconds"]
+    if seconds > SLOW_SECONDS:  # the first time may be that of a cold disk, or of others at work
+        with suppress(subprocess.TimeoutExpired, ValueError):
+            again = subprocess.run(command, capture_output=True, text=True, timeout=IMPORT_SECONDS, check=False)
+            seconds = min(seconds, json.loads(again.stdout.strip().rpartition("\n")[2])["seconds"])
+    if seconds > SLOW_SECONDS:
+        told = f"{word}: importing it takes {seconds:.1f} seconds and {said['modules']} modules."
         yield _finding(name, "slow", "warning", told, "Whoever uses it waits for it.", "Its owner imports what is heavy when it is used.")

@@ -31,6 +31,8 @@ _RANKED = (
 )
 MOST_WORDS = 256
 """Of a query, so many distinct words count, the first ones."""
+_PATIENCE = 30.0
+"""Seconds for which a writer waits for those of other processes."""
 
 
 class Table:
@@ -65,7 +67,7 @@ class Table:
         try:
             if self._path:
                 Path(self._path).parent.mkdir(parents=True, exist_ok=True)
-            connection = sqlite3.connect(self._path or ":memory:", timeout=30, check_same_thread=False, isolation_level=None)
+            connection = sqlite3.connect(self._path or ":memory:", timeout=_PATIENCE, check_same_thread=False, isolation_level=None)
             if self._path:
                 connection.execute("PRAGMA journal_mode = WAL")
             connection.executescript(_TABLES)

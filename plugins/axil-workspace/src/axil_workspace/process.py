@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -163,8 +164,7 @@ async def _gone(process: asyncio.subprocess.Process, readers: Sequence[asyncio.T
         async with asyncio.timeout(_GRACE):
             await _over(process, readers)
     except TimeoutError:
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
+        await asyncio.to_thread(_end, process.pid)
         await _over(process, readers)
     await asyncio.wait(readers, timeout=_GRACE / 10)
     for reader in readers:
@@ -173,6 +173,28 @@ async def _gone(process: asyncio.subprocess.Process, readers: Sequence[asyncio.T
     transport: Any = getattr(process, "_transport", None)  # the only way to close its pipes
     if transport is not None:
         transport.close()
+
+
+def _end(launcher: int) -> None:
+    """Do what the launcher does not, since it was stopped or gets no time: kill what it started, and then itself."""
+    from axil_workspace.launcher import descendants
+
+    until = time.monotonic() + _GRACE
+    while (left := [pid for pid in descendants(launcher) if _is_alive(pid)]) and time.monotonic() < until:
+        for pid in left:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(_LOOK)
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(launcher, signal.SIGKILL)
+
+
+def _is_alive(pid: int) -> bool:
+    """Whether it is more than a name on a list that nobody has read yet."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 async def _read(stream: asyncio.StreamReader | None, into: bytearray, limit: int) -> bool:
