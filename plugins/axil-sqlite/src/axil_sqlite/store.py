@@ -82,13 +82,13 @@ class Store:
     def _connected(self, sync: Sync) -> sqlite3.Connection:
         connection = sqlite3.connect(self.path, timeout=30, isolation_level=None, check_same_thread=False)
         try:
-            connection.execute("pragma auto_vacuum = incremental")  # must come before the first table
-            connection.execute("pragma journal_mode = wal")
             connection.execute(f"pragma synchronous = {sync}")
             connection.execute("pragma fullfsync = 1")
             connection.execute("pragma foreign_keys = on")
             connection.execute("pragma journal_size_limit = 16777216")
-            with self.alone():
+            with self.alone():  # SQLite itself waits no longer than ``timeout`` for others that make it at the same time
+                connection.execute("pragma auto_vacuum = incremental")  # must come before the first table
+                connection.execute("pragma journal_mode = wal")
                 self._migrate(connection)
         except BaseException:
             connection.close()

@@ -61,7 +61,7 @@ class Writer:
         self._held: set[SqliteBook] = set()
         self._beaten = time.time()
         self._thread: threading.Thread | None = None
-        self._closed = False
+        self._closed = self._ends_alone = False
         self.commits = 0
         """Transactions so far: for tests and measurements."""
 
@@ -115,10 +115,12 @@ class Writer:
                 while len(asked) < 512:
                     asked.append(self._asked.get_nowait())
             wanted = [each for several in asked if several is not None for each in several]
-            books = list(dict.fromkeys(book for book, _ in wanted))
-            self.commit(books)
+            if books := list(dict.fromkeys(book for book, _ in wanted)):
+                self.commit(books)
             _tell([(book, waiter) for book, waiter in wanted if waiter is not None])
             if None in asked:
+                if self._ends_alone:
+                    self._end()
                 return
 
     # ------------------------------------------------------------------ transactions
@@ -242,7 +244,7 @@ class Writer:
         """Whether a holder is still there: its process is, and it has shown life of late."""
         host, pid, started, _ = owner.rsplit(":", 3)
         if owner == self.owner:
-            return any(book.run_id == run_id for book in self._held)
+            return any(book.run_id == run_id for book in self._held.copy())  # whoever looks does not hold the lock
         if host == socket.gethostname() and _started(int(pid)) != started:
             return False
         return time.time() - beat < SILENCE
@@ -256,11 +258,20 @@ class Writer:
                     connection.execute("update runs set beat = ? where owner = ?", (self._beaten, self.owner))
 
     def close(self) -> None:
-        """Write all that is left, end the thread, and close the database."""
+        """Write all that is left, end the thread, and close the database.
+
+        In the thread itself only what is under way comes first: the collector may come by there, and find that nobody has the journal.
+        """
         self._closed = True
         if self._thread is not None:
             self._asked.put(None)
+            if self._thread is threading.current_thread():
+                self._ends_alone = True
+                return
             self._thread.join()
+        self._end()
+
+    def _end(self) -> None:
         with self.lock:
             for book in list(self._held):
                 book.closing = True
