@@ -65,7 +65,7 @@ def test_a_run_is_begun_and_its_result_is_there_for_who_comes_later_too():
             assert (standing.info.status, standing.output) == ("done", {"by": "a"})
             assert [info.run_id for info in engine.list()] == [run_id]
 
-    within(10, go)
+    within(60, go)
 
 
 def test_what_was_accepted_is_in_the_journal_before_anything_ran_and_another_engine_goes_on_with_it():
@@ -84,8 +84,8 @@ def test_what_was_accepted_is_in_the_journal_before_anything_ran_and_another_eng
         async with LocalEngine(journal, [flow]) as engine:
             assert (await engine.result(run_id)).status == "done"
 
-    run_id = within(10, accepts)
-    within(10, lambda: goes_on(run_id))
+    run_id = within(60, accepts)
+    within(60, lambda: goes_on(run_id))
 
 
 def test_a_run_that_is_started_twice_under_one_id_runs_once():
@@ -106,7 +106,7 @@ def test_a_run_that_is_started_twice_under_one_id_runs_once():
                 await engine.start(flow, {"n": 2}, run_id="r")
             await engine.idle()
 
-    within(10, go)
+    within(60, go)
     assert ran == ["a"]
 
 
@@ -123,7 +123,7 @@ def test_a_run_that_fails_says_so_now_and_later():
             assert "no" in str(later.error)
             assert "no" in engine.get(run_id).error
 
-    within(10, go)
+    within(60, go)
 
 
 # ------------------------------------------------------------------------------------------------ people
@@ -147,7 +147,7 @@ def test_an_answer_goes_on_with_the_run_and_counts_once():
             await engine.answer(run_id, {engine.get(run_id).questions[0].id: 2})
             assert (await engine.result(run_id)).output == {"sum": 42}
 
-    within(10, go)
+    within(60, go)
 
 
 def test_an_answer_is_taken_while_other_branches_are_at_work_and_nothing_is_done_twice():
@@ -176,7 +176,7 @@ def test_an_answer_is_taken_while_other_branches_are_at_work_and_nothing_is_done
             goes_on.set()
             assert (await engine.result(run_id)).output == {"n": 5, "m": 1}
 
-    within(10, go)
+    within(60, go)
     assert ran == ["b"]
 
 
@@ -193,7 +193,7 @@ def test_a_run_that_sleeps_is_put_away_and_woken_at_its_time():
             kinds = [entry.kind for entry in engine.journal.entries(run_id)]
             assert kinds.count("ended") == 2  # it was put away once
 
-    within(10, go)
+    within(60, go)
 
 
 def test_a_run_that_sleeps_is_not_put_away_while_another_of_its_bodies_works():
@@ -216,7 +216,7 @@ def test_a_run_that_sleeps_is_not_put_away_while_another_of_its_bodies_works():
             assert (await engine.result(run_id)).output == {"slept": True, "worked": True}
             assert [entry.kind for entry in engine.journal.entries(run_id)].count("ended") == 1
 
-    within(10, go)
+    within(60, go)
 
 
 def test_a_short_sleep_is_slept_and_several_of_one_run_end_in_their_order():
@@ -239,7 +239,7 @@ def test_a_short_sleep_is_slept_and_several_of_one_run_end_in_their_order():
             result = await engine.result(await engine.start(flow))
             assert result.output == {"long": True, "short": True, "middle": True}
 
-    within(10, go)
+    within(60, go)
     assert woken == ["short", "middle", "long"]
 
 
@@ -262,8 +262,8 @@ def test_timers_are_in_the_journal_and_another_engine_wakes_the_run():
             assert (await engine.result(run_id)).status == "done"
             assert clock.now() >= DAY
 
-    run_id = within(10, begins)
-    within(10, lambda: wakes(run_id))
+    run_id = within(60, begins)
+    within(60, lambda: wakes(run_id))
 
 
 @pytest.mark.parametrize("years", [10, -10])
@@ -293,7 +293,7 @@ def test_a_timer_goes_off_once_and_in_the_end_wherever_the_clock_on_the_wall_is_
             assert clock.now() < 2 * DAY
             assert len(woken) == 1
 
-    within(20, go)
+    within(60, go)
 
 
 def test_a_question_with_a_time_is_looked_at_again_at_that_time():
@@ -312,7 +312,7 @@ def test_a_question_with_a_time_is_looked_at_again_at_that_time():
             await engine.idle()
             assert any(entry.kind == "resumed" for entry in journal.entries("r"))
 
-    within(10, go)
+    within(60, go)
 
 
 def _header(flow: Workflow) -> dict[str, Any]:
@@ -365,7 +365,7 @@ def test_a_thousand_runs_in_one_process_are_loaded_a_few_at_a_time_and_answered_
             gc.collect()
             assert len(seen) == 0
 
-    within(120, go)
+    within(600, go)
     assert 1 < most <= 20
 
 
@@ -400,7 +400,7 @@ def test_runs_are_cancelled_wherever_they_stand():
             await engine.idle()
             assert engine.get(paused).info.status == "paused"
 
-    within(10, go)
+    within(60, go)
 
 
 def test_closing_breaks_off_what_is_at_work_and_the_next_engine_goes_on_with_it():
@@ -434,7 +434,7 @@ def test_closing_breaks_off_what_is_at_work_and_the_next_engine_goes_on_with_it(
         async with LocalEngine(journal, [flow]) as engine:
             assert (await engine.result(run_id)).output == {"done": True}
 
-    within(10, go)
+    within(60, go)
     assert ran == ["a", "b", "b"]
 
 
@@ -453,7 +453,7 @@ def test_closing_gently_lets_what_is_at_work_end():
             await engine.close(grace_seconds=30)
         assert engine.get(run_id).info.status == "done"
 
-    within(10, go)
+    within(60, go)
 
 
 def test_a_run_whose_workflow_is_not_known_is_left_alone_and_found_by_who_is_asked(caplog):
@@ -477,7 +477,7 @@ def test_a_run_whose_workflow_is_not_known_is_left_alone_and_found_by_who_is_ask
             assert engine.get("r").info.status == "paused"
         assert asked == [{"file": "letters.yaml"}]
 
-    within(10, go)
+    within(60, go)
 
 
 def test_a_run_that_is_brought_back_in_vain_again_and_again_is_left_for_a_person(caplog):
@@ -492,7 +492,7 @@ def test_a_run_that_is_brought_back_in_vain_again_and_again_is_left_for_a_person
             await engine.resume("r")
             assert (await engine.result("r")).status == "done"
 
-    within(10, go)
+    within(60, go)
 
 
 # ------------------------------------------------------------------------------------------------ beside others
@@ -512,7 +512,7 @@ def test_a_result_is_told_of_a_run_that_another_process_ended(monkeypatch):
             assert (await works.result(run_id)).output == {"sum": 7}
             assert (await result).output == {"sum": 7}
 
-    within(10, go)
+    within(60, go)
 
 
 def test_who_takes_a_run_that_another_is_just_ending_tells_what_it_came_to():
@@ -541,7 +541,7 @@ def test_who_takes_a_run_that_another_is_just_ending_tells_what_it_came_to():
             assert (result.status, str(result.error)) == ("cancelled", "AX400 by the other")
             assert (await engine.result(run_id)).status == "cancelled"
 
-    within(10, go)
+    within(60, go)
 
 
 def test_who_takes_a_run_that_is_at_work_elsewhere_says_so():
@@ -559,7 +559,7 @@ def test_who_takes_a_run_that_is_at_work_elsewhere_says_so():
                 await result
             held.close()
 
-    within(10, go)
+    within(60, go)
 
 
 def test_a_queued_run_that_cannot_be_cancelled_keeps_its_place():
@@ -581,7 +581,7 @@ def test_a_queued_run_that_cannot_be_cancelled_keeps_its_place():
             hold.set()
             assert [(await engine.result(run_id)).status for run_id in ids] == ["done", "done"]
 
-    within(10, go)
+    within(60, go)
 
 
 def test_a_run_that_is_queued_while_an_answer_to_it_is_refused_goes_on():
@@ -617,4 +617,4 @@ def test_a_run_that_is_queued_while_an_answer_to_it_is_refused_goes_on():
                 await answer
             assert (await engine.result(run_id)).output == {"sum": 7}
 
-    within(10, go)
+    within(60, go)

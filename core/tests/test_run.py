@@ -28,7 +28,7 @@ LOG = Schema("log", {"log": Field("log", APPEND, default=Log)}, closed=True)
 
 def run(flow: Workflow, input: Any = None, **options: Any) -> Result:
     async def go() -> Result:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             return await flow.start(input, **options)
 
     return run_sync(go())

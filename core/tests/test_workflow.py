@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from axil.engine import LocalEngine
 from axil.errors import JournalError, LimitReached, NodeFailed, RunCancelled, RunPaused, SpecError
 from axil.journal import MemoryJournal
 from axil.planner import Setting
@@ -325,3 +326,28 @@ def test_a_cancelled_run_raises_from_the_sync_door():
 
     with pytest.raises((RunCancelled, NodeFailed)):
         workflow([node("a", cancel, mode="async", ctx=True)], ["in a"]).invoke({}, deps=[])
+
+
+def test_of_runs_that_an_engine_begins_together_none_is_ahead_of_what_another_provisions():
+    flow, log = with_parts(x="")
+
+    async def go():
+        async with LocalEngine() as engine:
+            ids = [await engine.start(flow, {}) for _ in range(3)]
+            return [(await engine.result(run_id)).status for run_id in ids]
+
+    assert asyncio.run(asyncio.wait_for(go(), 60)) == ["done"] * 3
+    assert log == ["provision x", "run x", "run x", "run x", "close x"]
+
+
+def test_what_could_not_be_provisioned_for_one_run_of_an_engine_is_tried_again_for_the_next():
+    flow, log = with_parts(x="provision")
+
+    async def go():
+        async with LocalEngine() as engine:
+            for _ in range(2):
+                with pytest.raises(OSError, match="x"):
+                    await engine.result(await engine.start(flow, {}))
+
+    asyncio.run(asyncio.wait_for(go(), 60))
+    assert log == ["provision x", "close x"] * 2

@@ -51,10 +51,10 @@ from axil_sqlite.journal import SqliteBook
 
 from .points import LOCKED, ORDERS, OWNERS, RUN, SENT, Points, World, watch
 
-PATIENCE = 30
+PATIENCE = 300
 """Seconds after which a process has not ended."""
-LAPSE = 60.0
-"""Seconds of silence after which anybody's run may be taken over."""
+LAPSE = 600.0
+"""Seconds of silence after which anybody's run may be taken over: more than any process is given here."""
 
 # ----------------------------------------------------------------------------------------------------------- a case
 
@@ -408,6 +408,7 @@ def main() -> None:
     for thread in threading.enumerate()[1:]:
         thread.join()
     gc.freeze()
+    axil_sqlite.writer.SILENCE = float(PATIENCE)  # who sleeps here shows no sign of life, and a busy machine takes its time
     server = Server(folder)
     for line in sys.stdin:
         case = Case(**json.loads(line))

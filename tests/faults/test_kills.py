@@ -6,8 +6,10 @@ import asyncio
 import json
 import os
 import random
+import signal
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from pathlib import Path
@@ -26,12 +28,33 @@ def effects(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text("utf-8").splitlines()] if path.exists() else []
 
 
+LEFT: float | None = None
+"""In a process that is to be killed: after how many steps, and how far into a moment behind them. It counts itself, for nobody else
+is sure to look in time."""
+
+
+def counted() -> None:
+    """Count a step; at the last one have this process killed a moment later, whatever it is at by then."""
+    global LEFT
+    if LEFT is None:
+        return
+    LEFT -= 1
+    if -1 < LEFT <= 0:
+        threading.Thread(target=killed, args=((LEFT + 1) / 50,), daemon=True).start()
+
+
+def killed(seconds: float) -> None:
+    time.sleep(seconds)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
 def factory(path: Path, rounds: int = 3) -> RootGraph:
     """A fan, a loop and a join; every body tells the world that it ran, with its key, and takes a moment."""
 
     async def tell(ctx: Any, say: str) -> None:
         with path.open("a") as file:
             file.write(json.dumps({"activation": str(ctx.activation), "key": ctx.key(), "run": ctx.deps, "say": say}) + "\n")
+        counted()
         await asyncio.sleep(0.001)
 
     async def start(inputs: Any, ctx: Any) -> dict[str, Any]:
@@ -82,12 +105,13 @@ CHILD = """
 import asyncio, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[3])
+import test_kills
 from test_kills import factory
 from axil_sqlite import SqliteJournal
+test_kills.LEFT = float(sys.argv[8])
 journal = SqliteJournal(sys.argv[1], detail=int(sys.argv[6]), sync=sys.argv[7])
 async def go():
     graph = factory(Path(sys.argv[2]), rounds=int(sys.argv[5]))
-    print("begun", flush=True)
     await asyncio.gather(*(graph.run({"n": 20}, journal=journal, run_id=f"r{i}", deps=f"r{i}") for i in range(int(sys.argv[4]))))
 asyncio.run(go())
 journal.close()
@@ -96,15 +120,6 @@ journal.close()
 
 RUNS, ROUNDS, LIVES, STEPS, DETAIL = (16, 1500, 1000, 160, 500) if LONG else (4, 40, 12, 25, 10_000)
 """How many runs, of how many rounds each; how often they are killed at most, and after how many steps; what is kept of what is over."""
-
-
-def live(child: Any, told: Path, steps: float) -> None:
-    """Wait until about so many steps were told of, whatever time that takes here."""
-    until = time.monotonic() + 20
-    size = told.stat().st_size if told.exists() else 0
-    while child.poll() is None and time.monotonic() < until and (told.stat().st_size if told.exists() else 0) < size + 100 * int(steps):
-        time.sleep(0.001)
-    time.sleep(steps % 1 / 50)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there is no SIGKILL")
@@ -119,11 +134,8 @@ def test_runs_outlive_being_killed_again_and_again(tmp_path, sync):
     size = [str(RUNS), str(ROUNDS), str(DETAIL), sync]
     command = [sys.executable, "-c", CHILD, str(folder), str(told), str(Path(__file__).parent), *size]
     for _ in range(LIVES):
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
-            assert child.stdout is not None
-            child.stdout.readline()
-            live(child, told, chance.uniform(0, STEPS))
-            child.kill()
+        child = subprocess.run([*command, str(chance.uniform(1, STEPS))], timeout=600)
+        assert child.returncode in (0, -signal.SIGKILL)
         kills += child.returncode != 0
         journal, seen = SqliteJournal(folder, detail=DETAIL, sync=sync), told.read_bytes().count(b"\n") if told.exists() else 0
         assert list(journal.examine()) == []

@@ -52,7 +52,7 @@ def flow(nodes: Iterable[NodeSpec], *words: str | EdgeSpec, **more: Any) -> Work
     return Workflow(GraphSpec(id="g", nodes=tuple(nodes), edges=edges(*words), **more))
 
 
-def finish(workflow: Workflow, input: Any = None, within: float = 60, **options: Any) -> Result:
+def finish(workflow: Workflow, input: Any = None, within: float = 600, **options: Any) -> Result:
     """Run to its end, whatever that is; ``within`` real seconds."""
 
     async def go() -> Result:

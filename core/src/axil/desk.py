@@ -7,6 +7,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -161,11 +162,12 @@ class Desk:
             self.at_home(self.observers.chunk, activation, chunk)
 
     def at_home(self, call: Callable[..., None], *values: Any) -> None:
-        """Call ``call`` in the thread of the run's loop."""
+        """Call ``call`` in the thread of the run's loop. The loop is closed: the run has ended, and nobody hears."""
         if self.loop is None or threading.get_ident() == self.home:
             call(*values)
         else:
-            self.loop.call_soon_threadsafe(call, *values)
+            with suppress(RuntimeError):
+                self.loop.call_soon_threadsafe(call, *values)
 
     def now(self, activation: Activation, call: Call) -> float:
         known = self.replay.clock.get((activation, call))

@@ -325,9 +325,11 @@ class LocalEngine:
 
     async def _drive(self, workflow: Workflow, run: OwnedRun) -> Result:
         digest = workflow.plan.graph.digest
-        if digest not in self._inside:  # its components stay provisioned as long as this engine lives
-            self._inside.add(digest)
-            await self._houses.enter_async_context(workflow)
+        if digest not in self._inside:
+            async with workflow:  # who comes while its components are provisioned waits, too
+                if digest not in self._inside:
+                    self._inside.add(digest)
+                    await self._houses.enter_async_context(workflow)  # they stay as long as this engine lives
         return await run.result()
 
     def _put_away(self, run: OwnedRun, job: asyncio.Task[Result]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from axil.errors import ComponentBlocked
 from axil.inputs import message
 from axil_control.code import Python, environment, program
 
-SLEEP = "import time; time.sleep(20)"
+SLEEP = "import time; time.sleep(600)"
 FAILED = "==CODE EXECUTION FAILED=="
 
 
@@ -86,12 +87,23 @@ def test_a_program_that_takes_too_long_is_killed_with_all_it_started():
     code = f"""
         import os, subprocess, sys, time
         print(os.getpid(), subprocess.Popen([sys.executable, "-c", {SLEEP!r}]).pid, flush=True)
-        time.sleep(20)
+        time.sleep(600)
     """
-    answer = ran(code, timeout_seconds=2)
-    assert answer.startswith(f"{FAILED}\nScript did not finish within 2s\nstderr:\n")
-    for pid in map(int, answer.split("stderr:\n")[1].split()):
-        assert is_gone(pid)
+    for seconds in (2, 20, 120):  # where it takes longer to begin, it has to be given longer
+        answer = ran(code, timeout_seconds=seconds)
+        assert answer.startswith(f"{FAILED}\nScript did not finish within {seconds}s")
+        if pids := [int(pid) for pid in answer.partition("stderr:\n")[2].split()]:
+            break
+    assert len(pids) == 2
+    assert all(map(goes, pids))
+
+
+def goes(pid: int) -> bool:
+    """Whether the process ends, which has been killed: the system may take a moment."""
+    until = time.monotonic() + 60
+    while not is_gone(pid) and time.monotonic() < until:
+        time.sleep(0.01)
+    return is_gone(pid)
 
 
 def is_gone(pid: int) -> bool:
@@ -108,7 +120,7 @@ def test_a_program_that_leaves_something_behind_does_not_hold_up_the_answer():
         subprocess.Popen([sys.executable, "-c", {SLEEP!r}], start_new_session={{apart}})
         print("done")
     """
-    assert ran(code.format(apart=False), timeout_seconds=30) == "done\n"
+    assert ran(code.format(apart=False), timeout_seconds=120) == "done\n"
 
 
 def test_a_cancelled_program_is_killed(tmp_path):
@@ -123,7 +135,7 @@ def test_a_cancelled_program_is_killed(tmp_path):
             await job
         return int((tmp_path / "pid").read_text())
 
-    assert is_gone(asyncio.run(cancelled()))
+    assert goes(asyncio.run(cancelled()))
     assert [file.name for file in tmp_path.iterdir()] == ["pid"]
 
 

@@ -205,7 +205,7 @@ def test_a_line_that_was_being_typed_when_a_question_was_taken_back_answers_the_
         pressed = threading.Event()
 
         def readline(self, *size: Any) -> str:
-            self.pressed.wait(10)
+            self.pressed.wait(60)
             return super().readline()
 
     async def go() -> Any:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import os
+import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,9 +16,12 @@ from typing import Any
 import pytest
 
 from axil import CustomNode, MemoryJournal, NodeFailed, RootGraph, SpecError
+from axil.crew import LocalExecutor
 from axil.errors import LimitReached
 from axil.spec import Limits
 from axil_process import BodyRaised, Process, ProcessError, ProcessExecutor, WorkerDied, workers
+from axil_process.wire import packed
+from axil_process.worker import Worker
 from axil_testing import VirtualClock
 from axil_wrappers import Retry, Timeout
 
@@ -120,6 +126,22 @@ def test_no_more_bodies_are_at_work_than_there_are_workers():
 
     assert [result.output["n"] for result in asyncio.run(go())] == [2 * n for n in range(8)]
     assert process.workers.started <= 2
+
+
+def test_a_process_that_died_while_it_rested_does_not_hide_another_that_did_not():
+    process = Process(workers=2)
+    graph = make(bodies.double, process, exits=("n",))
+
+    async def go() -> None:
+        async with graph:
+            for started in (2, 3):
+                await asyncio.gather(*(graph.start({"n": n}).result() for n in range(2)))
+                assert process.workers.started == started
+                (place,) = process.workers._places.values()
+                place.idle[-1]._signal()
+                await place.idle[-1].process.wait()
+
+    asyncio.run(go())
 
 
 # ------------------------------------------------------------------------------------------------ ctx
@@ -249,7 +271,7 @@ def is_there(pid: int) -> bool:
 
 def until(is_so: Callable[[], bool]) -> None:
     begin = time.monotonic()
-    while not is_so() and time.monotonic() - begin < 30:
+    while not is_so() and time.monotonic() - begin < 120:
         time.sleep(0.01)
 
 
@@ -287,6 +309,86 @@ def test_whoever_waits_no_longer_kills_the_process_and_what_it_started(tmp_path,
     assert not is_there(worker)
     until(lambda: not is_there(child))  # it was killed with the worker, and nobody here waits for its end
     assert not is_there(child)
+
+
+@pytest.mark.parametrize("said", [0, 2, 9, 30])
+def test_a_process_whose_parent_is_gone_in_the_middle_of_a_message_ends(said):
+    command = [sys.executable, str(workers._BOOT)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(packed({"path": sys.path, "memory_bytes": None}))
+        process.stdin.flush()
+        assert b"ready" in process.stdout.read(4 + len(b'{"ready":true}'))
+        process.stdin.write(packed({"job": "x" * 100})[:said])
+        process.stdin.close()
+        try:
+            assert process.wait(60) == 0
+        finally:
+            process.kill()
+
+
+@pytest.fixture
+def exits(monkeypatch) -> list[int]:
+    """What would have ended this process."""
+    told: list[int] = []
+    monkeypatch.setattr(os, "_exit", told.append)
+    return told
+
+
+def test_a_process_whose_parent_is_gone_before_it_has_begun_a_body_ends(exits):
+    with open(os.devnull, "wb") as sink:
+        Worker(io.BytesIO(packed({"job": {}})), sink.fileno())._listen()
+    assert exits == [0]
+
+
+def test_a_process_that_has_told_what_its_body_came_to_closes_what_it_opened(exits):
+    """However late it goes on behind that: the parent hears of it, and has no more use for the process."""
+
+    class Late(Worker):
+        def _done(self, given: Any, runner: Any) -> dict[str, Any]:
+            return {"end": given}
+
+        def tell(self, message: Any) -> None:
+            super().tell(message)
+            if "end" in message:
+                parent.close()
+                until(lambda: exits or not self._tasks.empty())
+
+    asked, asks = os.pipe()
+    with open(os.devnull, "wb") as sink, os.fdopen(asked, "rb") as source, os.fdopen(asks, "wb") as parent:
+        parent.write(packed({"job": {}}))
+        parent.flush()
+        Late(source, sink.fileno()).serve()
+    assert exits == []
+
+
+def test_a_run_that_ends_leaves_the_threads_of_others_alone():
+    begun, goes_on = threading.Event(), threading.Event()
+
+    def waits(inputs: Any) -> dict[str, Any]:
+        begun.set()
+        goes_on.wait(60)
+        return {"n": inputs["n"]}
+
+    executor = ProcessExecutor(workers=1, lanes=["cores"])
+    executor._local = LocalExecutor(1, "process")  # one is at work, the other waits for its thread
+    busy = RootGraph("busy")
+    for name in "ab":
+        busy.create_node(waits, name=name)
+        busy.edge_from_entry(name, {"n": ""})
+        busy.edge_to_exit(name, {"n": ""})
+    busy.build()
+
+    async def go() -> Any:
+        job = asyncio.ensure_future(busy.start({"n": 1}, executor=executor).result())
+        await asyncio.to_thread(begun.wait, 60)
+        result = await make(bodies.double, lane="cores").start({"n": 2}, executor=executor).result()
+        assert result.output == {"n": 4}
+        goes_on.set()
+        return await job
+
+    assert asyncio.run(go()).status == "done"
 
 
 # ------------------------------------------------------------------------------------------------ what is refused

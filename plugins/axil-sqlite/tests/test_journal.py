@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import json
 import os
 import sqlite3
@@ -301,7 +302,7 @@ async def main():
 def python(folder: Path, body: str) -> str:
     """What a process of its own prints that does ``body`` with a journal in ``folder``."""
     with started(folder, body) as child:
-        return child.communicate(timeout=120)[0]
+        return child.communicate(timeout=600)[0]
 
 
 def started(folder: Path, body: str) -> subprocess.Popen[str]:
@@ -327,7 +328,7 @@ def test_many_processes_write_side_by_side_and_nothing_is_lost(tmp_path):
     body = "for i in range(40):\n    await book_of(f'{os.getpid()}-{i}', Entry('run'), Entry('done', (), 'a'))"
     code = PRELUDE + textwrap.indent(body, "    ") + "\nasyncio.run(main())"
     jobs = [subprocess.Popen([sys.executable, "-c", code, tmp_path]) for _ in range(4)]
-    assert [job.wait(timeout=120) for job in jobs] == [0] * 4
+    assert [job.wait(timeout=600) for job in jobs] == [0] * 4
     journal = SqliteJournal(tmp_path)
     assert [len(journal.entries(info.run_id)) for info in journal.runs()] == [2] * 160
     assert list(journal.examine()) == []
@@ -420,7 +421,7 @@ def test_of_many_processes_on_one_thread_one_at_a_time_is_let_in(tmp_path):
     print(done)
     """
     children = [started(tmp_path, body) for _ in range(3)]
-    assert [child.communicate(timeout=120)[0].strip() for child in children] == ["5"] * 3
+    assert [child.communicate(timeout=600)[0].strip() for child in children] == ["5"] * 3
     journal = SqliteJournal(tmp_path)
     ended = [next(e for e in journal.entries(run) if e.kind == "ended") for run in journal.thread("ada")]
     assert [entry.data["state"]["n"] for entry in ended] == list(range(1, 16))
@@ -787,13 +788,89 @@ def test_a_sign_of_life_is_shown_for_runs_at_work(tmp_path, monkeypatch):
         book.append(Entry("run"))
         await safe(book)
         [(before,)] = journal.query("select beat from runs")
-        for _ in range(500):
+        for _ in range(6000):
             await asyncio.sleep(0.01)
             if journal.query("select beat from runs")[0][0] > before:
                 return
         raise AssertionError("no sign of life")
 
     asyncio.run(go())
+    journal.close()
+
+
+def test_whether_a_run_is_held_can_be_asked_while_others_come_and_go(tmp_path):
+    journal = SqliteJournal(tmp_path, sync="normal")
+    writer: Writer = journal.writer
+    books = [journal.open(name) for name in "abc"]
+    writer._held.update(books)
+
+    class Looked(str):
+        def __eq__(self, other: object) -> bool:  # meanwhile a thread lets go of one
+            writer._held.discard(books[-1])
+            return str.__eq__(self, other)
+
+        __hash__ = str.__hash__
+
+    assert not writer.is_alive(writer.owner, time.time(), Looked("nobody"))
+    assert writer._held == set(books[:-1])
+    writer._held.clear()
+    journal.close()
+
+
+def test_a_journal_that_nobody_has_is_closed_wherever_the_collector_finds_it(tmp_path):
+    journal = SqliteJournal(tmp_path)
+    write(journal, [Entry("run")])
+    writer: Writer = journal.writer
+    itself: list[Any] = [journal]
+    itself.append(itself)
+
+    def put(*given: Any) -> None:
+        gc.collect()  # in the writer's thread, in the middle of a transaction
+        Writer._put(writer, *given)
+
+    book = journal.open("late")
+    book.append(Entry("run"))
+    writer._put = put  # type: ignore[method-assign]
+    gc.disable()
+    try:
+        del journal, itself
+        book.close()
+        assert writer._thread is not None
+        writer._thread.join(60)
+    finally:
+        gc.enable()
+    assert not writer._thread.is_alive()
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        writer.store.connection.execute("select 1")
+    after = SqliteJournal(tmp_path)
+    assert [(info.run_id, info.status, info.entries) for info in after.runs()] == [("late", "open", 1), ("r", "open", 1)]
+    after.close()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there is no flock")
+def test_a_database_is_made_by_one_process_at_a_time(tmp_path, monkeypatch):
+    said, connect = list[tuple[str, bool]](), sqlite3.connect
+
+    class Connection(sqlite3.Connection):
+        def execute(self, sql: str, *values: Any) -> Any:
+            said.append((sql, is_alone()))
+            return super().execute(sql, *values)
+
+    def is_alone() -> bool:
+        import fcntl
+
+        with (tmp_path / "lock").open() as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return True
+        return False
+
+    monkeypatch.setattr(sqlite3, "connect", lambda *values, **more: connect(*values, factory=Connection, **more))
+    journal = SqliteJournal(tmp_path)
+    journal.runs()
+    assert dict(said)["pragma journal_mode = wal"]
+    assert dict(said)["pragma auto_vacuum = incremental"]
     journal.close()
 
 

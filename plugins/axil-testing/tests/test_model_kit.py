@@ -228,9 +228,26 @@ def test_a_stub_sees_that_a_connection_was_reset():
         address = urlsplit(server.url)
         with socket.create_connection((address.hostname, address.port)) as line:
             line.sendall(b"POST /v1/chat HTTP/1.1\r\ncontent-length: 2\r\n\r\n{}")
-            until = time.monotonic() + 10
+            until = time.monotonic() + 60
             while not server.requests and time.monotonic() < until:
                 time.sleep(0.005)
             line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        assert server.open_connections(patience_seconds=10) == 0
+        assert server.open_connections(patience_seconds=60) == 0
         assert server.left_early == 1
+
+
+def test_acts_that_are_done_together_wait_for_one_another_however_late_the_last_one_comes():
+    with Stub() as server:
+        server.say(*[Act(text="now", together=2)] * 2)
+
+        async def both() -> list[str]:
+            model, request = Tiny(server), Request(messages=[{"role": "user", "content": "?"}])
+            first = asyncio.ensure_future(model.reply(request, lambda chunk: None))
+            while not server.requests:
+                await asyncio.wait({first}, timeout=0.01)
+            assert not (await asyncio.wait({first}, timeout=0.1))[0]
+            replies = await asyncio.gather(first, model.reply(request, lambda chunk: None))
+            return [reply.text for reply in replies]
+
+        assert asyncio.run(asyncio.wait_for(both(), 60)) == ["now", "now"]
+        assert server.most_at_once == 2

@@ -34,6 +34,13 @@ class ProcessExecutor:
 
     async def execute(self, body: Body, task: Task, ctx: Context) -> Any:
         """See ``axil.context.Executor``. Raises: SpecError (AX544): a body that is to run in a process cannot be named."""
+        self._at_work += 1
+        try:
+            return await self._execute(body, task, ctx)
+        finally:
+            self._at_work -= 1
+
+    async def _execute(self, body: Body, task: Task, ctx: Context) -> Any:
         plan = task.owner.plan
         vertex: Vertex = plan.nodes[task.node].vertex
         lanes = self.config.lanes
@@ -43,15 +50,11 @@ class ProcessExecutor:
             spec = next(node for node in plan.graph.spec.nodes if node.id == vertex.name)
             job = job_of(spec, plan.graph.spec.payload, plan.graph.schema, state=self.config.state)
             self._jobs[id(vertex)] = (vertex, job)
-        self._at_work += 1
-        try:
-            return await self.workers.run(self._jobs[id(vertex)][1], task, ctx, plan.graph.schema)
-        finally:
-            self._at_work -= 1
+        return await self.workers.run(self._jobs[id(vertex)][1], task, ctx, plan.graph.schema)
 
     async def close(self) -> None:
-        """End the processes, unless another run's bodies are at work in them. May be used again."""
+        """End the processes and threads, unless another run's bodies are at work. May be used again."""
         if not self._at_work:
+            local, self._local = self._local, LocalExecutor(64, "process")  # who comes while processes end has others
+            await local.close()
             await self.workers.close()
-            await self._local.close()
-            self._local = LocalExecutor(64, "process")

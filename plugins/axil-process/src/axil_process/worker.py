@@ -53,7 +53,9 @@ class Worker:
         self._source, self._sink = source, sink
         self._tasks: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._waiting: dict[int, Asked] = {}
-        self._count, self._is_busy = 0, False
+        self._count = 0
+        self._is_busy = False
+        """Whether a body is at work, or about to be: from when its firing is heard of until what it came to is known."""
         self._lock = threading.Lock()
         self._plans: dict[str, Plan] = {}
 
@@ -63,28 +65,34 @@ class Worker:
         self.tell({"ready": True})
         with asyncio.Runner() as runner:
             while (given := self._tasks.get()) is not None:
-                self._is_busy = True
-                self.tell(self._done(given, runner))
-                self._is_busy = False
+                answer = self._done(given, runner)
+                self._is_busy = False  # before it is told: the parent may have no further use for us as soon as it hears of it
+                self.tell(answer)
             for component in (each for plan in self._plans.values() for each in reversed(plan.graph.components)):
                 if hasattr(component, "close"):
                     runner.run(component.close())
 
     def _listen(self) -> None:
-        while True:
-            head = self._source.read(LENGTH.size)
-            if len(head) < LENGTH.size:  # the parent is gone, or has no use for us
-                if self._is_busy:
-                    os._exit(0)
-                self._tasks.put(None)
-                return
-            message = json.loads(self._source.read(*LENGTH.unpack(head)))
+        while (message := self._heard()) is not None:
             if "begin" in message:
                 self._waiting[message["begin"]].begins.set_result(None)
             elif "re" in message:
                 self._answered(self._waiting.pop(message["re"]).answer, message)
             else:
+                self._is_busy = True
                 self._tasks.put(message)
+        if self._is_busy:  # the parent is gone, or has no use for us
+            os._exit(0)
+        self._tasks.put(None)
+
+    def _heard(self) -> dict[str, Any] | None:
+        """What the parent says next. None: nothing more, in the middle of a message too."""
+        head = self._source.read(LENGTH.size)
+        if len(head) < LENGTH.size:
+            return None
+        (length,) = LENGTH.unpack(head)
+        body = self._source.read(length)
+        return json.loads(body) if len(body) == length else None
 
     def _answered(self, answer: Future[Any], message: Mapping[str, Any]) -> None:
         if not answer.set_running_or_notify_cancel():  # nobody waits for it any more
@@ -95,11 +103,14 @@ class Worker:
             answer.set_exception(Paused() if message.get("paused") else ProcessError("AX551", str(message.get("error"))))
 
     def tell(self, message: Mapping[str, Any]) -> None:
-        """Say something to the parent."""
+        """Say something to the parent. It is gone: so are we."""
         data = memoryview(packed(message))
         with self._lock:
             while data:
-                data = data[os.write(self._sink, data) :]
+                try:
+                    data = data[os.write(self._sink, data) :]
+                except BrokenPipeError:
+                    os._exit(0)
 
     def ask(self, what: str, *given: Any) -> Asked:
         """Ask the parent something."""

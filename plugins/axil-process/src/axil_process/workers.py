@@ -46,7 +46,7 @@ class Workers:
         loop = asyncio.get_running_loop()
         place = self._places.setdefault(loop, _Place(self.config.workers))
         async with place.room:
-            worker = next((place.idle.pop() for _ in range(len(place.idle)) if place.idle[-1].is_alive), None)
+            worker = await place.rested()
             if worker is None:
                 self.started += 1
                 worker = await _Worker.started(self.config)
@@ -82,6 +82,15 @@ class _Place:
         self.room = asyncio.Semaphore(most)
         self.idle: list[_Worker] = []
         self.busy: set[_Worker] = set()
+
+    async def rested(self) -> _Worker | None:
+        """One that has nothing to do. Those that died meanwhile are let go of, with all that they started."""
+        while self.idle:
+            worker = self.idle.pop()
+            if worker.is_alive:
+                return worker
+            await worker.kill()
+        return None
 
 
 def _told(ctx: Context) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from axil_testing.kit.watch import watched
 T = TypeVar("T")
 Test = TypeVar("Test", bound=Callable[..., None])
 
-PATIENCE_SECONDS: Final = 60.0
+PATIENCE_SECONDS: Final = 120.0
 """A test that waits longer has failed; what is awaited in a kit takes milliseconds, but for a first import of what is large."""
 CANARY: Final = "canary-3f9a-secret"
 """The value of every secret in a kit; it must not be seen anywhere."""

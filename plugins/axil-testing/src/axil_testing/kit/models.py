@@ -106,7 +106,7 @@ class ModelKit(Kit):
             yield server, self.make(server)
             gc.collect()
             require(server.open_connections() == 0, f"{server.open_connections(0)} connections are left open.")
-        until = time.monotonic() + 3
+        until = time.monotonic() + 30
         while (left := [t for t in threading.enumerate() if t not in before and t.is_alive()]) and time.monotonic() < until:
             time.sleep(0.01)
         require(not left, f"threads are left: {left}")
@@ -296,7 +296,7 @@ class ModelKit(Kit):
     def test_silence_is_waited_out_for_so_long_and_no_longer(self) -> None:
         """``timeout_seconds`` bounds the silence, before a reply and within it."""
         for act in (Act(delay_seconds=30), Act(text=_LONG, stall_at=0.6)):
-            with self.served(act, "Here.") as (_, model):
+            with self.served(act, *["Here."] * 9) as (_, model):  # a busy machine may be silent for so long itself
                 heard = self.hear(model, asking(settings={"timeout_seconds": _SILENCE_SECONDS}))
                 require(heard.answer.text == "Here." == heard.shown, f"found {heard}")
                 require(len(heard.of("retry")) >= 1, f"found {heard.chunks}")
@@ -337,7 +337,7 @@ class ModelKit(Kit):
                     await call
 
             self.wait(cancelled())
-            until = time.monotonic() + 10
+            until = time.monotonic() + 30
             while (server.open_connections() or not server.left_early) and time.monotonic() < until:
                 time.sleep(0.01)  # the server's thread has yet to notice
             require(server.open_connections() == 0 and server.left_early == 1, "the connection was not closed")
@@ -352,7 +352,7 @@ class ModelKit(Kit):
                     for _ in range(3):
                         require((await self.heard(model)).answer.text == "OK", "it was not answered")
                     require(server.connections == 1, f"3 calls one after the other made {server.connections} connections")
-                    server.say(*[Act(text="OK", delay_seconds=0.5)] * 8)
+                    server.say(*[Act(text="OK", together=8)] * 8)
                     answers = await asyncio.gather(*(self.heard(model) for _ in range(8)))
                     require(all(each.answer.text == "OK" for each in answers), "not all were answered")
                     require(server.most_at_once == 8, f"only {server.most_at_once} of 8 calls were under way at once")

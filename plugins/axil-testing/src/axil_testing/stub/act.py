@@ -43,6 +43,8 @@ class Act:
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     delay_seconds: float = 0.0
     """Before it answers."""
+    together: int = 1
+    """It answers when there have been so many connections at the same time, or after half a minute without."""
     pause_seconds: float = 0.0
     """Between two pieces."""
     break_at: float | None = None

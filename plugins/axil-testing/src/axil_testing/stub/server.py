@@ -19,6 +19,8 @@ from axil_testing.stub.dialects import DIALECTS
 KEY: Final = "canary-77c1-key"
 """The key that a client has to have; it must not be seen anywhere but in a request's headers."""
 
+_TOGETHER_SECONDS: Final = 30.0
+
 
 @dataclass(frozen=True, slots=True)
 class Address:
@@ -92,7 +94,7 @@ class Stub:
         """How many were closed by the other side before the answer was whole."""
         return self._tally.left
 
-    def open_connections(self, patience_seconds: float = 3.0) -> int:
+    def open_connections(self, patience_seconds: float = 30.0) -> int:
         """How many are open still, when those that are closing have had time to."""
         until = time.monotonic() + patience_seconds
         while self._tally.open and time.monotonic() < until:
@@ -104,14 +106,15 @@ class Stub:
     def __enter__(self) -> Stub:
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), name="axil-stub", daemon=True)
         self._thread.start()
-        self._ready.wait(10)
+        if not self._ready.wait(60):
+            raise RuntimeError("the stub does not begin to listen.")
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if self._loop is not None and self._over is not None:
             self._loop.call_soon_threadsafe(self._over.set)
         if self._thread is not None:
-            self._thread.join(10)
+            self._thread.join(60)
 
     async def _serve(self) -> None:
         self._loop, self._over = asyncio.get_running_loop(), asyncio.Event()
@@ -152,6 +155,9 @@ class Stub:
 
     async def _answer(self, act: Act, asked: Asked, line: _Line) -> bool:
         await line.wait(self._delay + act.delay_seconds)
+        until = time.monotonic() + _TOGETHER_SECONDS
+        while self._tally.most < act.together and time.monotonic() < until:
+            await line.wait(0.01)
         if act.status != 200:
             await line.whole(act.status, self.dialect.error(act), act.headers)
             return True
