@@ -713,6 +713,31 @@ def test_a_channel_is_asked_and_waited_for():
     assert run(one(ask), channel=Channel()).output == {"answer": "a says yes"}
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # what the loop was to do and never will
+def test_a_thread_that_reads_the_clock_while_the_run_ends_is_not_held():
+    called, returned = threading.Event(), threading.Event()
+
+    async def go() -> None:
+        loop: Any = asyncio.get_running_loop()
+
+        def body(ctx: Any) -> dict[str, Any]:
+            loop.call_soon_threadsafe = lambda *_, **__: None  # it will not come to that any more
+            called.set()
+            ctx.now()
+            returned.set()
+            return {"thread": ""}
+
+        job = asyncio.ensure_future(body_of(body).run(journal=MemoryJournal()))
+        while not called.is_set():  # noqa: ASYNC110  # it is set in a thread
+            await asyncio.sleep(0.001)
+        job.cancel()
+        await asyncio.gather(job, return_exceptions=True)
+        del loop.call_soon_threadsafe
+
+    asyncio.run(go())
+    assert returned.wait(30)
+
+
 def test_a_channel_that_cannot_answer_now_pauses_the_run():
     class Away:
         async def ask(self, question: Question) -> Any:

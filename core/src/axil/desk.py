@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from axil import due
 
+_LOOK = 1.0  # seconds between looks of a thread that waits for the run's loop whether the run has ended
+
 
 class Pause(BaseException):
     """Raised inside a body that asked and got no answer; not an ``Exception``, so that bodies do not swallow it."""
@@ -177,10 +179,20 @@ class Desk:
         if self.book is not None and not self.is_closed:
             entry = Entry("clock", activation.frame, activation.node, activation.ordinal, {"call": call, "value": now})
             if self.loop is not None and threading.get_ident() != self.home:
-                asyncio.run_coroutine_threadsafe(self.keep(entry), self.loop).result()
+                self._keep_from_afar(entry, self.loop)
             else:
                 self.note(entry)
         return now
+
+    def _keep_from_afar(self, entry: Entry, loop: asyncio.AbstractEventLoop) -> None:
+        """As ``keep``, in another thread. The run ends meanwhile, and its loop with it: nobody will ask what was kept."""
+        from concurrent.futures import wait
+
+        kept = asyncio.run_coroutine_threadsafe(self.keep(entry), loop)
+        while not self.is_closed and not wait([kept], _LOOK).done:
+            pass
+        if kept.done():
+            kept.result()
 
     async def sleep(self, activation: Activation, call: Call, seconds: float) -> None:
         until = self.replay.slept.get((activation, call))

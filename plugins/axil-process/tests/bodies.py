@@ -114,6 +114,23 @@ async def asks_two(inputs: Any, ctx: Any) -> dict[str, Any]:
     return {"n": first + second}
 
 
+left: list[asyncio.Task[Any]] = []
+
+
+async def leaves_a_task(inputs: Any, ctx: Any) -> dict[str, Any]:
+    async def late() -> Any:
+        await asyncio.sleep(0)
+        ctx.emit("late")
+        ctx.spend(cost=1.0)
+        return await ctx.ask("late?")
+
+    if not left:
+        left.append(asyncio.create_task(late()))
+        return {"n": 0}
+    await asyncio.wait(left)
+    return {"n": str(left[0].exception())}
+
+
 class Talk(BaseModel):
     topic: str = ""
     lines: list[str] = []

@@ -193,6 +193,19 @@ def test_questions_of_a_body_that_has_ended_already_are_all_open(monkeypatch):
     assert {question.id for question in result.questions} == {"work?a", "work?b"}
 
 
+def test_what_a_body_leaves_behind_is_not_heard_in_the_next_firing():
+    chunks: list[Any] = []
+
+    class Watch:
+        def chunk(self, activation: Any, chunk: Any) -> None:
+            chunks.append(chunk)
+
+    first, second = run(make(bodies.leaves_a_task, Process(workers=1)), {"n": 1}, {"n": 2}, observers=[Watch()], journal=MemoryJournal())
+    assert first.output == {"n": 0}
+    assert "AX552" in second.output["n"]
+    assert (chunks, second.questions, second.usage.cost) == ([], (), 0.0)
+
+
 def test_a_step_that_fails_raises_its_own_error_to_the_body():
     (result,) = run(make(bodies.fails_inside, Process(workers=1)), {"n": 1}, journal=MemoryJournal())
     assert result.output == {"n": "inside"}

@@ -53,7 +53,7 @@ class Worker:
         self._source, self._sink = source, sink
         self._tasks: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._waiting: dict[int, Asked] = {}
-        self._count = 0
+        self._count = self._firing = 0
         self._is_busy = False
         """Whether a body is at work, or about to be: from when its firing is heard of until what it came to is known."""
         self._lock = threading.Lock()
@@ -66,6 +66,8 @@ class Worker:
         with asyncio.Runner() as runner:
             while (given := self._tasks.get()) is not None:
                 answer = self._done(given, runner)
+                with self._lock:
+                    self._firing += 1  # what its body left behind is heard no more
                 self._is_busy = False  # before it is told: the parent may have no further use for us as soon as it hears of it
                 self.tell(answer)
             for component in (each for plan in self._plans.values() for each in reversed(plan.graph.components)):
@@ -102,24 +104,30 @@ class Worker:
         else:
             answer.set_exception(Paused() if message.get("paused") else ProcessError("AX551", str(message.get("error"))))
 
-    def tell(self, message: Mapping[str, Any]) -> None:
-        """Say something to the parent. It is gone: so are we."""
-        data = memoryview(packed(message))
+    def tell(self, message: Mapping[str, Any], firing: int | None = None) -> None:
+        """Say something to the parent; of a firing that is over, to nobody. The parent is gone: so are we."""
         with self._lock:
-            while data:
-                try:
-                    data = data[os.write(self._sink, data) :]
-                except BrokenPipeError:
-                    os._exit(0)
+            if firing is None or firing == self._firing:
+                self._write(message)
 
-    def ask(self, what: str, *given: Any) -> Asked:
-        """Ask the parent something."""
+    def ask(self, firing: int, what: str, *given: Any) -> Asked:
+        """Ask the parent something. Raises: ProcessError (AX552): the firing is over."""
         plain = encode(list(given))
         with self._lock:
+            if firing != self._firing:
+                raise ProcessError("AX552", f"ctx.{what} cannot be had any more: the body has ended.", "Wait for all that the body begins.")
             self._count += 1
             asked = self._waiting[self._count] = Asked(self._count)
-        self.tell({"ask": what, "n": asked.number, "in": _inside.get(), "given": plain})
+            self._write({"ask": what, "n": asked.number, "in": _inside.get(), "given": plain})
         return asked
+
+    def _write(self, message: Mapping[str, Any]) -> None:
+        data = memoryview(packed(message))
+        while data:
+            try:
+                data = data[os.write(self._sink, data) :]
+            except BrokenPipeError:
+                os._exit(0)
 
     # ------------------------------------------------------------------ one firing
 
@@ -127,7 +135,7 @@ class Worker:
         try:
             plan = self._plan(given["job"], runner)
             task = arrived(given["task"], plan.graph)
-            ctx = Elsewhere(self, given["ctx"], task, plan.nodes[0].name)
+            ctx = Elsewhere(Firing(self, self._firing), given["ctx"], task, plan.nodes[0].name)
             out = plan.graph.vertices[0].body(task, ctx)
             if inspect.isawaitable(out):
                 out = runner.run(_awaited(cast("Awaitable[Any]", out)))
@@ -175,14 +183,31 @@ def told(error: BaseException) -> dict[str, Any]:
     return {"kind": kind, "message": message, "traceback": "".join(lines), "transient": transient}
 
 
+class Firing:
+    """What one body says to the parent, until it has ended."""
+
+    __slots__ = ("number", "worker")
+
+    def __init__(self, worker: Worker, number: int) -> None:
+        self.worker, self.number = worker, number
+
+    def tell(self, message: Mapping[str, Any]) -> None:
+        """See ``Worker.tell``."""
+        self.worker.tell(message, self.number)
+
+    def ask(self, what: str, *given: Any) -> Asked:
+        """See ``Worker.ask``."""
+        return self.worker.ask(self.number, what, *given)
+
+
 class Elsewhere(Context):
     """What a body may ask of a run that is in another process."""
 
-    __slots__ = ("_given", "_worker")
+    __slots__ = ("_firing", "_given")
 
-    def __init__(self, worker: Worker, given: Mapping[str, Any], task: Task, node: str) -> None:
+    def __init__(self, firing: Firing, given: Mapping[str, Any], task: Task, node: str) -> None:
         super().__init__(cast("Any", None), task, Activation(task.frame, node, task.ordinal))
-        self._worker, self._given = worker, given
+        self._firing, self._given = firing, given
 
     @property
     def run_id(self) -> str:
@@ -198,7 +223,7 @@ class Elsewhere(Context):
         return None if path is None else Path(path)
 
     def allows(self, what: str, /) -> bool:
-        return bool(self._worker.ask("allows", what).answer.result())
+        return bool(self._firing.ask("allows", what).answer.result())
 
     def emit(self, chunk: Any, /) -> None:
         self._shown("emit", chunk)
@@ -211,27 +236,27 @@ class Elsewhere(Context):
             plain = encode(chunk)
         except AxilError:
             plain = repr(chunk)
-        self._worker.tell({how: plain, "in": _inside.get()})
+        self._firing.tell({how: plain, "in": _inside.get()})
 
     def now(self) -> float:
-        return float(self._worker.ask("now").answer.result())
+        return float(self._firing.ask("now").answer.result())
 
     def key(self, name: str = "", /) -> str:
-        return str(self._worker.ask("key", name).answer.result())
+        return str(self._firing.ask("key", name).answer.result())
 
     def spend(self, *, cost: float = 0.0, **tokens: int) -> None:
-        self._worker.tell({"spend": {"cost": cost, **tokens}, "in": _inside.get()})
+        self._firing.tell({"spend": {"cost": cost, **tokens}, "in": _inside.get()})
 
     async def sleep(self, seconds: float, /) -> None:
-        await asyncio.wrap_future(self._worker.ask("sleep", seconds).answer)
+        await asyncio.wrap_future(self._firing.ask("sleep", seconds).answer)
 
     async def ask(self, question: Question | str, /, *, name: str = "") -> Any:
         asked = Question(text=question) if isinstance(question, str) else question
-        return await asyncio.wrap_future(self._worker.ask("ask", asked.plain(), name).answer)
+        return await asyncio.wrap_future(self._firing.ask("ask", asked.plain(), name).answer)
 
     async def step(self, name: str, call: Callable[[], Awaitable[Any]], /, *, request: Any = None, effects: Effects = "idempotent") -> Any:
         plain = request() if callable(request) else request
-        asked = self._worker.ask("step", name, plain, effects)
+        asked = self._firing.ask("step", name, plain, effects)
         begins, ends = asyncio.wrap_future(asked.begins), asyncio.wrap_future(asked.answer)
         await asyncio.wait({begins, ends}, return_when=asyncio.FIRST_COMPLETED)
         if not begins.done():  # it is on record, or may not be done
@@ -242,12 +267,12 @@ class Elsewhere(Context):
             plain = encode(value)
         except BaseException as error:
             how = {"paused": True} if isinstance(error, Paused) else {"failed": told(error)}
-            self._worker.tell({"stepped": asked.number, **how})
+            self._firing.tell({"stepped": asked.number, **how})
             ends.cancel()
             raise
         finally:
             _inside.reset(token)
-        self._worker.tell({"stepped": asked.number, "value": plain})
+        self._firing.tell({"stepped": asked.number, "value": plain})
         await ends  # it is recorded
         return value
 
