@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from axil import Graph, RootGraph
+from axil import Graph, MemoryJournal, RootGraph
 from axil.composite import Nested
 from axil.errors import CycleError, LimitReached, NodeFailed
 from axil.fields import APPEND, Field, Reducer
 from axil.result import Result
 from axil.run import run_sync
-from axil.spec import CycleLimit, NodeSpec
+from axil.spec import CycleLimit, EdgeSpec, NodeSpec
 from axil.state import Schema
 from axil.tokens import Out
 from axil.values import Log
@@ -238,6 +238,69 @@ def test_data_for_a_node_that_did_not_fire_waits_for_a_later_round():
     ]
     run(workflow(nodes, edges))
     assert seen == [["a", "x"]]
+
+
+@pytest.mark.parametrize("journaled", [False, True])
+@pytest.mark.parametrize(
+    ("turns", "taken"),
+    [
+        (["h b 1", "b c", "c h 1", "h a 2", "a d", "d out 1"], [["c1", "a1"]]),  # waits around the cycle that d is then within
+        (["h a 1", "a d", "d b 1", "b c", "c h 1", "h b 2", "c a 2", "d out 2"], [["a1"], ["c1", "c2", "a2"]]),  # and the other way round
+    ],
+)
+def test_data_for_a_node_waits_for_it_in_whatever_cycle_of_a_later_round_it_is(turns, taken, journaled):
+    """A round entered at another node folds other cycles within: a, d; or b, c, d."""
+    seen: list[list[str]] = []
+    count = counting("d")
+
+    def d(task, ctx):
+        seen.append([f"{token.payload['by']}{token.payload['n']}" for token in task.tokens])
+        return count.call(task, ctx)
+
+    def turn(words: str) -> EdgeSpec:
+        source, target, *when = words.split()
+        return edge(source, target, condition=(lambda payload: payload["n"] == int(when[0])) if when else None)
+
+    never_taken = [
+        edge(*ends, condition=never)
+        for ends in (("b", "b"), ("d", "a"), ("d", "b"))
+        if not any(t.startswith(" ".join(ends)) for t in turns)
+    ]
+    edges = [edge("in", "h"), *map(turn, turns), *never_taken, edge("c", "d", trigger=False)]
+    flow = workflow([*map(counter, "habc"), node("d", d)], edges)
+    journal = MemoryJournal() if journaled else None
+    assert run(flow, journal=journal, run_id="r").status == "done"
+    assert seen == taken
+
+
+def test_data_that_waits_is_in_the_journal():
+    """A run that broke off before the round in which it is taken goes on with it."""
+    seen: list[list[str]] = []
+    breaks = [True]
+
+    def d(task, ctx):
+        if breaks:
+            raise OSError(breaks.pop())
+        seen.append(sorted(token.payload["by"] for token in task.tokens))
+        return Out({"by": "d", "n": 0})
+
+    edges = [
+        "in h",
+        edge("h", "b", condition=up_to(2)),
+        edge("h", "a", condition=from_(2)),
+        edge("b", "b", condition=never),
+        "b c",
+        edge("c", "d", trigger=False),
+        "c h",
+        "a d",
+        edge("d", "a", condition=never),
+        edge("d", "b", condition=never),
+        "d out",
+    ]
+    flow, journal = workflow([*map(counter, "habc"), node("d", d)], edges), MemoryJournal()
+    assert run(flow, journal=journal, run_id="r").status == "failed"
+    assert run(flow, journal=journal, run_id="r", resuming=True).status == "done"
+    assert seen == [["a", "c"]]
 
 
 def test_what_a_cycle_hands_to_its_parent_is_one_change_whatever_the_rounds():

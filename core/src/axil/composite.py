@@ -12,8 +12,9 @@ The initial node fires unconditionally, with the tokens that entered or came bac
 in the round before. When a round has nothing left to do, in this order: a live token left on a trigger edge: over; the
 limit is reached: over, and the run with it unless the limit is declared an exit; a live token came back on a cut trigger
 edge: another round; else the cycle has ended naturally. Payloads of data edges that their targets could not take wait
-for the next round, or the next entry, in the field ``@node/<cycle>``. What the cycle hands to its parent is one change
-per field, whatever the number of rounds.
+in the state, in the field ``@edge/<edge>``, until a round begins in which the target is a node of its own: of this cycle, or of
+one within it or around it, as they are entered. What the cycle hands to its parent is one change per field, whatever the number
+of rounds.
 
 A graph: its own state is made on entry from what it pulls, and what it pushes is projected from its changes on return;
 its nodes' own fields go with it unless it is told to keep them.
@@ -27,7 +28,7 @@ from typing import Any, Protocol, cast
 
 from axil.context import local_field
 from axil.errors import CycleError, KernelBug, LimitReached, listed
-from axil.fold import Cycle
+from axil.fold import Cycle, waiting_field
 from axil.inputs import Message, as_messages, folded, gathered
 from axil.journal import Entry, decode, decode_delta, encode, encode_delta
 from axil.machine import Machine
@@ -86,7 +87,7 @@ class CycleVisit:
         self.initial = self._initial_of(task)
         self.plan = cycle.body(self.initial)
         self.limit = cycle.graph.cycle_limit(cycle.graph.vertices[self.initial].name)
-        self.field = local_field(name)
+        self.waiting = cycle.waiting(self.initial)
         self.rounds = 0
         self.state = task.state.rooted()
         self.total = History(self.state.schema, keeps=True)
@@ -136,24 +137,16 @@ class CycleVisit:
         """The next round's machine, started."""
         machine = Machine(self.plan, (*self.frame, self.rounds), self.state, keeps=True)
         edges = self.cycle.graph.edges
+        waited = [Token(edge, payload, None) for edge, field in self.waiting.items() for payload in self.state.get(field) or ()]
+        self._has_data = bool(waited)
         mine = [t for t in self._tokens if edges[t.edge].target == self.initial]
-        kept = [t for t in self._tokens if edges[t.edge].target != self.initial]
         if len(mine) > 1:
             mine.sort(key=lambda token: (self.plan.rank(token.edge), token.ordinal))
-        waited: list[Token] = []  # since an earlier round: it was there first
-        for edge, payload in self._kept():
-            (waited if edges[edge].target == self.initial else kept).append(Token(edge, payload, None))
-        machine.start(kept, entry=[*waited, *mine])
-        self._has_data = self.field in self.state
+        tokens = [*waited, *self._tokens]  # since an earlier round: it was there first
+        first = [t for t in waited if edges[t.edge].target == self.initial]
+        machine.start([t for t in tokens if edges[t.edge].target != self.initial], entry=[*first, *mine])
         self.rounds += 1
         return machine
-
-    def _kept(self) -> list[tuple[int, Any]]:
-        kept = self.state.get(self.field)
-        if not kept:
-            return []
-        ids = {self.cycle.graph.edges[i].name: i for v in self.cycle.members for i in self.cycle.graph.touching[v]}
-        return [(ids[name], payload) for name, payload in kept["data"] if name in ids]
 
     def turn(self, step: Step, note: Callable[[Entry], None] | None = None) -> Task | None:
         """The next round's first task, where ``step`` ends a round by coming back and in no other way; None: by ``next``, then.
@@ -176,11 +169,8 @@ class CycleVisit:
     def next(self, ended: Ended) -> None:
         changes, state = ended.changes, ended.state
         back = [r for r in ended.returns if r.trigger]
-        if ended.data or self.field in self.state or len(back) < len(ended.returns):
-            edges = self.cycle.graph.edges
-            data = [[edges[t.edge].name, t.payload] for t in ended.data]
-            data += [[edges[r.edge].name, r.payload] for r in ended.returns if not r.trigger]
-            kept = {self.field: {"data": data}}
+        if ended.data or self._has_data or len(back) < len(ended.returns):
+            kept = self._kept(ended)
             changes, state = {**changes, **kept}, state.apply(kept)
         limit = self.limit.rounds
         if ended.exits and any(e.trigger for e in ended.exits):
@@ -198,6 +188,17 @@ class CycleVisit:
                 hint="Raise the cycle's limit, give it a loop_counter or a loop_timer, or declare the limit an exit.",
             )
         self._last = (changes, ended.exits, () if end else ended.returns, end)
+
+    def _kept(self, ended: Ended) -> dict[str, Any]:
+        """What waits on data edges after a round, by field, where that has changed."""
+        edges, left = self.cycle.graph.edges, dict[int, list[Any]]()
+        for sent in (*ended.data, *(r for r in ended.returns if not r.trigger)):
+            left.setdefault(sent.edge, []).append(sent.payload)
+        kept: dict[str, Any] = {field: left.pop(edge, []) for edge, field in self.waiting.items() if edge in left or self.state.get(field)}
+        for edge, payloads in left.items():  # into a cycle within, behind what that has left there
+            field = waiting_field(edges[edge])
+            kept[field] = [*(ended.state.get(field) or ()), *payloads]
+        return kept
 
     def _take(self, changes: Mapping[str, Any], state: State, exits: Sequence[Exit], returns: Sequence[Exit], end: str) -> None:
         self.total.note(changes)

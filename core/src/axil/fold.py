@@ -10,7 +10,7 @@ Compilation is linear in vertices and edges. A cycle's body is compiled once per
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from axil.bodies import Plain, is_coroutine_function
@@ -31,6 +31,7 @@ class Cycle:
         self.inside = frozenset(members)
         self.name = cycle_name([graph.vertices[m].name for m in members])
         self._bodies: dict[int, Plan] = {}
+        self._waiting: dict[int, dict[int, str]] = {}
 
     def body(self, entry: int) -> Plan:
         """The plan of a round that starts at vertex ``entry``."""
@@ -39,12 +40,28 @@ class Cycle:
             plan = self._bodies[entry] = fold(self.graph, self.members, entry)
         return plan
 
+    def waiting(self, entry: int) -> Mapping[int, str]:
+        """The data edges that such a round takes from the state what waits on them of, each with its field: those of cycles
+        within it are theirs."""
+        waiting = self._waiting.get(entry)
+        if waiting is None:
+            own = {node.name for node in self.body(entry).nodes if not isinstance(node.body, Cycle)}
+            edges = [e for e in self.graph.incident(self.members) if not e.trigger and e.target in self.inside]
+            fields = {e.id: waiting_field(e) for e in edges if self.graph.vertices[e.target].name in own}
+            waiting = self._waiting[entry] = fields
+        return waiting
+
     def entrances(self) -> list[Edge]:
         """The edges that lead into the cycle from outside."""
         return [e for e in self.graph.incident(self.members) if e.target in self.inside and e.source not in self.inside]
 
     def __call__(self, task: Task, ctx: Any, /) -> Any:
         raise KernelBug(f"the body of {self.name} was called; scopes are entered.")
+
+
+def waiting_field(edge: Edge) -> str:
+    """The name of the state field in which payloads of a data edge wait until their target takes them."""
+    return f"@edge/{edge.name}"
 
 
 def cycle_name(names: Sequence[str]) -> str:
