@@ -54,7 +54,7 @@ class Writer:
 
     def __init__(self, store: Store, files: Files, sync: Sync) -> None:
         self.store, self.files, self.sync = store, files, sync
-        self.lock, self.reading = threading.RLock(), threading.Lock()
+        self.lock, self.reading, self._gate = threading.RLock(), threading.Lock(), threading.RLock()
         self.owner = f"{socket.gethostname()}:{os.getpid()}:{_started(os.getpid())}:{id(self):x}"
         self._asked: queue.SimpleQueue[Sequence[tuple[SqliteBook, Waiter | None]] | None] = queue.SimpleQueue()
         self._turns: dict[asyncio.AbstractEventLoop, list[tuple[SqliteBook, Waiter]]] = {}
@@ -79,18 +79,14 @@ class Writer:
     def _turn(self, loop: asyncio.AbstractEventLoop) -> None:
         """Commit, or have committed, what was asked for in one turn of an event loop: one word to the thread, not one a run."""
         asked = self._turns.pop(loop)
-        if self.sync == "full" and not self._closed:
-            self._ask(asked)
-        else:
+        if self.sync != "full" or not self._ask(asked):
             self.commit(list(dict.fromkeys(book for book, _ in asked)))
             _settle(asked)
 
     def finish(self, book: SqliteBook) -> None:
         """Write what is left of ``book``, and let go of its run."""
-        if self.sync == "normal" or self._closed:
+        if self.sync == "normal" or not self._ask([(book, None)]):
             self.commit([book])
-        else:
-            self._ask([(book, None)])
 
     def let_go(self) -> None:
         """Let go of runs whose books were closed, where the thread has not come to it yet."""
@@ -98,11 +94,23 @@ class Writer:
             if closing := [book for book in self._held if book.closing]:
                 self.commit(closing)
 
-    def _ask(self, asked: Sequence[tuple[SqliteBook, Waiter | None]]) -> None:
+    def _ask(self, asked: Sequence[tuple[SqliteBook, Waiter | None]]) -> bool:
+        """Have the thread commit. False: there is none, so whoever asks does it."""
+        with self._gate:  # other event loops ask, too, and somebody may close
+            if self._closed or not self._has_thread():
+                return False
+            self._asked.put(asked)
+            return True
+
+    def _has_thread(self) -> bool:
         if self._thread is None:
-            self._thread = threading.Thread(target=self._work, name="axil-sqlite", daemon=True)
-            self._thread.start()
-        self._asked.put(asked)
+            thread = threading.Thread(target=self._work, name="axil-sqlite", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError:  # the system gives no more of them
+                return False
+            self._thread = thread
+        return True
 
     def _work(self) -> None:
         while True:
@@ -156,6 +164,10 @@ class Writer:
                     self._held.discard(book)
             if self._held and time.time() - self._beaten > BEAT:
                 self._beat()
+        if self._held and self._thread is None:  # for signs of life, however long nothing is committed
+            with self._gate:
+                if not self._closed:
+                    self._has_thread()
 
     def stored(self, row: Row) -> _Stored:
         """``row`` as the table has it; a large body goes into a file, before the row that names it."""
@@ -262,9 +274,10 @@ class Writer:
 
         In the thread itself only what is under way comes first: the collector may come by there, and find that nobody has the journal.
         """
-        self._closed = True
-        if self._thread is not None:
+        with self._gate:
+            self._closed = True
             self._asked.put(None)
+        if self._thread is not None:
             if self._thread is threading.current_thread():
                 self._ends_alone = True
                 return
