@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from axil.planner import Setting
 from axil.registry import Registry
 from axil.result import Event
 from axil.spec import CycleLimit, Limits, NodeSpec, Use
+from axil.sync import run_sync
 from axil.tokens import Out
 from axil.workflow import Workflow
 
@@ -351,3 +353,83 @@ def test_what_could_not_be_provisioned_for_one_run_of_an_engine_is_tried_again_f
 
     asyncio.run(asyncio.wait_for(go(), 60))
     assert log == ["provision x", "close x"] * 2
+
+
+# ------------------------------------------------------------------------------------------------ components at unlucky moments
+
+
+class SlowPart:
+    """A component that waits, where it is told to."""
+
+    def __init__(self, said: list[str], name: str, *, slow: str = "") -> None:
+        self.said, self.name, self.slow = said, name, slow
+        self.reached, self.goes_on = asyncio.Event(), asyncio.Event()
+
+    async def provision(self) -> None:
+        await self._does("provision")
+
+    async def close(self) -> None:
+        await self._does("close")
+
+    async def _does(self, what: str) -> None:
+        self.said.append(f"{what} {self.name}")
+        if what == self.slow:
+            self.reached.set()
+            await self.goes_on.wait()
+
+
+def having(*parts: SlowPart) -> Workflow:
+    flow = workflow(["a"], ["in a", "a out"])
+    object.__setattr__(flow.plan.graph, "components", parts)
+    return flow
+
+
+def test_all_components_are_closed_where_the_closing_of_one_is_cancelled():
+    said: list[str] = []
+
+    async def go() -> None:
+        slow = SlowPart(said, "b", slow="close")
+        job = asyncio.ensure_future(having(SlowPart(said, "a"), slow).run({}))
+        await slow.reached.wait()
+        job.cancel()
+        await asyncio.wait([job])
+        assert job.cancelled()
+
+    run_sync(go())
+    assert said == ["provision a", "provision b", "close b", "close a"]
+
+
+def test_components_are_closed_though_one_who_leaves_is_cancelled_at_the_door():
+    said: list[str] = []
+
+    async def go() -> None:
+        slow = SlowPart(said, "a", slow="provision")
+        flow = having(slow)
+
+        async def comes_and_goes() -> None:
+            async with flow:
+                asyncio.get_running_loop().call_soon(leaving.cancel)
+
+        leaving = asyncio.ensure_future(comes_and_goes())
+        await slow.reached.wait()
+        other = asyncio.ensure_future(flow.run({}))
+        await asyncio.sleep(0)
+        slow.goes_on.set()
+        await asyncio.wait([leaving, other])
+        assert leaving.cancelled()
+        await flow.run({})
+
+    run_sync(go())
+    assert said == ["provision a", "close a", "provision a", "close a"]
+
+
+def test_components_are_provisioned_for_a_loop_that_has_the_number_of_one_that_is_gone():
+    said: list[str] = []
+    flow = having(SlowPart(said, "a"))
+    for _ in range(10):
+        loop = asyncio.new_event_loop()
+        loop.run_until_complete(flow.__aenter__())
+        loop.close()  # in the middle: nobody leaves
+        del loop
+        gc.collect()
+    assert said == ["provision a"] * 10
