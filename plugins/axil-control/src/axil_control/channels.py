@@ -47,7 +47,8 @@ class Replies:
 class Terminal:
     """``terminal``: asks on the terminal; where there is none, nobody answers and the run pauses.
 
-    One question at a time, whichever event loops ask. An empty line takes the question's default, if it has one; the end of the input is no answer.
+    One question at a time, whichever event loops ask. An empty line takes the question's default, if it has one; the end of the input
+    is no answer.
     """
 
     class Config(BaseModel, extra="forbid", frozen=True):
