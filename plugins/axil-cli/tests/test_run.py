@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import os
 import re
+import signal
 import sys
+from typing import Any
 
 import pytest
 
@@ -367,3 +370,24 @@ def test_progress_is_quiet_while_a_question_is_open_and_a_question_is_shown_once
     assert told.count("how much?") == 1
     assert "…" not in told
     assert "The run is paused:" in told
+
+
+# ------------------------------------------------------------------------------------------------------- signals
+
+
+def test_a_signal_that_comes_while_components_are_provisioned_ends_the_run(axil, flow, registry):
+    ran: list[str] = []
+
+    class Opened:
+        async def provision(self) -> None:
+            os.kill(os.getpid(), signal.SIGTERM)
+            for _ in range(50):  # until the event loop has heard of it
+                await asyncio.sleep(0)
+
+        def run(self, messages: list[Any]) -> str:
+            ran.append("ran")
+            return "ran"
+
+    registry.register("nodes", "opened", Opened)
+    done = axil("run", flow(["a opened"]), "--input", "x")
+    assert (done.code, ran) == (130, [])

@@ -188,9 +188,9 @@ class Job:
     async def done(self) -> Result:
         """Run to the end, whatever it is."""
         with _signals(self.stop):
-            async with self.workflow:
-                self._run = self.workflow.start(self.input, observers=self.observers, **self.ways)
-                return await self._run.result()
+            self._run = run = self.workflow.start(self.input, observers=self.observers, **self.ways)
+            async with self.workflow:  # a signal that comes meanwhile ends the run before it begins
+                return await run.result()
 
 
 @contextmanager
