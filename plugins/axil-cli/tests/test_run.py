@@ -8,6 +8,7 @@ import json
 import os
 import re
 import signal
+import subprocess
 import sys
 from typing import Any
 
@@ -391,3 +392,12 @@ def test_a_signal_that_comes_while_components_are_provisioned_ends_the_run(axil,
     registry.register("nodes", "opened", Opened)
     done = axil("run", flow(["a opened"]), "--input", "x")
     assert (done.code, ran) == (130, [])
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no disk that is always full")
+@pytest.mark.parametrize("format", ["text", "events"])
+def test_a_full_disk_behind_the_output_is_told_and_is_no_success(flow, format):
+    command = [sys.executable, "-m", "axil_cli.main", "run", flow(["a passthrough"]), "--input", "x", "--format", format]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (141, "error: the output cannot be written: No space left on device.\n")
