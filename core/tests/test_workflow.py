@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import threading
 from typing import Any
 
 import pytest
 
+from axil import planner
 from axil.engine import LocalEngine
 from axil.errors import JournalError, LimitReached, NodeFailed, RunCancelled, RunPaused, SpecError
 from axil.journal import MemoryJournal
@@ -433,3 +435,28 @@ def test_components_are_provisioned_for_a_loop_that_has_the_number_of_one_that_i
         del loop
         gc.collect()
     assert said == ["provision a"] * 10
+
+
+def test_threads_that_ask_for_the_plan_at_once_get_the_same_one(monkeypatch):
+    """Its components are provisioned once: a plan of one's own would have others."""
+    flow, plan = workflow(["a"], ["in a", "a out"]), planner.compile
+    both_are_in, first_has_it, plans = threading.Barrier(2), threading.Event(), dict[str, Any]()
+
+    def compiled(*given: Any) -> Any:
+        both_are_in.wait(60)
+        if threading.current_thread().name == "second":
+            assert first_has_it.wait(60)
+        return plan(*given)
+
+    def asks() -> None:
+        plans[threading.current_thread().name] = flow.plan
+        first_has_it.set()
+
+    monkeypatch.setattr("axil.workflow.compile", compiled)
+    flow._plan = None
+    threads = [threading.Thread(target=asks, name=name) for name in ("first", "second")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert plans["first"] is plans["second"] is flow.plan

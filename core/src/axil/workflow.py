@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
+from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 from weakref import WeakKeyDictionary
 
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 
 R = TypeVar("R", bound="Run")
+
+_PLANNED = Lock()
 
 Input = Mapping[str, Any] | str | None
 """What a run is given: fields, or the text of a message; of a typed graph: values of its state, or an instance of its model."""
@@ -66,7 +69,9 @@ class Workflow:
     def plan(self) -> Plan:
         """The compiled graph. Raises: SpecError: all that is wrong with it."""
         if self._plan is None:
-            self._plan = compile(self.spec, self.setting)
+            plan = compile(self.spec, self.setting)
+            with _PLANNED:  # another thread may have been quicker, and its components be in use
+                self._plan = self._plan or plan
         return self._plan
 
     @property
