@@ -961,3 +961,19 @@ def test_a_process_number_that_is_used_again_is_not_taken_for_the_holder(tmp_pat
     assert not writer.is_alive(f"{host}:{pid}:{started}:other", time.time() - 3600, "r")
     assert not writer.is_alive(f"{host}:{pid}:{started}:{nonce}", time.time(), "r")  # ourselves, and no book holds it
     journal.close()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there is no flock")
+def test_who_still_writes_to_a_journal_that_was_closed_takes_no_lock_from_who_opened_it_again(tmp_path):
+    import fcntl
+
+    journal = SqliteJournal(tmp_path)
+    before: Writer = journal.writer
+    journal.close()
+    after: Writer = journal.writer  # its lock has the number that the other one's had
+    with after.store.alone():
+        with pytest.raises(sqlite3.Error, match="closed"), before.store.writing():
+            pass
+        with (tmp_path / "lock").open() as lock, pytest.raises(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    journal.close()
