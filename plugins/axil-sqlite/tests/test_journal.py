@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import gc
 import json
 import os
@@ -976,4 +977,31 @@ def test_who_still_writes_to_a_journal_that_was_closed_takes_no_lock_from_who_op
             pass
         with (tmp_path / "lock").open() as lock, pytest.raises(BlockingIOError):
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    journal.close()
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are looked for otherwise")
+def test_a_holder_that_cannot_be_looked_at_is_not_taken_for_gone(tmp_path, monkeypatch):
+    journal, read = SqliteJournal(tmp_path), Path.read_text
+    writer: Writer = journal.writer
+    holder = writer.owner.rpartition(":")[0] + ":another"
+    gone = holder.replace(f":{os.getpid()}:", f":{2**22 + 1}:")
+
+    def refused(self: Path, *given: Any) -> str:
+        if self == Path(f"/proc/{os.getpid()}/stat"):
+            raise OSError(errno.EMFILE, "Too many open files")
+        return read(self, *given)
+
+    def is_alive(owner: str) -> bool:
+        return writer.is_alive(owner, time.time(), "r")
+
+    assert (is_alive(holder), is_alive(gone)) == (True, False)
+    monkeypatch.setattr(Path, "read_text", refused)
+    assert (is_alive(holder), is_alive(gone)) == (True, False)
+    assert not writer.is_alive(holder, time.time() - 60, "r")
+    there = SqliteJournal(tmp_path)
+    unknown: str = there.writer.owner  # it could not look at itself when it began
+    monkeypatch.setattr(Path, "read_text", read)
+    assert is_alive(unknown)
+    there.close()
     journal.close()

@@ -257,8 +257,10 @@ class Writer:
         host, pid, started, _ = owner.rsplit(":", 3)
         if owner == self.owner:
             return any(book.run_id == run_id for book in self._held.copy())  # whoever looks does not hold the lock
-        if host == socket.gethostname() and _started(int(pid)) != started:
-            return False
+        if host == socket.gethostname():
+            now = _started(int(pid))
+            if not now or (now != started and "?" not in (now, started)):
+                return False
         return time.time() - beat < SILENCE
 
     def _beat(self) -> None:
@@ -337,11 +339,16 @@ def _whose(owner: str) -> str:
 
 
 def _started(pid: int) -> str:
-    """When a process began, as the system counts, so that a number that is used again is not taken for it; empty: there is none."""
+    """When a process began, as the system counts, so that a number that is used again is not taken for it.
+
+    Empty: there is no such process; "?": it is not known.
+    """
     try:
         return Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()[19]
-    except OSError:
+    except (FileNotFoundError, ProcessLookupError):
         pass
+    except OSError:  # too many files are open: that says nothing of the process
+        return "?"
     if Path("/proc/self/stat").exists() or os.name == "nt":
         return "" if os.name != "nt" else "?"
     try:
