@@ -806,3 +806,25 @@ def test_a_run_whose_workflow_cannot_be_found_whatever_find_raises_is_left_alone
             assert (await engine.result(other)).status == "done"
 
     within(60, go)
+
+
+def test_a_run_that_waits_for_its_components_can_be_cancelled():
+    class Never:
+        async def provision(self) -> None:
+            reached.set()
+            await asyncio.Event().wait()
+
+    reached = asyncio.Event()
+    flow = workflow(["a"], ["in a", "a out"])
+    object.__setattr__(flow.plan.graph, "components", (Never(),))
+
+    async def go() -> None:
+        async with LocalEngine() as engine:
+            run_id = await engine.start(flow)
+            result = asyncio.create_task(engine.result(run_id))
+            await reached.wait()
+            await engine.cancel(run_id, "enough")
+            assert (engine.get(run_id).info.status, engine.loaded) == ("cancelled", 0)
+            assert (await result).status == "cancelled"
+
+    within(60, go)

@@ -142,9 +142,8 @@ class LocalEngine:
         """
         self.journal: Journal = MemoryJournal() if journal is None else journal
         self.most, self.patience = loaded, patience_seconds
-        self._options = options
+        self._options, self._find = options, find
         self._clock: Clock = options.pop("clock", None) or RealClock()
-        self._find = find
         self._flows = {workflow.plan.graph.digest: workflow for workflow in workflows}
         self._houses = AsyncExitStack()
         self._inside: set[str] = set()
@@ -233,6 +232,8 @@ class LocalEngine:
         async with self._alone(run_id):
             if (work := self._at_work.get(run_id)) is not None:
                 work.run.cancel(reason)
+                if not work.run.has_begun:  # it waits for its components, which may never come
+                    work.job.cancel()
                 await asyncio.wait({work.job})  # it may have paused just then
             ended = self._known(run_id).ended
             if ended is None or ended.data["status"] == "paused":
