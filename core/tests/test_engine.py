@@ -618,3 +618,213 @@ def test_a_run_that_is_queued_while_an_answer_to_it_is_refused_goes_on():
             assert (await engine.result(run_id)).output == {"sum": 7}
 
     within(60, go)
+
+
+# ------------------------------------------------------------------------------------------------ at unlucky moments
+
+
+class Slow(MemoryJournal):
+    """Waits, where it is told to, until what was written is safe."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__()
+        self.kind, self.reached, self.goes_on = kind, asyncio.Event(), asyncio.Event()
+
+    def open(self, run_id: str) -> Any:
+        return _SlowBook(super().open(run_id), self)
+
+
+class _SlowBook:
+    def __init__(self, book: Any, journal: Slow) -> None:
+        self._book, self._journal = book, journal
+        self._unsafe: list[Entry] = []
+        self.entries, self.close = book.entries, book.close
+
+    def append(self, entry: Entry) -> None:
+        if self._unsafe or (entry.kind == self._journal.kind and not self._journal.goes_on.is_set()):
+            self._unsafe.append(entry)
+        else:
+            self._book.append(entry)
+
+    def kept(self) -> Any:
+        return self._waited() if self._unsafe else None
+
+    async def _waited(self) -> None:
+        self._journal.reached.set()
+        await self._journal.goes_on.wait()
+        while self._unsafe:
+            self._book.append(self._unsafe.pop(0))
+
+
+def test_a_run_that_is_cancelled_while_it_pauses_is_cancelled():
+    async def go() -> None:
+        journal = Slow("ended")
+        async with LocalEngine(journal) as engine:
+            run_id = await engine.start(asking())
+            result = asyncio.create_task(engine.result(run_id))
+            await journal.reached.wait()
+            cancelling = asyncio.create_task(engine.cancel(run_id, "enough"))
+            await asyncio.sleep(0)
+            journal.goes_on.set()
+            await cancelling
+            assert engine.get(run_id).info.status == "cancelled"
+            assert (await result).status == "cancelled"
+
+    within(60, go)
+
+
+def test_a_run_that_is_started_twice_at_once_under_one_id_runs_once():
+    ran: list[str] = []
+
+    def body(task: Any, ctx: Any) -> Out:
+        ran.append("a")
+        return Out({})
+
+    async def go() -> None:
+        flow = workflow([node("a", body)], ["in a", "a out"])
+        journal = Slow("run")
+        async with LocalEngine(journal) as engine:
+            both = [asyncio.create_task(engine.start(flow, {"n": 1}, run_id="r")) for _ in range(2)]
+            await journal.reached.wait()
+            await asyncio.sleep(0)
+            journal.goes_on.set()
+            assert await asyncio.gather(*both) == ["r", "r"]
+            assert (await engine.result("r")).status == "done"
+
+    within(60, go)
+    assert ran == ["a"]
+
+
+def test_a_close_that_is_broken_off_is_done_by_the_next_one():
+    async def go() -> None:
+        closing = asyncio.Event()
+
+        async def body(task: Any, ctx: Any) -> Out:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                closing.set()
+                await asyncio.sleep(0)
+            return Out({})
+
+        async with LocalEngine() as engine:
+            run_id = await engine.start(workflow([node("a", body, mode="async")], ["in a", "a out"]))
+            result = asyncio.create_task(engine.result(run_id))
+            await asyncio.sleep(0)
+            first = asyncio.create_task(engine.close(grace_seconds=DAY))
+            await asyncio.sleep(0)
+            first.cancel()
+            await asyncio.wait([first])
+        assert engine.loaded == 0
+        assert closing.is_set()
+        with pytest.raises(EngineError, match="AX540"):
+            await result
+
+    within(60, go)
+
+
+def test_who_closes_an_engine_while_another_does_waits_until_it_is_closed():
+    async def go() -> None:
+        cleaned = asyncio.Event()
+
+        async def body(task: Any, ctx: Any) -> Out:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                for _ in range(10):
+                    await asyncio.sleep(0)
+                cleaned.set()
+            return Out({})
+
+        engine = await LocalEngine().__aenter__()
+        await engine.start(workflow([node("a", body, mode="async")], ["in a", "a out"]))
+        for _ in range(10):
+            await asyncio.sleep(0)
+        first = asyncio.create_task(engine.close())
+        await asyncio.sleep(0)
+        await engine.close()
+        assert cleaned.is_set()
+        assert engine.loaded == 0
+        await first
+
+    within(60, go)
+
+
+def test_an_engine_that_is_entered_again_provisions_again_and_takes_up_what_it_left():
+    journal = MemoryJournal()
+
+    class Held:
+        is_ready = False
+
+        async def provision(self) -> None:
+            self.is_ready = True
+
+        async def close(self) -> None:
+            self.is_ready = False
+
+    held = Held()
+
+    def body(task: Any, ctx: Any) -> Out:
+        return Out({"ready": held.is_ready})
+
+    flow = workflow([node("a", body)], ["in a", "a out"])
+    object.__setattr__(flow.plan.graph, "components", (held,))
+
+    async def go() -> None:
+        async with LocalEngine(journal, [flow], loaded=0) as before:
+            left = await before.start(flow)
+        engine = LocalEngine(journal, [flow], loaded=0)
+        async with engine:
+            assert engine.get(left).info.status == "queued"  # and there is no room
+            engine.most = 1
+            assert (await engine.result(await engine.start(flow))).output == {"ready": True}
+            await engine.idle()
+            engine.most = 0
+            queued = await engine.start(flow)
+        engine.most = 1
+        async with engine:
+            for run_id in (left, queued):
+                assert (await engine.result(run_id)).output == {"ready": True}
+
+    within(60, go)
+
+
+def test_a_run_whose_workflow_cannot_be_found_whatever_find_raises_is_left_alone():
+    journal = MemoryJournal()
+    flow = workflow(["a"], ["in a", "a out"])
+
+    async def go() -> None:
+        async with LocalEngine(journal, loaded=0) as engine:
+            run_id = await engine.start(flow)
+
+        def find(header: Any) -> Workflow:
+            raise FileNotFoundError("its file is gone")
+
+        async with LocalEngine(journal, find=find) as engine:
+            assert engine.get(run_id).info.status == "open"
+            other = await engine.start(workflow(["b"], ["in b", "b out"]))
+            assert (await engine.result(other)).status == "done"
+
+    within(60, go)
+
+
+def test_a_run_that_waits_for_its_components_can_be_cancelled():
+    class Never:
+        async def provision(self) -> None:
+            reached.set()
+            await asyncio.Event().wait()
+
+    reached = asyncio.Event()
+    flow = workflow(["a"], ["in a", "a out"])
+    object.__setattr__(flow.plan.graph, "components", (Never(),))
+
+    async def go() -> None:
+        async with LocalEngine() as engine:
+            run_id = await engine.start(flow)
+            result = asyncio.create_task(engine.result(run_id))
+            await reached.wait()
+            await engine.cancel(run_id, "enough")
+            assert (engine.get(run_id).info.status, engine.loaded) == ("cancelled", 0)
+            assert (await result).status == "cancelled"
+
+    within(60, go)

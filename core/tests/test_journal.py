@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from axil.errors import JournalError
 from axil.fields import APPEND, Change, Field
-from axil.journal import Entry, Replay, decode, decode_delta, encode, encode_delta
+from axil.journal import Entry, MemoryJournal, Replay, _Shelf, decode, decode_delta, encode, encode_delta
 from axil.state import Schema
 from axil.tokens import Activation
 from axil.values import MISSING, Log
@@ -195,3 +195,17 @@ def test_a_replay_finds_facts_by_activation():
     assert decode(replay.steps[who, "fetch"]["value"]) == (1,)
     assert (set(replay.asked), replay.answers, replay.elapsed) == ({"q"}, {"q": "yes"}, 3.5)
     assert replay.header is not None
+
+
+def test_the_runs_of_a_journal_in_memory_may_be_asked_for_while_others_begin(monkeypatch):
+    journal = MemoryJournal()
+    for name in "ab":
+        journal.open(name).append(Entry("run"))
+    told = _Shelf.told
+
+    def meanwhile(self: _Shelf, run_id: str) -> Any:
+        journal.open(f"after {run_id}").append(Entry("run"))  # as another thread does
+        return told(self, run_id)
+
+    monkeypatch.setattr(_Shelf, "told", meanwhile)
+    assert {info.run_id for info in journal.runs()} == {"a", "b"}

@@ -955,3 +955,60 @@ def test_the_sync_door_refuses_to_open_on_a_running_loop():
             workflow(["a"], ["in a"]).invoke({})
 
     asyncio.run(go())
+
+
+# ------------------------------------------------------------------------------------------------ ends that are broken off
+
+
+def test_a_run_that_is_cancelled_twice_lets_go_of_its_journal_and_says_that_it_is_over():
+    told: list[str] = []
+
+    class Watch:
+        def run_finished(self, run_id: str, result: Any) -> None:
+            told.append(result.status)
+
+    async def go() -> None:
+        begun, cleaning = asyncio.Event(), asyncio.Event()
+
+        async def body(task: Any, ctx: Any) -> Out:
+            begun.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                cleaning.set()
+                await asyncio.sleep(0)
+                await asyncio.Event().wait()  # it takes its time
+            return Out({})
+
+        journal = MemoryJournal()
+        flow = workflow([node("a", body, mode="async")], ["in a", "a out"])
+        job = asyncio.ensure_future(flow.run(run_id="r", journal=journal, observers=[Watch()]))
+        await begun.wait()
+        job.cancel()
+        await cleaning.wait()
+        job.cancel()
+        await asyncio.wait([job])
+        assert job.cancelled()
+        assert [info.status for info in journal.runs()] == ["open"]
+        assert told == ["cancelled"]
+
+    run_sync(go())
+
+
+@pytest.mark.parametrize("error", [OSError("gone"), asyncio.CancelledError()])
+def test_an_executor_that_cannot_be_closed_keeps_no_run_from_its_end(error):
+    class Stuck:
+        async def execute(self, body: Any, task: Any, ctx: Any) -> Any:
+            return body(task, ctx)
+
+        async def close(self) -> None:
+            raise error
+
+    async def go() -> None:
+        journal, flow = MemoryJournal(), workflow(["a"], ["in a", "a out"])
+        with pytest.raises(type(error)):
+            await flow.run(run_id="r", journal=journal, executor=Stuck())
+        assert [info.status for info in journal.runs()] == ["done"]
+        journal.forget("r")
+
+    run_sync(go())

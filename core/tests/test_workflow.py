@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import threading
 from typing import Any
 
 import pytest
 
+from axil import planner
 from axil.engine import LocalEngine
 from axil.errors import JournalError, LimitReached, NodeFailed, RunCancelled, RunPaused, SpecError
 from axil.journal import MemoryJournal
@@ -14,6 +17,7 @@ from axil.planner import Setting
 from axil.registry import Registry
 from axil.result import Event
 from axil.spec import CycleLimit, Limits, NodeSpec, Use
+from axil.sync import run_sync
 from axil.tokens import Out
 from axil.workflow import Workflow
 
@@ -351,3 +355,108 @@ def test_what_could_not_be_provisioned_for_one_run_of_an_engine_is_tried_again_f
 
     asyncio.run(asyncio.wait_for(go(), 60))
     assert log == ["provision x", "close x"] * 2
+
+
+# ------------------------------------------------------------------------------------------------ components at unlucky moments
+
+
+class SlowPart:
+    """A component that waits, where it is told to."""
+
+    def __init__(self, said: list[str], name: str, *, slow: str = "") -> None:
+        self.said, self.name, self.slow = said, name, slow
+        self.reached, self.goes_on = asyncio.Event(), asyncio.Event()
+
+    async def provision(self) -> None:
+        await self._does("provision")
+
+    async def close(self) -> None:
+        await self._does("close")
+
+    async def _does(self, what: str) -> None:
+        self.said.append(f"{what} {self.name}")
+        if what == self.slow:
+            self.reached.set()
+            await self.goes_on.wait()
+
+
+def having(*parts: SlowPart) -> Workflow:
+    flow = workflow(["a"], ["in a", "a out"])
+    object.__setattr__(flow.plan.graph, "components", parts)
+    return flow
+
+
+def test_all_components_are_closed_where_the_closing_of_one_is_cancelled():
+    said: list[str] = []
+
+    async def go() -> None:
+        slow = SlowPart(said, "b", slow="close")
+        job = asyncio.ensure_future(having(SlowPart(said, "a"), slow).run({}))
+        await slow.reached.wait()
+        job.cancel()
+        await asyncio.wait([job])
+        assert job.cancelled()
+
+    run_sync(go())
+    assert said == ["provision a", "provision b", "close b", "close a"]
+
+
+def test_components_are_closed_though_one_who_leaves_is_cancelled_at_the_door():
+    said: list[str] = []
+
+    async def go() -> None:
+        slow = SlowPart(said, "a", slow="provision")
+        flow = having(slow)
+
+        async def comes_and_goes() -> None:
+            async with flow:
+                asyncio.get_running_loop().call_soon(leaving.cancel)
+
+        leaving = asyncio.ensure_future(comes_and_goes())
+        await slow.reached.wait()
+        other = asyncio.ensure_future(flow.run({}))
+        await asyncio.sleep(0)
+        slow.goes_on.set()
+        await asyncio.wait([leaving, other])
+        assert leaving.cancelled()
+        await flow.run({})
+
+    run_sync(go())
+    assert said == ["provision a", "close a", "provision a", "close a"]
+
+
+def test_components_are_provisioned_for_a_loop_that_has_the_number_of_one_that_is_gone():
+    said: list[str] = []
+    flow = having(SlowPart(said, "a"))
+    for _ in range(10):
+        loop = asyncio.new_event_loop()
+        loop.run_until_complete(flow.__aenter__())
+        loop.close()  # in the middle: nobody leaves
+        del loop
+        gc.collect()
+    assert said == ["provision a"] * 10
+
+
+def test_threads_that_ask_for_the_plan_at_once_get_the_same_one(monkeypatch):
+    """Its components are provisioned once: a plan of one's own would have others."""
+    flow, plan = workflow(["a"], ["in a", "a out"]), planner.compile
+    both_are_in, first_has_it, plans = threading.Barrier(2), threading.Event(), dict[str, Any]()
+
+    def compiled(*given: Any) -> Any:
+        both_are_in.wait(60)
+        if threading.current_thread().name == "second":
+            assert first_has_it.wait(60)
+        return plan(*given)
+
+    def asks() -> None:
+        plans[threading.current_thread().name] = flow.plan
+        first_has_it.set()
+
+    monkeypatch.setattr("axil.workflow.compile", compiled)
+    flow._plan = None
+    threads = [threading.Thread(target=asks, name=name) for name in ("first", "second")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert plans["first"] is plans["second"] is flow.plan

@@ -21,7 +21,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 from weakref import WeakValueDictionary
@@ -142,9 +142,8 @@ class LocalEngine:
         """
         self.journal: Journal = MemoryJournal() if journal is None else journal
         self.most, self.patience = loaded, patience_seconds
-        self._options = options
+        self._options, self._find = options, find
         self._clock: Clock = options.pop("clock", None) or RealClock()
-        self._find = find
         self._flows = {workflow.plan.graph.digest: workflow for workflow in workflows}
         self._houses = AsyncExitStack()
         self._inside: set[str] = set()
@@ -155,7 +154,7 @@ class LocalEngine:
         self._waiters: dict[str, Waiters] = {}
         self._telling: set[asyncio.Task[None]] = set()
         self._doors: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self._moved = asyncio.Event()
+        self._moved, self._closing = asyncio.Event(), asyncio.Lock()
         self._keepers: list[asyncio.Task[None]] = []
         self._is_closed = True
 
@@ -183,9 +182,10 @@ class LocalEngine:
         """See ``Engine``. Raises: EngineError (AX540); JournalError: AX504, AX505, AX508, AX509; StateError."""
         self._open()
         self._flows.setdefault(workflow.plan.graph.digest, workflow)
-        run = workflow.begun(OwnedRun, input, attributes, self._given(run_id, thread=thread, origin=origin or {}))
-        if run.id not in self._at_work and await run.submit():
-            self._enqueue(run.id)
+        async with self._alone(run_id) if run_id else nullcontext():  # the same may be begun twice at once
+            run = workflow.begun(OwnedRun, input, attributes, self._given(run_id, thread=thread, origin=origin or {}))
+            if run.id not in self._at_work and await run.submit():
+                self._enqueue(run.id)
         return run.id
 
     def list(self) -> Sequence[RunInfo]:
@@ -232,8 +232,9 @@ class LocalEngine:
         async with self._alone(run_id):
             if (work := self._at_work.get(run_id)) is not None:
                 work.run.cancel(reason)
-                await asyncio.wait({work.job})
-                return
+                if not work.run.has_begun:  # it waits for its components, which may never come
+                    work.job.cancel()
+                await asyncio.wait({work.job})  # it may have paused just then
             ended = self._known(run_id).ended
             if ended is None or ended.data["status"] == "paused":
                 await self._write(run_id, [Entry("ended", data={"status": "cancelled", "error": reason})])
@@ -260,23 +261,22 @@ class LocalEngine:
 
     async def close(self, *, grace_seconds: float = 0.0) -> None:
         """See ``Engine``. Nothing begins any more; what is at work may take so long to end, then it is broken off."""
-        if self._is_closed:
-            return
         self._is_closed = True
-        self._queue.clear()
-        jobs = {work.job for work in self._at_work.values()}
-        if jobs and grace_seconds:
-            waits = {asyncio.ensure_future(self._clock.sleep(grace_seconds)), asyncio.ensure_future(asyncio.wait(jobs))}
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-            for waiting in waits:
-                waiting.cancel()
-        for job in (*jobs, *self._keepers):
-            job.cancel()
-        await asyncio.gather(*jobs, *self._keepers, return_exceptions=True)
-        await asyncio.gather(*self._telling)
-        _tell((waiter for several in self._waiters.values() for waiter in several), _closed())
-        self._waiters.clear()
-        await self._houses.aclose()
+        async with self._closing:  # who comes meanwhile waits, and does what is left where this is broken off
+            self._queue.clear()
+            jobs = {work.job for work in self._at_work.values()}
+            if jobs and grace_seconds:
+                self._keepers.append(grace := asyncio.ensure_future(self._clock.sleep(grace_seconds)))
+                while not grace.done() and (left := {job for job in jobs if not job.done()}):
+                    await asyncio.wait({grace, *left}, return_when=asyncio.FIRST_COMPLETED)
+            for job in (*jobs, *self._keepers):
+                job.cancel()
+            await asyncio.gather(*jobs, *self._keepers, return_exceptions=True)
+            await asyncio.gather(*self._telling)
+            _tell((waiter for several in self._waiters.values() for waiter in several), _closed())
+            self._waiters.clear()
+            await self._houses.aclose()
+            self._inside, self._looked = set(), {}
 
     async def idle(self) -> None:
         """Wait until no run is loaded or queued: each has ended, or waits for a person or a time."""
@@ -394,8 +394,8 @@ class LocalEngine:
                 if (times := in_vain(entries)) >= IN_VAIN:
                     told = f'the run "{run_id}" was brought back {times} times and came no further.'
                     raise EngineError(told, id="AX543", hint="Look at what it does; resume it, or cancel it.")
-            except (JournalError, EngineError) as error:
-                log.warning("%s", error)
+            except Exception as error:  # noqa: BLE001  # whatever is wrong with it, or whoever finds workflows raises
+                log.warning("the run %s is left alone: %s", run_id, error)
                 continue
             if replay.ended is None:
                 self._queue[run_id] = None

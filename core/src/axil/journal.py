@@ -363,7 +363,7 @@ class MemoryJournal:
 
     def runs(self) -> Sequence[RunInfo]:
         """See ``Journal``."""
-        infos = [shelf.told(run_id) for run_id, shelf in self._shelves.items() if shelf.count]
+        infos = [shelf.told(run_id) for run_id, shelf in list(self._shelves.items()) if shelf.count]
         return sorted(infos, key=lambda info: -info.touched)
 
     def forget(self, run_id: str) -> None:

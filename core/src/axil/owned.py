@@ -50,6 +50,11 @@ class OwnedRun(Run):
         await self._shell.desk.kept()
         return True
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether it is at work, or was."""
+        return self._begun
+
     def is_answered(self, questions: Sequence[Question]) -> bool:
         """Whether any of these was answered meanwhile."""
         return any(question.id in self._shell.desk.answers for question in questions)

@@ -89,13 +89,17 @@ class Run:
         finally:
             if watch is not None:
                 watch.cancel()
-            if shell.crew:
-                await shell.stop()
-            if self._result is None:
-                self._result, _ = shell.conclude()
-            await shell.close()
-            if observers.run_finished is not None:
-                observers.run_finished(self.id, self._result)
+            try:
+                if shell.crew:
+                    await shell.stop()
+            finally:  # it may be cancelled again meanwhile
+                if self._result is None:
+                    self._result, _ = shell.conclude()
+                try:
+                    await shell.close()
+                finally:
+                    if observers.run_finished is not None:
+                        observers.run_finished(self.id, self._result)
         return self._result
 
     def _begin(self) -> None:

@@ -447,9 +447,11 @@ class Shell:
 
     async def close(self) -> None:
         """The run is over: let go of its threads, its journal, and of whatever would hold it longer than its users do."""
-        await self.desk.executor.close()
-        if self._book is not None:
-            self._book.close()
-        self.desk.is_closed = True
-        self.crew.close()
-        self.meter.ledger.close()
+        try:
+            await self.desk.executor.close()
+        finally:
+            if self._book is not None:
+                self._book.close()
+            self.desk.is_closed = True
+            self.crew.close()
+            self.meter.ledger.close()

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
+from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar, cast
+from weakref import WeakKeyDictionary
 
 from axil.errors import JournalError, Problem, SpecError
 from axil.observers import Trusted
@@ -29,6 +32,8 @@ if TYPE_CHECKING:
 
 R = TypeVar("R", bound="Run")
 
+_PLANNED = Lock()
+
 Input = Mapping[str, Any] | str | None
 """What a run is given: fields, or the text of a message; of a typed graph: values of its state, or an instance of its model."""
 
@@ -42,7 +47,7 @@ class Workflow:
         self._plan: Plan | None = None
         self._pins: dict[str, dict[str, str]] | None = None
         self._defaults: Options | None = None
-        self._houses: dict[int, _House] = {}  # by event loop
+        self._houses: WeakKeyDictionary[Any, _House] = WeakKeyDictionary()  # by event loop; one may be closed with somebody inside
 
     @staticmethod
     def from_file(path: str | os.PathLike[str], *, registry: Registry | None = None, hooks: Any = None, **options: Any) -> Workflow:
@@ -64,7 +69,9 @@ class Workflow:
     def plan(self) -> Plan:
         """The compiled graph. Raises: SpecError: all that is wrong with it."""
         if self._plan is None:
-            self._plan = compile(self.spec, self.setting)
+            plan = compile(self.spec, self.setting)
+            with _PLANNED:  # another thread may have been quicker, and its components be in use
+                self._plan = self._plan or plan
         return self._plan
 
     @property
@@ -198,12 +205,13 @@ class Workflow:
         if components:
             import asyncio
 
-            house = self._houses.setdefault(id(asyncio.get_running_loop()), _House(asyncio.Lock()))
+            house = self._houses.setdefault(asyncio.get_running_loop(), _House(asyncio.Lock()))
             house.coming += 1
             try:
                 async with house.lock:  # nobody comes in while somebody provisions or closes
-                    if not house.guests:
+                    if not house.is_ready:
                         await _provision(components)
+                        house.is_ready = True
                     house.guests += 1
             finally:
                 house.coming -= 1
@@ -214,11 +222,12 @@ class Workflow:
         if components:
             import asyncio
 
-            here = id(asyncio.get_running_loop())
+            here = asyncio.get_running_loop()
             house = self._houses[here]
+            house.guests -= 1  # who is cancelled at the door has left, too
             async with house.lock:
-                house.guests -= 1
-                if not house.guests:
+                if house.is_ready and not house.guests:
+                    house.is_ready = False
                     await _close(components)
             if not house.guests and not house.coming:
                 self._houses.pop(here, None)
@@ -229,6 +238,8 @@ class _House:
     """Who is inside on one event loop."""
 
     lock: asyncio.Lock
+    is_ready: bool = False
+    """The components are provisioned."""
     guests: int = 0
     coming: int = 0
     """Who waits at the door."""
@@ -252,16 +263,22 @@ async def _provision(components: Sequence[Any]) -> None:
         raise
 
 
-async def _close(components: Any) -> None:
-    """Close in reverse order, every one, whatever the others raise: it is logged, and takes nothing from a run that is over."""
-    for component in reversed(list(components)):
-        try:
+async def _close(components: Iterable[Any]) -> None:
+    """Close in reverse order, every one, whatever the others raise, and if this is cancelled meanwhile."""
+    async with AsyncExitStack() as closing:
+        for component in components:
             if hasattr(component, "close"):
-                await component.close()
-        except Exception:
-            import logging
+                closing.push_async_callback(_close_one, component)
 
-            logging.getLogger("axil.workflow").exception("closing a %s failed", type(component).__name__)
+
+async def _close_one(component: Any) -> None:
+    """What it raises is logged, and takes nothing from a run that is over."""
+    try:
+        await component.close()
+    except Exception:
+        import logging
+
+        logging.getLogger("axil.workflow").exception("closing a %s failed", type(component).__name__)
 
 
 def _fields_of_model(given: Any) -> Mapping[str, Any]:

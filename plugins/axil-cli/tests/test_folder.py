@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -284,3 +285,54 @@ def test_a_run_goes_on_in_its_folder_with_its_functions(axil, flow, functions, r
     assert [each["name"] for each in done.data["artifacts"]] == ["answer.txt"]
     assert axil("runs", "show", "r", "--at", "2", "--journal", "j").code == 2  # functions are code, and code has to be allowed again
     assert axil("runs", "show", "r", "--at", "2", "--journal", "j", "--allow", "code").code == 0
+
+
+def test_a_file_that_cannot_be_read_in_the_end_takes_nothing_from_the_run(monkeypatch):
+    """It may be on a broken disk, or something else may be in its place by then."""
+    Path("w").mkdir()
+    with RunFolder("w", "r") as folder:
+        for name in ("broken", "good", "replaced"):
+            Path("w", name).write_text(name)
+        is_seen, digested = RunFolder._seen, hashlib.file_digest
+
+        def seen(self: RunFolder) -> Any:
+            for name, found in is_seen(self):
+                if name == "replaced":
+                    Path("w", name).unlink()
+                    Path("w", name).mkdir()
+                yield name, found
+
+        def reads(file: Any, kind: str) -> Any:
+            if file.read(1) == b"b":
+                raise OSError(errno.EIO, "Input/output error")
+            file.seek(0)
+            return digested(file, kind)
+
+        monkeypatch.setattr(RunFolder, "_seen", seen)
+        monkeypatch.setattr(hashlib, "file_digest", reads)
+    assert [each.name for each in folder.artifacts] == ["good"]
+
+
+def test_two_that_attach_at_once_are_both_let_in_and_a_full_disk_is_told(axil, make, tmp_path, monkeypatch):
+    (tmp_path / "a").write_text("1")
+    (tmp_path / "b").write_text("2")
+    replace = os.replace
+
+    def meanwhile(source: Any, target: Any) -> None:
+        if Path(target).name == "attachments.json":
+            monkeypatch.setattr(os, "replace", replace)
+            RunFolder("w", "other").attach(["b"])
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", meanwhile)
+    RunFolder("w", "r").attach(["a"])
+    assert {path.name for path in Path("w/attachments").iterdir()} == {"a", "b"}
+
+    def full(self: Path, *given: Any, **more: Any) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    done = axil("run", make, "--workspace", "w", "--attach", "a")
+    assert done.code == 2
+    assert "No space left on device" in done.err
+    assert [path.name for path in Path("w/.axil").iterdir()] == ["attachments.json"]

@@ -5,8 +5,12 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import os
 import re
+import signal
+import subprocess
 import sys
+from typing import Any
 
 import pytest
 
@@ -367,3 +371,33 @@ def test_progress_is_quiet_while_a_question_is_open_and_a_question_is_shown_once
     assert told.count("how much?") == 1
     assert "…" not in told
     assert "The run is paused:" in told
+
+
+# ------------------------------------------------------------------------------------------------------- signals
+
+
+def test_a_signal_that_comes_while_components_are_provisioned_ends_the_run(axil, flow, registry):
+    ran: list[str] = []
+
+    class Opened:
+        async def provision(self) -> None:
+            os.kill(os.getpid(), signal.SIGTERM)
+            for _ in range(50):  # until the event loop has heard of it
+                await asyncio.sleep(0)
+
+        def run(self, messages: list[Any]) -> str:
+            ran.append("ran")
+            return "ran"
+
+    registry.register("nodes", "opened", Opened)
+    done = axil("run", flow(["a opened"]), "--input", "x")
+    assert (done.code, ran) == (130, [])
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no disk that is always full")
+@pytest.mark.parametrize("format", ["text", "events"])
+def test_a_full_disk_behind_the_output_is_told_and_is_no_success(flow, format):
+    command = [sys.executable, "-m", "axil_cli.main", "run", flow(["a passthrough"]), "--input", "x", "--format", format]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (141, "error: the output cannot be written: No space left on device.\n")

@@ -189,3 +189,22 @@ def test_arguments_are_the_interpreters():
 @pytest.mark.skipif(os.name != "posix", reason="encodings of the terminal")
 def test_output_is_decoded_as_it_is_encoded():
     assert ran("print('é')", encoding="latin-1") == "é\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "config"), [("print(1)", {"encoding": "no-such-one"}), ("print('\ud800')", {})], ids=["its input", "its program"]
+)
+def test_a_program_that_cannot_be_written_leaves_nothing_in_the_workspace(tmp_path, code, config):
+    with pytest.raises((LookupError, UnicodeError)):
+        ran(code, workspace=tmp_path, **config)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_where_the_disk_is_full_nothing_is_left_in_the_workspace(tmp_path, monkeypatch):
+    def full(*given: Any) -> Any:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("axil_control.code.tempfile.TemporaryFile", full)
+    with pytest.raises(OSError, match="No space"):
+        ran("print(1)", workspace=tmp_path)
+    assert list(tmp_path.iterdir()) == []

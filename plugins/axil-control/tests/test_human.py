@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import threading
 from typing import Any
 
 import pytest
@@ -199,7 +200,6 @@ def test_another_node_has_to_be_one_that_an_edge_leads_to(run):
 
 
 def test_a_line_that_was_being_typed_when_a_question_was_taken_back_answers_the_next_one():
-    import threading
 
     class Typing(Keyboard):
         pressed = threading.Event()
@@ -223,3 +223,71 @@ def test_a_line_that_was_being_typed_when_a_question_was_taken_back_answers_the_
     assert answer == "mine"
     assert "(not answered)" in screen
     assert "(within 1m 30s)" in screen
+
+
+class Slowly(Keyboard):
+    """A keyboard at which a line is typed when ``press`` allows one."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.reads, self.press = threading.Semaphore(0), threading.Semaphore(0)
+
+    def readline(self, *size: Any) -> str:
+        self.reads.release()
+        assert self.press.acquire(timeout=60)
+        return super().readline()
+
+
+def test_what_is_typed_after_a_question_was_taken_back_answers_the_next_one_in_another_event_loop():
+    keys = Slowly("mine\nnot mine\n")
+    terminal = Terminal(stdin=keys, stdout=io.StringIO())
+
+    async def taken_back() -> None:
+        asking = asyncio.ensure_future(terminal.ask(Question(text="first?")))
+        assert await asyncio.to_thread(keys.reads.acquire, timeout=60)
+        asking.cancel()
+        await asyncio.wait([asking])
+
+    asyncio.run(taken_back())
+    keys.press.release()
+
+    async def asked_again() -> Any:
+        async with asyncio.timeout(60):
+            return await terminal.ask(Question(text="second?"))
+
+    try:
+        assert asyncio.run(asked_again()) == "mine"
+    finally:
+        keys.press.release()
+
+
+def test_questions_of_several_event_loops_are_asked_one_after_the_other():
+    keys, screen = Slowly("1\n2\n3\n"), io.StringIO()
+    terminal = Terminal(stdin=keys, stdout=screen)
+    answers: list[Any] = []
+
+    def asks(name: str) -> None:
+        try:
+            answers.append((name, asyncio.run(terminal.ask(Question(text=f"{name}?")))))
+        except Exception as error:  # noqa: BLE001  # it is looked at below
+            answers.append((name, error))
+
+    async def gives_up() -> None:
+        asking = asyncio.ensure_future(terminal.ask(Question(text="never?")))
+        await asyncio.sleep(0)
+        asking.cancel()
+        await asyncio.wait([asking])
+
+    first = threading.Thread(target=asks, args=("first",))
+    first.start()
+    assert keys.reads.acquire(timeout=60)
+    asyncio.run(gives_up())  # while it waits for its turn, which is still the first one's
+    second = threading.Thread(target=asks, args=("second",))
+    second.start()
+    second.join(0.1)
+    assert "second?" not in screen.getvalue()
+    for thread in (first, second):
+        keys.press.release()
+        thread.join(60)
+    assert answers == [("first", "1"), ("second", "2")]
+    assert "never?" not in screen.getvalue()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -17,6 +18,7 @@ from axil_agent import ContextBlock, ContextQuery, Scripted, SingleAgent
 from axil_agent.errors import ContextError
 from axil_agent.interfaces import Turn
 from axil_memory import FileMemory
+from axil_memory.lines import Lines
 
 
 def turn(text: str, reply: str, *, user: str = "", number: int = 1) -> Turn:
@@ -185,3 +187,20 @@ def test_an_agent_remembers_from_one_process_to_the_next(tmp_path):
 
     ask("My cat is called Tom.", "Hello Tom!")
     assert "(file_memory) My cat is called Tom.\nHello Tom!" in ask("What is my cat called?", "Tom")
+
+
+@pytest.mark.parametrize("more", [0, 7, 70], ids=["as long", "longer", "much longer"])
+def test_a_file_that_is_written_over_is_read_anew(tmp_path, more):
+    """As who brings back a copy does: it is the same file then, and may be as long as it was, or longer."""
+    lines, other = Lines(str(tmp_path / "m.jsonl")), tmp_path / "other.jsonl"
+    lines.append([{"n": "old"}, {"n": "old"}])
+    os.utime(lines.path, (0, 0))  # some time ago
+    assert len(lines.read()[1]) == 2
+    Lines(str(other)).append([{"n": "new" + "w" * more}, {"n": "new"}])
+    lines.path.write_bytes(other.read_bytes())
+    assert lines.has_more
+    anew, records = lines.read()
+    assert (anew, [record["n"][:3] for record in records]) == (True, ["new", "new"])
+    assert lines.read() == (False, [])
+    lines.append([{"n": "next"}])
+    assert lines.read() == (False, [{"n": "next"}])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import gc
 import json
 import os
@@ -12,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import threading
 import time
 from itertools import pairwise
 from pathlib import Path
@@ -779,9 +781,10 @@ def test_nothing_in_the_database_is_anything_but_text_and_numbers(journal):
         assert not who or json.loads(who)
 
 
-def test_a_sign_of_life_is_shown_for_runs_at_work(tmp_path, monkeypatch):
+@pytest.mark.parametrize("sync", ["full", "normal"])
+def test_a_sign_of_life_is_shown_for_runs_at_work(tmp_path, monkeypatch, sync):
     monkeypatch.setattr("axil_sqlite.writer.BEAT", 0.01)
-    journal = SqliteJournal(tmp_path)
+    journal = SqliteJournal(tmp_path, sync=sync)
 
     async def go() -> None:
         book = journal.open("r")
@@ -796,6 +799,82 @@ def test_a_sign_of_life_is_shown_for_runs_at_work(tmp_path, monkeypatch):
 
     asyncio.run(go())
     journal.close()
+
+
+def test_runs_of_two_event_loops_that_begin_at_once_share_one_writing_thread(tmp_path, monkeypatch):
+    journal, make, both = SqliteJournal(tmp_path), threading.Thread, threading.Barrier(2)
+    writers: list[threading.Thread] = []
+
+    def made(*given: Any, **more: Any) -> threading.Thread:
+        if more.get("name") == "axil-sqlite":
+            with contextlib.suppress(threading.BrokenBarrierError):
+                both.wait(1)  # for the other one, who is not to come
+            writers.append(make(*given, **more))
+            return writers[-1]
+        return make(*given, **more)
+
+    loops = [threading.Thread(target=write, args=(journal, [Entry("run")], name)) for name in "ab"]
+    monkeypatch.setattr(threading, "Thread", made)
+    for loop in loops:
+        loop.start()
+    for loop in loops:
+        loop.join(60)
+    assert len(writers) == 1
+    closing = make(target=journal.close, daemon=True)
+    closing.start()
+    closing.join(60)
+    assert not closing.is_alive()
+
+
+def test_where_no_thread_can_be_had_a_journal_is_written_without(tmp_path, monkeypatch):
+    journal, start = SqliteJournal(tmp_path), threading.Thread.start
+
+    def refused(thread: threading.Thread) -> None:
+        if thread.name == "axil-sqlite":
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    async def go() -> None:
+        book = journal.open("r")
+        book.append(Entry("run"))
+        async with asyncio.timeout(60):
+            await safe(book)
+        book.close()
+
+    monkeypatch.setattr(threading.Thread, "start", refused)
+    asyncio.run(go())
+    assert [info.status for info in journal.runs()] == ["open"]
+    journal.close()
+
+
+def test_what_is_asked_of_a_journal_that_is_being_closed_is_answered(tmp_path):
+    journal = SqliteJournal(tmp_path)
+    writer: Writer = journal.writer
+    write(journal, [Entry("run")])
+    book = journal.open("late")
+    book.append(Entry("run"))
+
+    async def go() -> None:
+        put, closing = writer._asked.put, threading.Thread(target=journal.close)
+
+        class Late:
+            def put(self, asked: Any) -> None:  # between the look whether it is closed and the asking, somebody closes it
+                if asked is not None and not closing.ident:
+                    closing.start()
+                    closing.join(0.2)
+                put(asked)
+
+            def __getattr__(self, name: str) -> Any:
+                return getattr(queue, name)
+
+        queue, writer._asked = writer._asked, Late()  # type: ignore[assignment]
+        async with asyncio.timeout(60):
+            with contextlib.suppress(JournalError):
+                await safe(book)
+        await asyncio.to_thread(closing.join, 60)
+        assert not closing.is_alive()
+
+    asyncio.run(go())
 
 
 def test_whether_a_run_is_held_can_be_asked_while_others_come_and_go(tmp_path):
@@ -882,4 +961,47 @@ def test_a_process_number_that_is_used_again_is_not_taken_for_the_holder(tmp_pat
     assert not writer.is_alive(f"{host}:{pid}:123:other", time.time(), "r")
     assert not writer.is_alive(f"{host}:{pid}:{started}:other", time.time() - 3600, "r")
     assert not writer.is_alive(f"{host}:{pid}:{started}:{nonce}", time.time(), "r")  # ourselves, and no book holds it
+    journal.close()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there is no flock")
+def test_who_still_writes_to_a_journal_that_was_closed_takes_no_lock_from_who_opened_it_again(tmp_path):
+    import fcntl
+
+    journal = SqliteJournal(tmp_path)
+    before: Writer = journal.writer
+    journal.close()
+    after: Writer = journal.writer  # its lock has the number that the other one's had
+    with after.store.alone():
+        with pytest.raises(sqlite3.Error, match="closed"), before.store.writing():
+            pass
+        with (tmp_path / "lock").open() as lock, pytest.raises(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    journal.close()
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are looked for otherwise")
+def test_a_holder_that_cannot_be_looked_at_is_not_taken_for_gone(tmp_path, monkeypatch):
+    journal, read = SqliteJournal(tmp_path), Path.read_text
+    writer: Writer = journal.writer
+    holder = writer.owner.rpartition(":")[0] + ":another"
+    gone = holder.replace(f":{os.getpid()}:", f":{2**22 + 1}:")
+
+    def refused(self: Path, *given: Any) -> str:
+        if self == Path(f"/proc/{os.getpid()}/stat"):
+            raise OSError(errno.EMFILE, "Too many open files")
+        return read(self, *given)
+
+    def is_alive(owner: str) -> bool:
+        return writer.is_alive(owner, time.time(), "r")
+
+    assert (is_alive(holder), is_alive(gone)) == (True, False)
+    monkeypatch.setattr(Path, "read_text", refused)
+    assert (is_alive(holder), is_alive(gone)) == (True, False)
+    assert not writer.is_alive(holder, time.time() - 60, "r")
+    there = SqliteJournal(tmp_path)
+    unknown: str = there.writer.owner  # it could not look at itself when it began
+    monkeypatch.setattr(Path, "read_text", read)
+    assert is_alive(unknown)
+    there.close()
     journal.close()

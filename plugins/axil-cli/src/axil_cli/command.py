@@ -45,7 +45,7 @@ class Exit(IntEnum):
     LIMITED = 4
     INTERRUPTED = 130
     UNREAD = 141
-    """Whoever read the output has gone: ``axil … | head``."""
+    """Whoever read the output has gone, ``axil … | head``, or it cannot be written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,14 +127,23 @@ def clean(text: str) -> str:
     return _STEERING.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
 
 
+class Unwritten(OSError):
+    """Output cannot be written: the disk is full."""
+
+
 def write(stream: TextIO, text: str) -> None:
-    """Write and flush; what the stream's encoding lacks is written as an escape."""
+    """Write and flush; what the stream's encoding lacks is written as an escape. Raises: BrokenPipeError; Unwritten."""
     try:
-        stream.write(text)
-    except UnicodeEncodeError:
-        encoding = stream.encoding or "ascii"
-        stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
-    stream.flush()
+        try:
+            stream.write(text)
+        except UnicodeEncodeError:
+            encoding = stream.encoding or "ascii"
+            stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+        stream.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise Unwritten(error.errno, error.strerror) from error
 
 
 def can_show(stream: TextIO, text: str) -> bool:

@@ -144,14 +144,19 @@ class RunFolder:
     def _record(self) -> None:
         """Write down what was attached, beside what was attached before."""
         file = self.path / RECORD / "attachments.json"
-        file.parent.mkdir(exist_ok=True)
         known: dict[str, Any] = {}
         with suppress(OSError, ValueError, KeyError, TypeError):  # a record that somebody spoiled is written anew
             known = {each["name"]: each for each in json.loads(file.read_text("utf-8"))}
         known.update({each.name: asdict(each) for each in self.attachments})
-        temporary = file.with_suffix(".new")
-        temporary.write_text(json.dumps(list(known.values()), ensure_ascii=False, indent=2) + "\n", "utf-8")
-        os.replace(temporary, file)
+        temporary = file.with_name(f"attachments.{secrets.token_hex(8)}.new")  # others may attach, too
+        try:
+            file.parent.mkdir(exist_ok=True)
+            temporary.write_text(json.dumps(list(known.values()), ensure_ascii=False, indent=2) + "\n", "utf-8")
+            os.replace(temporary, file)
+        except OSError as error:
+            with suppress(OSError):
+                temporary.unlink()
+            raise misuse("--attach", f"{file} cannot be written: {error.strerror or error}.") from error
 
     def _seen(self) -> Iterator[tuple[str, tuple[int, ...]]]:
         """Every plain file that may be an artifact, with what changes when it does. Links are not followed."""
@@ -168,12 +173,16 @@ class RunFolder:
     def _kept(self, name: str) -> Kept | None:
         """What is known of a file; None: it cannot be read."""
         try:
-            fd = os.open(self.path / name, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+            with open(self.path / name, "rb", opener=_opened) as file:
+                size = os.fstat(file.fileno()).st_size
+                return Kept(name=name, size=size, media_type=_media_type(name), sha256=hashlib.file_digest(file, "sha256").hexdigest())
         except OSError:
             return None
-        with open(fd, "rb") as file:
-            size = os.fstat(fd).st_size
-            return Kept(name=name, size=size, media_type=_media_type(name), sha256=hashlib.file_digest(file, "sha256").hexdigest())
+
+
+def _opened(path: str, flags: int) -> int:
+    """No link is followed, and a pipe keeps nobody waiting."""
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
 
 
 def _copy(source: IO[bytes], target: IO[bytes]) -> tuple[int, str]:

@@ -11,6 +11,7 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
@@ -18,7 +19,7 @@ from typing import Any
 from axil.errors import AxilError, ConfigError, PluginContract, UnknownComponent
 from axil.registry import Component, Policy, Registry, default, use
 from axil_cli import launch
-from axil_cli.command import Command, Exit, Session, clean, is_debugging, problems_of, told_once, write
+from axil_cli.command import Command, Exit, Session, Unwritten, clean, is_debugging, problems_of, told_once, write
 
 SELF = "axil-cli"
 OWN = frozenset({SELF, "axil-plugins"})
@@ -44,8 +45,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         write(sys.stderr, "".join(f"error: {clean(line)}\n" for line in told_once(problems_of(error))))
         return Exit.MISUSE
-    except BrokenPipeError:  # whoever read us has enough; nothing more can be said, not even at the end of the process
+    except (BrokenPipeError, Unwritten) as error:  # nothing more can be said, not even at the end of the process
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        if isinstance(error, Unwritten):  # else whoever read us has enough
+            with suppress(OSError):
+                write(sys.stderr, f"error: the output cannot be written: {error.strerror}.\n")
         return Exit.UNREAD
     except KeyboardInterrupt:
         return Exit.INTERRUPTED

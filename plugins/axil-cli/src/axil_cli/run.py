@@ -151,8 +151,8 @@ def watched(job: Job, options: argparse.Namespace, session: Session) -> int:
     job.observers.extend(each for each in (lines, progress) if each is not None)
     with job.folder, redirect_stdout(session.stderr):  # what bodies print must not spoil the output, and questions are none
         result: Result = run_sync(job.done())
-    if lines is not None and lines.is_broken:
-        raise BrokenPipeError
+    if lines is not None and lines.fault is not None:
+        raise lines.fault
     if (unfit := _unfit(result)) is not None:
         raise unfit
     if options.format == "json":
@@ -188,9 +188,9 @@ class Job:
     async def done(self) -> Result:
         """Run to the end, whatever it is."""
         with _signals(self.stop):
-            async with self.workflow:
-                self._run = self.workflow.start(self.input, observers=self.observers, **self.ways)
-                return await self._run.result()
+            self._run = run = self.workflow.start(self.input, observers=self.observers, **self.ways)
+            async with self.workflow:  # a signal that comes meanwhile ends the run before it begins
+                return await run.result()
 
 
 @contextmanager

@@ -33,19 +33,19 @@ class Record:
 
 
 class Lines:
-    """Everything that happens, as one JSON object a line. ``stop`` is called when nobody reads them any more."""
+    """Everything that happens, as one JSON object a line. ``stop`` is called when nobody can read them any more."""
 
     def __init__(self, stream: TextIO, stop: Callable[[], None]) -> None:
         self._stream, self._stop = stream, stop
-        self.is_broken = False
+        self.fault: OSError | None = None
 
     def _line(self, event: str, **data: Any) -> None:
-        if self.is_broken:
+        if self.fault is not None:
             return
         try:
             write(self._stream, as_json({"event": event, **data}, indent=None) + "\n")
-        except BrokenPipeError:
-            self.is_broken = True
+        except OSError as error:
+            self.fault = error
             self._stop()
 
     def run_started(self, run_id: str, plan: Any) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
 from pydantic import BaseModel, Field
@@ -14,7 +16,7 @@ from axil.durations import told
 from axil.values import MISSING
 
 if TYPE_CHECKING:
-    import asyncio
+    from concurrent.futures import Future
 
 
 class Replies:
@@ -45,7 +47,8 @@ class Replies:
 class Terminal:
     """``terminal``: asks on the terminal; where there is none, nobody answers and the run pauses.
 
-    One question at a time. An empty line takes the question's default, if it has one; the end of the input is no answer.
+    One question at a time, whichever event loops ask. An empty line takes the question's default, if it has one; the end of the input
+    is no answer.
     """
 
     class Config(BaseModel, extra="forbid", frozen=True):
@@ -54,8 +57,10 @@ class Terminal:
     def __init__(self, config: Config | None = None, *, stdin: TextIO | None = None, stdout: TextIO | None = None) -> None:
         self.config = config or self.Config()
         self._streams = (stdin, stdout)
-        self._lock: Any = None
-        self._reading: asyncio.Future[str] | None = None
+        self._lock = threading.Lock()
+        self._last: Future[None] | None = None
+        """Done when whoever came last has had their turn."""
+        self._reading: Future[str] | None = None
 
     async def ask(self, question: Question) -> Any:
         import asyncio
@@ -63,9 +68,7 @@ class Terminal:
         stdin, stdout = self._streams[0] or sys.stdin, self._streams[1] or sys.stdout
         if stdin is None or stdout is None or not stdin.isatty():
             return MISSING
-        if self._lock is None:
-            self._lock = asyncio.Lock()
-        async with self._lock:
+        async with self._turn():
             stdout.write(asked(question))
             try:
                 while True:
@@ -83,39 +86,54 @@ class Terminal:
                 stdout.flush()
                 raise
 
+    @asynccontextmanager
+    async def _turn(self) -> AsyncGenerator[None]:
+        """Wait for the questions that were asked before."""
+        import asyncio
+
+        mine = _promised()
+        with self._lock:
+            before, self._last = self._last, mine
+        try:
+            if before is not None:
+                await asyncio.wrap_future(before)
+            yield
+        finally:
+            if before is None:
+                mine.set_result(None)
+            else:  # who gives up while waiting has no turn to end
+                before.add_done_callback(lambda _: mine.set_result(None))
+
     async def _line(self, stdin: TextIO) -> str:
         """The next line. What is still being typed when a question is taken back is the answer to the one after it."""
         import asyncio
 
-        reading = self._reading
-        if reading is None or reading.get_loop() is not asyncio.get_running_loop():
-            reading = self._reading = _line(stdin)
-        line = await asyncio.shield(reading)
+        if self._reading is None:
+            self._reading = _line(stdin)
+        line = await asyncio.wrap_future(self._reading)
         self._reading = None
         return line
 
 
-def _line(stdin: TextIO) -> asyncio.Future[str]:
+def _promised() -> Future[Any]:
+    """Something that any event loop can wait for, and that stays where one of them gives up."""
+    from concurrent.futures import Future
+
+    promised = Future[Any]()
+    promised.set_running_or_notify_cancel()
+    return promised
+
+
+def _line(stdin: TextIO) -> Future[str]:
     """One line, from a thread that keeps nobody waiting: a reading that nobody needs any more ends with the process."""
-    import asyncio
-    import threading
-
-    loop = asyncio.get_running_loop()
-    answer: asyncio.Future[str] = loop.create_future()
-
-    def tell(line: str) -> None:
-        if not answer.done():
-            answer.set_result(line)
+    answer = _promised()
 
     def wait_for_it() -> None:
         try:
             line = stdin.readline()
         except (OSError, ValueError):  # the terminal is gone, which is the end of the input
             line = ""
-        try:
-            loop.call_soon_threadsafe(tell, line)
-        except RuntimeError:  # the run is over and its loop closed: nobody waits for the line
-            return
+        answer.set_result(line)
 
     threading.Thread(target=wait_for_it, name="axil-terminal", daemon=True).start()
     return answer

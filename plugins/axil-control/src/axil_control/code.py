@@ -152,7 +152,12 @@ async def execute(code: str, config: Python.Config, workspace: Path, given: str 
 
 def _files(code: str, workspace: Path, given: tuple[str, str]) -> tuple[Path, IO[bytes]]:
     """The program's file, and the one that it reads as its input."""
-    return _written(code, workspace), _readable(*given)
+    stdin = _readable(*given)
+    try:
+        return _written(code, workspace), stdin
+    except BaseException:
+        stdin.close()
+        raise
 
 
 def _let_go(made: asyncio.Future[tuple[Path, IO[bytes]]]) -> None:
@@ -165,16 +170,25 @@ def _let_go(made: asyncio.Future[tuple[Path, IO[bytes]]]) -> None:
 def _written(code: str, workspace: Path) -> Path:
     workspace.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix="script_", suffix=".py", dir=workspace)
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(code + "\n")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(code + "\n")
+    except BaseException:
+        os.unlink(name)
+        raise
     return Path(name)
 
 
 def _readable(text: str, encoding: str) -> IO[bytes]:
     """The text as a file without a name: nobody has to feed a program that does not read."""
+    data = text.encode(encoding, errors="replace")
     file = tempfile.TemporaryFile()  # noqa: SIM115  # closed by its user, after the program has ended
-    file.write(text.encode(encoding, errors="replace"))
-    file.seek(0)
+    try:
+        file.write(data)
+        file.seek(0)
+    except BaseException:
+        file.close()
+        raise
     return file
 
 

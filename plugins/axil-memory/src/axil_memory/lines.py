@@ -15,6 +15,9 @@ from axil_agent.errors import ContextError
 
 log = logging.getLogger("axil.memory")
 
+_KNOWN_BY = 256
+"""Bytes before the place where one left off, by which a file is known to be what was read."""
+
 
 class Lines:
     """Records, one a line. Writers take turns by a lock beside the file; a line that was cut off by a crash is passed over."""
@@ -26,8 +29,10 @@ class Lines:
         self._offset = 0
         self._file = 0
         """The inode that was read, so that a file put in place of another is read from its beginning."""
-        self._size = -1
-        """The file's size when it was last read."""
+        self._size, self._changed = -1, 0
+        """The file's size when it was last read, and when it had been changed."""
+        self._before = b""
+        """What came last before the offset: a copy that is brought back has the same inode, and may be longer."""
 
     def append(self, records: Sequence[Mapping[str, Any]]) -> None:
         """Write records behind all others, as one piece. Raises: ContextError (AX895): the file cannot be written."""
@@ -53,14 +58,15 @@ class Lines:
             found = self.path.stat()
         except FileNotFoundError:
             return self._size >= 0
-        return (found.st_ino, found.st_size) != (self._file, self._size)
+        return (found.st_ino, found.st_size, found.st_mtime_ns) != (self._file, self._size, self._changed)
 
     def read(self) -> tuple[bool, list[dict[str, Any]]]:
         """Whether the reading began anew, and the records since the last reading. Raises: ContextError (AX895)."""
         try:
             with self.path.open("rb") as file:
                 found = os.fstat(file.fileno())
-                anew = found.st_ino != self._file or found.st_size < self._offset
+                file.seek(self._offset - len(self._before))
+                anew = found.st_ino != self._file or file.read(len(self._before)) != self._before
                 file.seek(0 if anew else self._offset)
                 data = file.read()
         except FileNotFoundError:
@@ -70,13 +76,14 @@ class Lines:
             raise ContextError("AX895", told, "Check the path and its permissions.") from error
         start = 0 if anew else self._offset
         whole = data[: data.rfind(b"\n") + 1]  # what has no end yet is read when it has one
-        self._file = found.st_ino if found else 0
+        self._before = ((b"" if anew else self._before) + whole)[-_KNOWN_BY:]
+        self._file, self._changed = (found.st_ino, found.st_mtime_ns) if found else (0, 0)
         self._offset, self._size = start + len(whole), start + len(data) if found else -1
         return anew, [record for line in whole.split(b"\n") if line.strip() and (record := self._record(line)) is not None]
 
     def rewind(self) -> None:
         """Read from the beginning next time."""
-        self._offset, self._file, self._size = 0, 0, -1
+        self._offset, self._file, self._size, self._before = 0, 0, -1, b""
 
     def _record(self, line: bytes) -> dict[str, Any] | None:
         try:

@@ -110,6 +110,8 @@ class Store:
     @contextmanager
     def alone(self) -> Generator[None]:
         """Among all processes, only this one writes: SQLite before 3.51.3 can lose a log that two write and check in at once."""
+        if self._lock < 0:
+            raise sqlite3.ProgrammingError("it was closed")
         if fcntl is None:
             yield
             return
@@ -141,7 +143,8 @@ class Store:
         with self.alone():
             self.reader.close()  # first: the last one to close checks the log in
             self.connection.close()
-        os.close(self._lock)
+        lock, self._lock = self._lock, -1  # its number may be another file's next
+        os.close(lock)
 
 
 def unusable(folder: Path, why: str, hint: str) -> JournalError:

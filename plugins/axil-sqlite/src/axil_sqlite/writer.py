@@ -54,7 +54,7 @@ class Writer:
 
     def __init__(self, store: Store, files: Files, sync: Sync) -> None:
         self.store, self.files, self.sync = store, files, sync
-        self.lock, self.reading = threading.RLock(), threading.Lock()
+        self.lock, self.reading, self._gate = threading.RLock(), threading.Lock(), threading.RLock()
         self.owner = f"{socket.gethostname()}:{os.getpid()}:{_started(os.getpid())}:{id(self):x}"
         self._asked: queue.SimpleQueue[Sequence[tuple[SqliteBook, Waiter | None]] | None] = queue.SimpleQueue()
         self._turns: dict[asyncio.AbstractEventLoop, list[tuple[SqliteBook, Waiter]]] = {}
@@ -79,18 +79,14 @@ class Writer:
     def _turn(self, loop: asyncio.AbstractEventLoop) -> None:
         """Commit, or have committed, what was asked for in one turn of an event loop: one word to the thread, not one a run."""
         asked = self._turns.pop(loop)
-        if self.sync == "full" and not self._closed:
-            self._ask(asked)
-        else:
+        if self.sync != "full" or not self._ask(asked):
             self.commit(list(dict.fromkeys(book for book, _ in asked)))
             _settle(asked)
 
     def finish(self, book: SqliteBook) -> None:
         """Write what is left of ``book``, and let go of its run."""
-        if self.sync == "normal" or self._closed:
+        if self.sync == "normal" or not self._ask([(book, None)]):
             self.commit([book])
-        else:
-            self._ask([(book, None)])
 
     def let_go(self) -> None:
         """Let go of runs whose books were closed, where the thread has not come to it yet."""
@@ -98,11 +94,23 @@ class Writer:
             if closing := [book for book in self._held if book.closing]:
                 self.commit(closing)
 
-    def _ask(self, asked: Sequence[tuple[SqliteBook, Waiter | None]]) -> None:
+    def _ask(self, asked: Sequence[tuple[SqliteBook, Waiter | None]]) -> bool:
+        """Have the thread commit. False: there is none, so whoever asks does it."""
+        with self._gate:  # other event loops ask, too, and somebody may close
+            if self._closed or not self._has_thread():
+                return False
+            self._asked.put(asked)
+            return True
+
+    def _has_thread(self) -> bool:
         if self._thread is None:
-            self._thread = threading.Thread(target=self._work, name="axil-sqlite", daemon=True)
-            self._thread.start()
-        self._asked.put(asked)
+            thread = threading.Thread(target=self._work, name="axil-sqlite", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError:  # the system gives no more of them
+                return False
+            self._thread = thread
+        return True
 
     def _work(self) -> None:
         while True:
@@ -156,6 +164,10 @@ class Writer:
                     self._held.discard(book)
             if self._held and time.time() - self._beaten > BEAT:
                 self._beat()
+        if self._held and self._thread is None:  # for signs of life, however long nothing is committed
+            with self._gate:
+                if not self._closed:
+                    self._has_thread()
 
     def stored(self, row: Row) -> _Stored:
         """``row`` as the table has it; a large body goes into a file, before the row that names it."""
@@ -245,8 +257,10 @@ class Writer:
         host, pid, started, _ = owner.rsplit(":", 3)
         if owner == self.owner:
             return any(book.run_id == run_id for book in self._held.copy())  # whoever looks does not hold the lock
-        if host == socket.gethostname() and _started(int(pid)) != started:
-            return False
+        if host == socket.gethostname():
+            now = _started(int(pid))
+            if not now or (now != started and "?" not in (now, started)):
+                return False
         return time.time() - beat < SILENCE
 
     def _beat(self) -> None:
@@ -262,9 +276,10 @@ class Writer:
 
         In the thread itself only what is under way comes first: the collector may come by there, and find that nobody has the journal.
         """
-        self._closed = True
-        if self._thread is not None:
+        with self._gate:
+            self._closed = True
             self._asked.put(None)
+        if self._thread is not None:
             if self._thread is threading.current_thread():
                 self._ends_alone = True
                 return
@@ -324,11 +339,16 @@ def _whose(owner: str) -> str:
 
 
 def _started(pid: int) -> str:
-    """When a process began, as the system counts, so that a number that is used again is not taken for it; empty: there is none."""
+    """When a process began, as the system counts, so that a number that is used again is not taken for it.
+
+    Empty: there is no such process; "?": it is not known.
+    """
     try:
         return Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()[19]
-    except OSError:
+    except (FileNotFoundError, ProcessLookupError):
         pass
+    except OSError:  # too many files are open: that says nothing of the process
+        return "?"
     if Path("/proc/self/stat").exists() or os.name == "nt":
         return "" if os.name != "nt" else "?"
     try:
