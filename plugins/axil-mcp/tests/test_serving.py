@@ -290,6 +290,35 @@ def test_a_paused_run_is_continued_once_and_only_by_the_call_that_it_belongs_to(
     asyncio.run(main())
 
 
+def test_a_call_that_is_cancelled_before_there_is_room_leaves_the_paused_run_waiting():
+    async def main() -> Any:
+        slow = Slow()
+        server = WorkflowServer({"ask": asking("A?"), "slow": slow.graph}, serving=Serving(concurrency=1))
+
+        async def never(context: Any, params: Any) -> ElicitResult:
+            raise AssertionError
+
+        async with Client(server.server, elicitation_callback=never) as client:
+
+            def call(name: str, arguments: Any, state: str | None = None) -> asyncio.Task[Any]:
+                replies = {"q1": ElicitResult(action="accept", content={"answer": "yes"})} if state else None
+                ways: Any = {"request_state": state, "input_responses": replies, "allow_input_required": True}
+                return asyncio.ensure_future(client.session.call_tool(name, arguments, **ways))
+
+            state = (await call("ask", {})).request_state
+            busy = call("slow", {"seconds": 3600})
+            await until(lambda: slow.begun)
+            given_up = call("ask", {}, state)
+            room = server._room
+            await until(lambda: room._waiters)
+            given_up.cancel()
+            await until(lambda: not room._waiters)
+            busy.cancel()
+            return (await call("ask", {}, state)).structured_content["output"]
+
+    assert asyncio.run(main()) == {"said": ["yes"]}
+
+
 # ---------------------------------------------------------------------------------------------------------- cancellation
 
 

@@ -132,19 +132,19 @@ class WorkflowServer:
         fault = misfit(arguments, tool.input_schema)
         if fault:
             return _error(f"AX936 wrong arguments: {fault}")
-        paused = None
-        if params.request_state is not None:
-            paused = self._taken(params.request_state, tool, arguments)
-            if paused is None:
-                return _error("AX937 the run that was asked about is not waiting any more. Call again from the start.")
         async with self._room:
+            paused = None
+            if params.request_state is not None:  # not before there is room: a call that is cancelled until then has taken nothing
+                paused = self._taken(params.request_state, tool, arguments)
+                if paused is None:
+                    return _error("AX937 the run that was asked about is not waiting any more. Call again from the start.")
             return await self._ran(tool, arguments, ctx, paused, params.input_responses or {})
 
     @property
     def _room(self) -> asyncio.Semaphore:
         """What bounds the runs of the running event loop."""
-        for loop in [loop for loop in self._rooms if loop.is_closed()]:
-            del self._rooms[loop]
+        for loop in [loop for loop in list(self._rooms) if loop.is_closed()]:  # loops in other threads come and go meanwhile
+            self._rooms.pop(loop, None)
         return self._rooms.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(self.serving.concurrency))
 
     async def _ran(self, tool: Served, arguments: Mapping[str, Any], ctx: Any, paused: _Paused | None, replies: Mapping[str, Any]) -> Any:
