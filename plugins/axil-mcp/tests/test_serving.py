@@ -14,11 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import anyio
 import httpx2
 import pytest
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
-from mcp_types import ElicitResult
+from mcp.shared.message import SessionMessage
+from mcp_types import ElicitResult, JSONRPCRequest
 from pydantic import BaseModel, SecretStr
 
 from axil import RootGraph
@@ -383,6 +385,26 @@ def test_the_command_serves_files_over_pipes(flows, mode):
             assert text(await client.call_tool("ask", {"input": "x"})) == "yes, really"
 
     asyncio.run(main())
+
+
+def test_a_client_that_is_gone_in_the_middle_of_an_answer_ends_the_server_in_peace(monkeypatch):
+    @asynccontextmanager
+    async def gone() -> AsyncGenerator[tuple[Any, Any]]:
+        """The SDK's streams, whose other end is closed: what is written first fails, in a task of theirs."""
+
+        async def write(answers: Any) -> None:
+            await answers.receive()
+            raise BrokenPipeError
+
+        asked, read = anyio.create_memory_object_stream[Any](1)
+        answer, answers = anyio.create_memory_object_stream[Any](0)
+        await asked.send(SessionMessage(JSONRPCRequest(jsonrpc="2.0", id=1, method="ping")))
+        async with anyio.create_task_group() as group:
+            group.start_soon(write, answers)
+            yield read, answer
+
+    monkeypatch.setattr("mcp.server.stdio.stdio_server", gone)
+    asyncio.run(WorkflowServer({"greet": greeting()}).stdio())
 
 
 def test_a_workflow_is_a_tool_of_another_workflows_agent(flows):

@@ -9,6 +9,7 @@ time.
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
 import time
 from collections import OrderedDict
@@ -28,6 +29,7 @@ from axil.workflow import Workflow
 from axil_mcp.asking import misfit
 from axil_mcp.served import Served, failure, form_of, plain, reply_of, served, structured, text_of, told
 
+log = logging.getLogger("axil_mcp")
 _BACKLOG: Final = 1000
 """Reports of progress that wait to be sent; more are dropped."""
 _LAST_WORDS: Final = 1.0
@@ -103,11 +105,14 @@ class WorkflowServer:
             yield
 
     async def stdio(self) -> None:
-        """Serve one client over standard input and output, to the end of the input."""
+        """Serve one client over standard input and output, to the end of the input, or until the client is gone."""
         from mcp.server.stdio import stdio_server
 
-        async with self.ready(), stdio_server() as (read, write):
-            await self.server.run(read, write, self.server.create_initialization_options())
+        try:
+            async with self.ready(), stdio_server() as (read, write):
+                await self.server.run(read, write, self.server.create_initialization_options())
+        except* BrokenPipeError:  # in the middle of an answer
+            log.info("the client is gone")
 
     # -- what clients ask
 
