@@ -399,7 +399,7 @@ def test_a_client_that_is_gone_in_the_middle_of_an_answer_ends_the_server_in_pea
         asked, read = anyio.create_memory_object_stream[Any](1)
         answer, answers = anyio.create_memory_object_stream[Any](0)
         await asked.send(SessionMessage(JSONRPCRequest(jsonrpc="2.0", id=1, method="ping")))
-        async with anyio.create_task_group() as group:
+        async with asked, read, answer, answers, anyio.create_task_group() as group:
             group.start_soon(write, answers)
             yield read, answer
 
