@@ -13,7 +13,7 @@ import pytest
 from axil_agent import Agent, HistoryMemory, Reply, Scripted, SingleAgent
 from axil_agent.clients import Clients
 from axil_agent.interfaces import Request
-from axil_agent.models import Chosen
+from axil_agent.models import Chosen, models_through
 
 
 class Gated:
@@ -106,6 +106,19 @@ def test_a_conversation_that_was_ended_in_the_middle_of_a_turn_does_not_come_bac
         assert "secret" not in told(model.requests[-1])
 
     asyncio.run(main())
+
+
+def test_a_tool_may_go_on_with_the_conversation_that_it_is_called_in():
+    def aside(question: str) -> str:
+        return str(agent.invoke({"message": question}, thread="t")["o"])
+
+    calls = [{"name": "aside", "arguments": {"question": "why?"}}]
+    agent = SingleAgent(Scripted([{"tool_calls": calls}, '{"o": 2}', '{"o": 1}']), output_keys=["o"], tools=[aside])
+
+    async def main() -> dict[str, Any]:
+        return await asyncio.wait_for(agent.run({"message": "what?"}, thread="t"), 60)
+
+    assert asyncio.run(main()) == {"o": 1}
 
 
 # ----------------------------------------------------------------------------------------------------------------- tools
@@ -254,3 +267,35 @@ def test_an_event_loop_whose_calls_shared_a_client_is_not_kept():
     loop = asyncio.run(main())
     gc.collect()
     assert loop() is None
+
+
+# -------------------------------------------------------------------------------------------------------------- stand-ins
+
+
+def test_threads_in_which_different_models_stand_in_ask_each_its_own():
+    models = {threading.main_thread(): Scripted(["mine"]), None: Scripted(["the other's"])}
+
+    class Watched(Chosen):
+        """Another thread asks as soon as this one has noted what stands in."""
+
+        @property
+        def _changed(self) -> Any:
+            return self.__dict__.get("changed")
+
+        @_changed.setter
+        def _changed(self, noted: Any) -> None:
+            self.__dict__["changed"] = noted
+            if noted is not None and threading.current_thread() is threading.main_thread():
+                other = threading.Thread(target=asks, args=(None,))
+                other.start()
+                other.join()
+
+    asked: dict[Any, Any] = {}
+    chosen = Watched("by its name")
+
+    def asks(who: Any) -> None:
+        with models_through(lambda meant, written: models[who]):
+            asked[who] = chosen.now()
+
+    asks(threading.main_thread())
+    assert asked == models

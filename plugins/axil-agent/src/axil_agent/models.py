@@ -74,9 +74,10 @@ class Chosen:
         change = _through.get()
         if change is None:
             return self._meant()
-        if self._changed is None or self._changed[0] is not change:
-            self._changed = (change, change(self._meant, self.given))
-        return self._changed[1]
+        changed = self._changed  # another thread may have another one
+        if changed is None or changed[0] is not change:
+            changed = self._changed = (change, change(self._meant, self.given))
+        return changed[1]
 
     async def ready(self) -> Model:
         """The model to ask, with its connections kept until ``close``."""

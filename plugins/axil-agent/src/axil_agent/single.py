@@ -7,6 +7,7 @@ import threading
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, cast
 
@@ -29,19 +30,30 @@ class _Conversation:
 
     @asynccontextmanager
     async def turn(self) -> AsyncGenerator[None]:
-        """Within it there is no other turn, in any thread and on any event loop; they come in their order."""
+        """Within it there is no other turn, in any thread and on any event loop, but those that it asks for itself; they come in order."""
+        if self in _inside.get():
+            yield
+            return
         mine: Future[None] = Future()
         with self._lock:
             before, self._last = self._last, mine
         try:
             if before is not None:
                 await asyncio.shield(asyncio.wrap_future(before))
-            yield
+            token = _inside.set(_inside.get() | {self})
+            try:
+                yield
+            finally:
+                _inside.reset(token)
         finally:
             if before is None:
                 mine.set_result(None)
             else:  # who gave up waiting lets nobody in before the one who is at it has ended
                 before.add_done_callback(lambda _: mine.set_result(None))
+
+
+_inside: ContextVar[frozenset[_Conversation]] = ContextVar("axil_agent_conversations", default=frozenset())
+"""Conversations of which a turn is under way here."""
 
 
 class SingleAgent(Agent):
