@@ -14,7 +14,7 @@ from axil_mcp import CallFailed, MCPServer, MCPTools, Unreachable, stdio
 from axil_mcp.connection import link_of
 from axil_mcp.serving import WorkflowServer
 
-from .kit import SERVERS, is_alive, until
+from .kit import SERVERS, children, is_alive, until
 
 LATE = (
     "import os, runpy, sys, time\nwhile not os.path.exists(sys.argv[1]): time.sleep(0.01)\nrunpy.run_path(sys.argv[2], run_name='__main__')"
@@ -61,7 +61,9 @@ def test_a_connection_that_nobody_used_is_closed_too(late, gate, note, tidy):
     assert asyncio.run(main()) == [False]
 
 
-def test_a_connection_that_a_waiting_call_opened_again_is_closed_by_the_next_close(various, note, tidy):
+def test_a_connection_that_a_waiting_call_opened_again_is_closed_by_the_next_close(various, note, tidy, monkeypatch):
+    monkeypatch.setattr(stdio, "_GRACE", 0.1)
+
     async def main() -> list[bool]:
         toolset = MCPTools(**various, concurrency=1)
         tools = {tool.name: tool for tool in await toolset.tools()}
@@ -139,3 +141,25 @@ def test_event_loops_in_other_threads_come_and_go_while_one_is_looked_up(what):
 
     known[Ended()] = None
     assert asyncio.run(look()) is not None
+
+
+def test_a_connection_that_two_close_while_it_is_being_made_is_closed_when_either_says_so(late, monkeypatch):
+    monkeypatch.setattr(stdio, "_GRACE", 0.1)
+
+    async def main() -> list[set[str]]:
+        before, toolset = children(), MCPTools(**late)
+        first = asyncio.ensure_future(toolset.tools())
+        await until(lambda: children() - before)
+
+        async def close(turns: int) -> set[str]:
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            await toolset.close()
+            return children() - before
+
+        left = await asyncio.gather(close(0), close(5))
+        with pytest.raises(Unreachable, match="AX920"):
+            await first
+        return left
+
+    assert asyncio.run(main()) == [set(), set()]

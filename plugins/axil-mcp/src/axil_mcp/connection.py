@@ -162,7 +162,8 @@ class Line:
     async def close(self) -> None:
         """Close it; idempotent."""
         if self._connecting is not None and not self._connecting.done():
-            self._connecting.cancel()
+            if not self._connecting.cancelling():  # else somebody closes it already; twice would break that off
+                self._connecting.cancel()
             await asyncio.gather(self._connecting, return_exceptions=True)
         if self._owner is not None:
             await self._owner.close()
