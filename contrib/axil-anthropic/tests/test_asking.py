@@ -92,6 +92,23 @@ def test_an_error_in_the_middle_of_a_stream_is_told_and_may_pass():
         assert len(server.requests) == 2
 
 
+def test_a_piece_of_a_block_that_never_began_is_a_reply_that_broke_and_may_pass():
+    class Headless:
+        base = ""
+
+        def stream(self, act, asked):
+            told = '{"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "x"}}'
+            yield f"event: content_block_delta\ndata: {told}\n\n".encode()
+
+    with Stub("messages") as server:
+        server.dialect = Headless()
+        model = AnthropicModel("m", server.key, server.url, retry={"max_tries": 2, "first_wait_seconds": 0})
+        with pytest.raises(ModelError, match="broke off") as told:
+            asyncio.run(model.reply(Request(messages=[{"role": "user", "content": "hi"}]), lambda chunk: None))
+        assert told.value.transient
+        assert len(server.requests) == 2
+
+
 def test_a_refusal_says_what_there_was():
     with Stub("messages") as server:
         server.say(Act(refusal="no"))

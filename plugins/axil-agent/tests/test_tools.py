@@ -221,3 +221,12 @@ def test_what_begins_with_an_underscore_and_has_a_default_is_the_functions_own()
     assert asyncio.run(tool({"q": "x"})) == "x None 3"
     with pytest.raises(Refused):
         asyncio.run(tool({"q": "x", "_depth": 9}))
+
+
+def test_a_tool_may_use_what_is_defined_after_it():
+    def tool(n: int) -> int:
+        return n + later
+
+    assert tool_of(tool).spec.parameters["required"] == ["n"]
+    later = 1
+    assert tool(1) == 2

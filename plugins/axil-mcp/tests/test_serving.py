@@ -14,11 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import anyio
 import httpx2
 import pytest
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
-from mcp_types import ElicitResult
+from mcp.shared.message import SessionMessage
+from mcp_types import ElicitResult, JSONRPCRequest
 from pydantic import BaseModel, SecretStr
 
 from axil import RootGraph
@@ -290,6 +292,35 @@ def test_a_paused_run_is_continued_once_and_only_by_the_call_that_it_belongs_to(
     asyncio.run(main())
 
 
+def test_a_call_that_is_cancelled_before_there_is_room_leaves_the_paused_run_waiting():
+    async def main() -> Any:
+        slow = Slow()
+        server = WorkflowServer({"ask": asking("A?"), "slow": slow.graph}, serving=Serving(concurrency=1))
+
+        async def never(context: Any, params: Any) -> ElicitResult:
+            raise AssertionError
+
+        async with Client(server.server, elicitation_callback=never) as client:
+
+            def call(name: str, arguments: Any, state: str | None = None) -> asyncio.Task[Any]:
+                replies = {"q1": ElicitResult(action="accept", content={"answer": "yes"})} if state else None
+                ways: Any = {"request_state": state, "input_responses": replies, "allow_input_required": True}
+                return asyncio.ensure_future(client.session.call_tool(name, arguments, **ways))
+
+            state = (await call("ask", {})).request_state
+            busy = call("slow", {"seconds": 3600})
+            await until(lambda: slow.begun)
+            given_up = call("ask", {}, state)
+            room = server._room
+            await until(lambda: room._waiters)
+            given_up.cancel()
+            await until(lambda: not room._waiters)
+            busy.cancel()
+            return (await call("ask", {}, state)).structured_content["output"]
+
+    assert asyncio.run(main()) == {"said": ["yes"]}
+
+
 # ---------------------------------------------------------------------------------------------------------- cancellation
 
 
@@ -354,6 +385,26 @@ def test_the_command_serves_files_over_pipes(flows, mode):
             assert text(await client.call_tool("ask", {"input": "x"})) == "yes, really"
 
     asyncio.run(main())
+
+
+def test_a_client_that_is_gone_in_the_middle_of_an_answer_ends_the_server_in_peace(monkeypatch):
+    @asynccontextmanager
+    async def gone() -> AsyncGenerator[tuple[Any, Any]]:
+        """The SDK's streams, whose other end is closed: what is written first fails, in a task of theirs."""
+
+        async def write(answers: Any) -> None:
+            await answers.receive()
+            raise BrokenPipeError
+
+        asked, read = anyio.create_memory_object_stream[Any](1)
+        answer, answers = anyio.create_memory_object_stream[Any](0)
+        await asked.send(SessionMessage(JSONRPCRequest(jsonrpc="2.0", id=1, method="ping")))
+        async with asked, read, answer, answers, anyio.create_task_group() as group:
+            group.start_soon(write, answers)
+            yield read, answer
+
+    monkeypatch.setattr("mcp.server.stdio.stdio_server", gone)
+    asyncio.run(WorkflowServer({"greet": greeting()}).stdio())
 
 
 def test_a_workflow_is_a_tool_of_another_workflows_agent(flows):

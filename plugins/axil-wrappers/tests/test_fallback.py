@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 
 import pytest
 from pydantic import BaseModel
 
 from axil import Graph, RootGraph
 from axil.documents import Document
-from axil.errors import ConfigError, LimitReached, SpecError
+from axil.errors import ConfigError, LimitReached, PluginError, SpecError
 from axil.files import Reading, spec_from
 from axil.planner import Setting
 from axil.workflow import Workflow
@@ -218,3 +219,51 @@ def test_models_by_name_are_made_and_closed_with_it(registry):
 def test_what_is_no_model_is_refused():
     with pytest.raises(SpecError, match="AX835"):
         FallbackModel([object()]).bind(None)
+
+
+def test_models_of_which_one_cannot_be_made_are_not_asked_the_second_time_either():
+    model = FallbackModel([Model("a", OSError("x")), {"type": "nowhere"}])
+    for _ in range(2):
+        with pytest.raises(PluginError):
+            ask(model)
+
+
+def test_who_asks_while_another_thread_makes_the_models_has_all_of_them(registry):
+    seen: list[int] = []
+
+    class Late(Model):
+        def __init__(self) -> None:
+            super().__init__("late")
+            if threading.current_thread() is threading.main_thread():
+                thread = threading.Thread(target=lambda: seen.append(len(model.models())))
+                thread.start()
+                thread.join()
+
+    registry.register("models", "late", Late)
+    model = FallbackModel([Model("a"), "late"])
+    assert len(model.models()) == 2
+    assert seen == [2]
+
+
+def test_a_model_that_fails_to_close_keeps_no_other_open(registry):
+    closed: list[str] = []
+
+    class First(Model):
+        def __init__(self) -> None:
+            super().__init__("first")
+
+        async def close(self) -> None:
+            closed.append(type(self).__name__)
+
+    class Last(First):
+        async def close(self) -> None:
+            raise OSError("it does not close")
+
+    registry.register("models", "first", First)
+    registry.register("models", "last", Last)
+    model = FallbackModel(["first", "last"])
+    model.bind(None)
+    with pytest.raises(OSError, match="does not close"):
+        asyncio.run(model.close())
+    asyncio.run(model.close())  # there is nothing left to close
+    assert closed == ["First"]

@@ -57,6 +57,8 @@ class Heard:
         name = _DELTAS.get(delta.type)
         if name is None:
             return
+        if at not in self._blocks:  # its beginning was lost
+            raise BrokenOff
         added, block = str(getattr(delta, name)), self._blocks[at]
         if name == "partial_json":
             self._arguments[at] = self._arguments.get(at, "") + added

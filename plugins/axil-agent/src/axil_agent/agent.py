@@ -7,6 +7,7 @@ added; the model is asked, tools are run, until a reply can be read as fields; t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
 from typing import Any, cast
@@ -313,12 +314,13 @@ class Agent:
                 await ctx.step(f"insert:{number}", partial(_inserted, memory, turn))
 
     async def close(self) -> None:
-        """Close what was given by name: the model, tools, providers."""
-        for each in self.owned:
-            close = getattr(each, "close", None)
-            if close is not None:
-                await called(close)
-        await self._model.close()
+        """Close what was given by name: tools, providers, the model. One that fails at it keeps no other from it."""
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(self._model.close)
+            for each in reversed(self.owned):
+                close = getattr(each, "close", None)
+                if close is not None:
+                    stack.push_async_callback(called, close)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"

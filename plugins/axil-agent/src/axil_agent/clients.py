@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 from weakref import WeakKeyDictionary
 
 from axil_agent.threads import away
+
+log = logging.getLogger("axil_agent")
 
 C = TypeVar("C")
 
@@ -73,13 +76,22 @@ class Clients(Generic[C]):
     async def close(self) -> None:
         """Close this event loop's client, as soon as no call is under way; the next call opens another one."""
         loop = asyncio.get_running_loop()
-        here = self._loops.get(loop)
+        here = self._loops.pop(loop, None)
         if here is not None:
-            self._loops[loop] = _Here(held=here.held)
+            if here.held:
+                self._loops[loop] = _Here(held=here.held)
             here.held = 0
             await self._sweep(here)
 
     async def _sweep(self, here: _Here[C]) -> None:
-        if here.client is not None and not here.busy and not here.held:
+        if here.busy or here.held:
+            return
+        loop = asyncio.get_running_loop()
+        if self._loops.get(loop) is here:  # its lock may know the loop, which would be kept for ever
+            del self._loops[loop]
+        if here.client is not None:
             client, here.client = here.client, None
-            await self._close(client)
+            try:
+                await self._close(client)
+            except Exception as error:  # noqa: BLE001  # what was answered over it is there all the same
+                log.warning("a connection could not be closed: %s", type(error).__name__)

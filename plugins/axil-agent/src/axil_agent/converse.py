@@ -249,6 +249,10 @@ async def _result(call: ToolCall, tools: Mapping[str, Tool], ctx: Stage, step: s
             return _failed(f"wrong arguments: {error}")
         except (RunError, LimitReached):  # the run's own business, not the model's
             raise
+        except asyncio.CancelledError:
+            if (me := asyncio.current_task()) is None or me.cancelling():
+                raise
+            return _failed("what the tool waited for was cancelled.")  # and not the call
         except Exception as error:  # noqa: BLE001  # whatever a tool raises is told to the model
             return _failed(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
 

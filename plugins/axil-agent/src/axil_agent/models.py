@@ -7,6 +7,7 @@ import contextlib
 import json
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from typing import Any, cast
 from weakref import WeakKeyDictionary
 
@@ -37,6 +38,18 @@ def models_through(change: Through) -> Generator[None]:
         _through.reset(token)
 
 
+@dataclass(slots=True)
+class _Held:
+    """Models with open connections on one event loop."""
+
+    models: list[Any] = field(default_factory=list[Any])
+    entering: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    def has(self, model: Any) -> bool:
+        """Whether its connections are open."""
+        return any(each is model for each in self.models)
+
+
 class Chosen:
     """The model of a node: found when it is first needed, or when the plan is made."""
 
@@ -44,7 +57,7 @@ class Chosen:
         self.given, self.where = given, where
         self._made: Model | None = None
         self._changed: tuple[Through, Model] | None = None
-        self._held: WeakKeyDictionary[asyncio.AbstractEventLoop, list[Any]] = WeakKeyDictionary()
+        self._held: WeakKeyDictionary[asyncio.AbstractEventLoop, _Held] = WeakKeyDictionary()
 
     def check(self, setting: Any = None) -> None:
         """Make the model now, where nothing stands in for it. Raises: as ``model_of``; ModelContract (AX666): there is none."""
@@ -61,27 +74,32 @@ class Chosen:
         change = _through.get()
         if change is None:
             return self._meant()
-        if self._changed is None or self._changed[0] is not change:
-            self._changed = (change, change(self._meant, self.given))
-        return self._changed[1]
+        changed = self._changed  # another thread may have another one
+        if changed is None or changed[0] is not change:
+            changed = self._changed = (change, change(self._meant, self.given))
+        return changed[1]
 
     async def ready(self) -> Model:
         """The model to ask, with its connections kept until ``close``."""
         model: Any = self.now()
         if hasattr(model, "__aenter__"):
-            held = self._held.setdefault(asyncio.get_running_loop(), [])
-            if not any(each is model for each in held):
-                held.append(model)
-                await model.__aenter__()
+            held = self._held.setdefault(asyncio.get_running_loop(), _Held())
+            if not held.has(model):
+                async with held.entering:
+                    if not held.has(model):
+                        await model.__aenter__()
+                        held.models.append(model)
         return model
 
     async def close(self) -> None:
-        """Let the model's connections go; close it, if this made it from a name."""
-        for model in self._held.pop(asyncio.get_running_loop(), []):
-            await model.__aexit__(None, None, None)
+        """Let the model's connections go; close it, if this made it from a name. One that fails at it keeps no other from it."""
+        held = self._held.pop(asyncio.get_running_loop(), None)
         close = getattr(self._made, "close", None)
-        if close is not None and isinstance(self.given, (str, Mapping)):
-            await close()
+        async with contextlib.AsyncExitStack() as stack:
+            if close is not None and isinstance(self.given, (str, Mapping)):
+                stack.push_async_callback(close)
+            for model in held.models if held is not None else ():
+                stack.push_async_callback(model.__aexit__, None, None, None)
 
 
 def model_of(given: Any, where: str | Place = "model", setting: Any = None) -> Model:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import asyncio
+import threading
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,6 +17,43 @@ from axil_agent.alone import Alone
 from axil_agent.prompt import Wiring
 from axil_agent.sharing import shared_values
 from axil_agent.values import plain
+
+
+class _Conversation:
+    """What a thread goes on with."""
+
+    def __init__(self) -> None:
+        self.local: dict[str, Any] = {}
+        self.state: dict[str, Any] = {}
+        self._last: Future[None] | None = None
+        self._lock = threading.Lock()
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncGenerator[None]:
+        """Within it there is no other turn, in any thread and on any event loop, but those that it asks for itself; they come in order."""
+        if self in _inside.get():
+            yield
+            return
+        mine: Future[None] = Future()
+        with self._lock:
+            before, self._last = self._last, mine
+        try:
+            if before is not None:
+                await asyncio.shield(asyncio.wrap_future(before))
+            token = _inside.set(_inside.get() | {self})
+            try:
+                yield
+            finally:
+                _inside.reset(token)
+        finally:
+            if before is None:
+                mine.set_result(None)
+            else:  # who gave up waiting lets nobody in before the one who is at it has ended
+                before.add_done_callback(lambda _: mine.set_result(None))
+
+
+_inside: ContextVar[frozenset[_Conversation]] = ContextVar("axil_agent_conversations", default=frozenset())
+"""Conversations of which a turn is under way here."""
 
 
 class SingleAgent(Agent):
@@ -35,7 +77,7 @@ class SingleAgent(Agent):
         self._workspace = None if workspace is None else Path(workspace)
         keys = dict(output_keys) if isinstance(output_keys, Mapping) else dict.fromkeys(output_keys or (), "")
         self._wiring = Wiring(node=name, needed=keys)
-        self._threads: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
+        self._threads: dict[str, _Conversation] = {}
 
     def invoke(self, inputs: Mapping[str, Any], attributes: Mapping[str, Any] | None = None, *, thread: str = "") -> dict[str, Any]:
         """The sync door: the fields of the reply. Raises: as ``run``; RuntimeError: an event loop is running."""
@@ -59,18 +101,18 @@ class SingleAgent(Agent):
         """One turn. Connections of its model are kept until ``close``.
 
         Args:
-            thread: the conversation that this turn belongs to; kept in this object. Empty: none.
+            thread: the conversation that this turn belongs to; kept in this object. Its turns wait for one another. Empty: none.
             on_chunk: is called with what is streamed: texts, tool calls, results.
         Raises: ReplyError, TurnLimit, ContextError, PromptError, WiringError; and what the model raises.
         """
         self.check(self._wiring)
-        local, state = self._threads.get(thread, ({}, {}))
-        stage = Alone(plain(local), on_chunk, dict(state))
-        stage.workspace, stage.thread = self._workspace, thread
-        fields = await self.step(inputs, attributes or {}, stage, self._wiring)
-        shared = shared_values(stage)
-        if thread:
-            self._threads[thread] = (stage.local, {**state, **shared})
+        conversation = self._threads.setdefault(thread, _Conversation()) if thread else _Conversation()
+        async with conversation.turn():
+            stage = Alone(plain(conversation.local), on_chunk, dict(conversation.state))
+            stage.workspace, stage.thread = self._workspace, thread
+            fields = await self.step(inputs, attributes or {}, stage, self._wiring)
+            conversation.state |= shared_values(stage)
+            conversation.local = stage.local
         return fields
 
     def forget(self, thread: str) -> None:

@@ -7,6 +7,7 @@ shown to the model. Arguments are validated before the call, so a tool is never 
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import json
@@ -237,14 +238,23 @@ def _hints(target: Any, name: str) -> dict[str, Any]:
     """The annotations, those written as strings read where the function was written, its closure included."""
     function = getattr(target, "__func__", target)
     function = function.__init__ if inspect.isclass(function) else inspect.unwrap(function)
-    closure: Mapping[str, Any] = inspect.getclosurevars(function).nonlocals if inspect.isfunction(function) else {}
     try:
-        hints = typing.get_type_hints(function, localns=dict(closure), include_extras=True)
+        hints = typing.get_type_hints(function, localns=_closure(function), include_extras=True)
     except (NameError, TypeError, AttributeError) as error:
         raise ToolError(
             "AX657", f'the annotations of the tool "{name}" cannot be read: {error}.', "Import the types, or define them first."
         ) from error
     return {name: _readable(hint) for name, hint in hints.items()}
+
+
+def _closure(function: Any) -> dict[str, Any]:
+    """What a function sees of the functions around it, as far as it is there already."""
+    found: dict[str, Any] = {}
+    if inspect.isfunction(function):
+        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+            with contextlib.suppress(ValueError):
+                found[name] = cell.cell_contents
+    return found
 
 
 def _readable(hint: Any, seen: tuple[Any, ...] = ()) -> Any:

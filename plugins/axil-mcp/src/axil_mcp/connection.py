@@ -41,16 +41,16 @@ class Link:
     @property
     def line(self) -> Line:
         """The connection of the running event loop, open or not."""
-        for loop in [loop for loop in self._lines if loop.is_closed()]:
-            del self._lines[loop]
+        for loop in [loop for loop in list(self._lines) if loop.is_closed()]:  # loops in other threads come and go meanwhile
+            self._lines.pop(loop, None)
         loop = asyncio.get_running_loop()
         if loop not in self._lines:
             self._lines[loop] = Line(self.server)
         return self._lines[loop]
 
     async def close(self) -> None:
-        """Close the connection of the running event loop. Using it again opens it again."""
-        line = self._lines.pop(asyncio.get_running_loop(), None)
+        """Close the connection of the running event loop. Using it again opens it again; the next ``close`` finds that one, too."""
+        line = self._lines.get(asyncio.get_running_loop())
         if line is not None:
             await line.close()
 
@@ -122,17 +122,19 @@ class Line:
             return self._owner
         if self._connecting is None or self._connecting.done():
             self._connecting = asyncio.create_task(self._connect(), name=f"axil-mcp {self.server.name} connect")
+        connecting = self._connecting  # who comes when it is over begins another
         try:
-            owner = await asyncio.shield(self._connecting)
+            return await asyncio.shield(connecting)
         except asyncio.CancelledError:
-            if self._connecting.cancelled():  # somebody closed the connection meanwhile
+            if connecting.cancelled():  # somebody closed the connection meanwhile
                 raise Unreachable("AX920", "the connection was closed.", where=self.server.place) from None
             raise
-        self._owner = owner
-        return owner
 
     async def _connect(self) -> _Owner:
-        """A connection that greets. Raises: Unreachable (AX920); ConfigError (AX134): a secret is not set."""
+        """A connection that greets, kept for all, whether or not somebody still waits for it.
+
+        Raises: Unreachable (AX920); ConfigError (AX134): a secret is not set.
+        """
         server = self.server
         owner = _Owner(server)
         clock = asyncio.timeout(server.connect_timeout_seconds)
@@ -154,12 +156,14 @@ class Line:
             raise
         if owner.is_over:
             raise owner.unreachable(owner.cause) from owner.error
+        self._owner = owner
         return owner
 
     async def close(self) -> None:
         """Close it; idempotent."""
         if self._connecting is not None and not self._connecting.done():
-            self._connecting.cancel()
+            if not self._connecting.cancelling():  # else somebody closes it already; twice would break that off
+                self._connecting.cancel()
             await asyncio.gather(self._connecting, return_exceptions=True)
         if self._owner is not None:
             await self._owner.close()

@@ -9,6 +9,7 @@ time.
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
 import time
 from collections import OrderedDict
@@ -28,6 +29,7 @@ from axil.workflow import Workflow
 from axil_mcp.asking import misfit
 from axil_mcp.served import Served, failure, form_of, plain, reply_of, served, structured, text_of, told
 
+log = logging.getLogger("axil_mcp")
 _BACKLOG: Final = 1000
 """Reports of progress that wait to be sent; more are dropped."""
 _LAST_WORDS: Final = 1.0
@@ -103,11 +105,14 @@ class WorkflowServer:
             yield
 
     async def stdio(self) -> None:
-        """Serve one client over standard input and output, to the end of the input."""
+        """Serve one client over standard input and output, to the end of the input, or until the client is gone."""
         from mcp.server.stdio import stdio_server
 
-        async with self.ready(), stdio_server() as (read, write):
-            await self.server.run(read, write, self.server.create_initialization_options())
+        try:
+            async with self.ready(), stdio_server() as (read, write):
+                await self.server.run(read, write, self.server.create_initialization_options())
+        except* BrokenPipeError:  # in the middle of an answer
+            log.info("the client is gone")
 
     # -- what clients ask
 
@@ -132,19 +137,19 @@ class WorkflowServer:
         fault = misfit(arguments, tool.input_schema)
         if fault:
             return _error(f"AX936 wrong arguments: {fault}")
-        paused = None
-        if params.request_state is not None:
-            paused = self._taken(params.request_state, tool, arguments)
-            if paused is None:
-                return _error("AX937 the run that was asked about is not waiting any more. Call again from the start.")
         async with self._room:
+            paused = None
+            if params.request_state is not None:  # not before there is room: a call that is cancelled until then has taken nothing
+                paused = self._taken(params.request_state, tool, arguments)
+                if paused is None:
+                    return _error("AX937 the run that was asked about is not waiting any more. Call again from the start.")
             return await self._ran(tool, arguments, ctx, paused, params.input_responses or {})
 
     @property
     def _room(self) -> asyncio.Semaphore:
         """What bounds the runs of the running event loop."""
-        for loop in [loop for loop in self._rooms if loop.is_closed()]:
-            del self._rooms[loop]
+        for loop in [loop for loop in list(self._rooms) if loop.is_closed()]:  # loops in other threads come and go meanwhile
+            self._rooms.pop(loop, None)
         return self._rooms.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(self.serving.concurrency))
 
     async def _ran(self, tool: Served, arguments: Mapping[str, Any], ctx: Any, paused: _Paused | None, replies: Mapping[str, Any]) -> Any:

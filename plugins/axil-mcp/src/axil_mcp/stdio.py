@@ -33,7 +33,7 @@ class Program:
     tail: Tail
     """What it says on its standard error."""
     lost: Callable[[], None]
-    """Called when it closes its output: nothing more will come."""
+    """Called when it closes its output, and nothing more will come; and when it does not take what is said to it."""
 
 
 @asynccontextmanager
@@ -61,7 +61,7 @@ async def stdio(program: Program) -> AsyncGenerator[Any]:
         write, spoken = anyio.create_memory_object_stream[SessionMessage](0)
         async with heard, read, write, spoken, anyio.create_task_group() as group:
             group.start_soon(_listen, process, program, heard)
-            group.start_soon(_speak, process, spoken)
+            group.start_soon(_speak, process, program, spoken)
             group.start_soon(_overhear, process, program.tail)
             try:
                 yield read, write
@@ -101,12 +101,15 @@ async def _listen(process: asyncio.subprocess.Process, program: Program, heard: 
         program.lost()
 
 
-async def _speak(process: asyncio.subprocess.Process, spoken: Any) -> None:
+async def _speak(process: asyncio.subprocess.Process, program: Program, spoken: Any) -> None:
     assert process.stdin is not None
-    with suppress(ConnectionError):  # the program is gone; whoever listens to it finds out
+    try:
         async for each in spoken:
             process.stdin.write(each.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
             await process.stdin.drain()
+    except ConnectionError:  # the program is gone, or has closed its input: what was said will have no answer
+        await asyncio.sleep(_GRACE)  # what it said before is still heard
+        program.lost()
 
 
 async def _overhear(process: asyncio.subprocess.Process, tail: Tail) -> None:

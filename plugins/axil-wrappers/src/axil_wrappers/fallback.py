@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AsyncExitStack
 from typing import Any
 
 from pydantic import Field, model_validator
@@ -61,10 +62,11 @@ class Fallback(Wrapper[FallbackConfig]):
                 await component.provision()
 
     async def close(self) -> None:
-        """Close what stands in."""
-        for component in reversed(self._components):
-            if hasattr(component, "close"):
-                await component.close()
+        """Close what stands in. One that fails at it keeps no other from it."""
+        async with AsyncExitStack() as stack:
+            for component in self._components:
+                if hasattr(component, "close"):
+                    stack.push_async_callback(component.close)
 
 
 class _Backed(Around):

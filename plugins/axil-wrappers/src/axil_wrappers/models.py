@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from typing import Any, cast
 
 from pydantic import Field
@@ -57,9 +58,8 @@ class FallbackModel:
 
     def models(self) -> Sequence[Any]:
         """The models, those given by name made once."""
-        if not self._models:
-            for number, given in enumerate(self.config.models):
-                self._models.append(self._model(given, f"models[{number}]"))
+        if not self._models:  # all of them or none, if one cannot be made or another thread asks meanwhile
+            self._models = [self._model(given, f"models[{number}]") for number, given in enumerate(self.config.models)]
         return self._models
 
     def _model(self, given: Any, where: str) -> Any:
@@ -102,11 +102,12 @@ class FallbackModel:
         raise AssertionError("there is at least one model")
 
     async def close(self) -> None:
-        """Close the models that were made from names."""
-        for model in reversed(self._made):
-            if hasattr(model, "close"):
-                await model.close()
-        self._models, self._made = [], []
+        """Close the models that were made from names. One that fails at it keeps no other from it."""
+        made, self._models, self._made = self._made, [], []
+        async with AsyncExitStack() as stack:
+            for model in made:
+                if hasattr(model, "close"):
+                    stack.push_async_callback(model.close)
 
     def __repr__(self) -> str:
         return f"FallbackModel({len(self.config.models)} models)"

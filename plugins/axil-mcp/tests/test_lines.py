@@ -1,0 +1,165 @@
+"""Laws of connections: who opens, who closes, and what is left when somebody goes at an unlucky moment."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from axil_mcp import CallFailed, MCPServer, MCPTools, Unreachable, stdio
+from axil_mcp.connection import link_of
+from axil_mcp.serving import WorkflowServer
+
+from .kit import SERVERS, children, is_alive, until
+
+LATE = (
+    "import os, runpy, sys, time\nwhile not os.path.exists(sys.argv[1]): time.sleep(0.01)\nrunpy.run_path(sys.argv[2], run_name='__main__')"
+)
+
+
+@pytest.fixture
+def gate(tmp_path: Path) -> Path:
+    return tmp_path / "gate"
+
+
+@pytest.fixture
+def late(various: dict[str, Any], gate: Path) -> dict[str, Any]:
+    """Settings of a server that does not begin before the gate is there."""
+    return {**various, "command": [sys.executable, "-W", "ignore", "-c", LATE, str(gate), str(SERVERS / "various.py")]}
+
+
+def test_a_connection_for_which_nobody_waits_any_more_is_used_and_closed(late, gate, note, tidy):
+    async def main() -> list[bool]:
+        toolset = MCPTools(**late)
+        first, line = asyncio.ensure_future(toolset.tools()), toolset._link.line
+        await until(lambda: line._connecting)
+        first.cancel()
+        gate.touch()
+        await until(lambda: line._connecting.done())
+        await toolset.tools()
+        await toolset.close()
+        return [is_alive(pid) for pid in note.pids]
+
+    assert asyncio.run(main()) == [False]
+
+
+def test_a_connection_that_nobody_used_is_closed_too(late, gate, note, tidy):
+    async def main() -> list[bool]:
+        toolset = MCPTools(**late)
+        first, line = asyncio.ensure_future(toolset.tools()), toolset._link.line
+        await until(lambda: line._connecting)
+        first.cancel()
+        gate.touch()
+        await until(lambda: line._connecting.done())
+        await toolset.close()
+        return [is_alive(pid) for pid in note.pids]
+
+    assert asyncio.run(main()) == [False]
+
+
+def test_a_connection_that_a_waiting_call_opened_again_is_closed_by_the_next_close(various, note, tidy, monkeypatch):
+    monkeypatch.setattr(stdio, "_GRACE", 0.1)
+
+    async def main() -> list[bool]:
+        toolset = MCPTools(**various, concurrency=1)
+        tools = {tool.name: tool for tool in await toolset.tools()}
+        one = asyncio.ensure_future(tools["v__slow"]({"seconds": 3600, "mark": "a"}))
+        await until(lambda: note.count("slow a begun"))
+        two = asyncio.ensure_future(tools["v__add"]({"a": 1, "b": 2}))
+        await asyncio.sleep(0)  # it waits for its turn
+        await toolset.close()
+        with pytest.raises(CallFailed, match="AX924"):
+            await one
+        assert await two == "3"
+        await toolset.close()
+        return [is_alive(pid) for pid in note.pids]
+
+    assert asyncio.run(main()) == [False, False]
+
+
+def test_who_waits_for_a_connection_that_is_closed_is_told_so_though_another_is_begun_at_once(late, gate):
+    async def main() -> None:
+        toolset = MCPTools(**late)
+        line = toolset._link.line
+        first = asyncio.ensure_future(toolset.tools())
+        await until(lambda: line._connecting)
+
+        async def again() -> Any:
+            await asyncio.wait({line._connecting})
+            return await toolset.tools()
+
+        other = asyncio.ensure_future(again())
+        await asyncio.sleep(0)
+        last = asyncio.ensure_future(toolset.tools())  # wakes after the other
+        await asyncio.sleep(0)
+        await toolset.close()
+        gate.touch()
+        for waiting in (first, last):
+            with pytest.raises(Unreachable, match=r"AX920.*was closed"):
+                await waiting
+        assert await other
+        await toolset.close()
+
+    asyncio.run(main())
+
+
+def test_a_server_that_hears_nothing_any_more_is_told_at_once(tidy, monkeypatch):
+    monkeypatch.setattr(stdio, "_GRACE", 0.1)
+
+    async def main() -> None:
+        async with MCPTools(name="d", command=[sys.executable, str(SERVERS / "deaf.py")], connect_timeout_seconds=120) as toolset:
+            (tool,) = await toolset.tools()
+            with pytest.raises(CallFailed, match="AX924"):
+                await asyncio.wait_for(tool({}), 60)  # its own limit is longer
+            with pytest.raises(CallFailed, match="AX927"):  # by another one, which has not listed its tools and hears
+                await tool({})
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("what", ["client", "server"])
+def test_event_loops_in_other_threads_come_and_go_while_one_is_looked_up(what):
+    link, server = link_of(MCPServer(command=["nobody"])), WorkflowServer({})
+    known: Any = link._lines if what == "client" else server._rooms
+
+    async def look() -> Any:
+        return link.line if what == "client" else server._room
+
+    class Ended:
+        """The loop of a thread that has ended; while it is looked at, another thread looks, too."""
+
+        def is_closed(self) -> bool:
+            if threading.current_thread() is threading.main_thread():
+                thread = threading.Thread(target=lambda: asyncio.run(look()))
+                thread.start()
+                thread.join()
+            return True
+
+    known[Ended()] = None
+    assert asyncio.run(look()) is not None
+
+
+def test_a_connection_that_two_close_while_it_is_being_made_is_closed_when_either_says_so(late, monkeypatch):
+    monkeypatch.setattr(stdio, "_GRACE", 0.1)
+
+    async def main() -> list[set[str]]:
+        before, toolset = children(), MCPTools(**late)
+        first = asyncio.ensure_future(toolset.tools())
+        await until(lambda: children() - before)
+
+        async def close(turns: int) -> set[str]:
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            await toolset.close()
+            return children() - before
+
+        left = await asyncio.gather(close(0), close(5))
+        with pytest.raises(Unreachable, match="AX920"):
+            await first
+        return left
+
+    assert asyncio.run(main()) == [set(), set()]
