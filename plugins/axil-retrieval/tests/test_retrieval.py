@@ -19,7 +19,7 @@ from axil.errors import ConfigError
 from axil_agent import ContextBlock, ContextQuery, Scripted, SingleAgent
 from axil_agent.errors import ContextError
 from axil_retrieval import HybridRetriever, KeywordRetriever, LexicalEmbedder, VectorRetriever
-from axil_retrieval.table import MOST_WORDS
+from axil_retrieval.table import MOST_WORDS, Table
 from axil_retrieval.words import words
 
 
@@ -321,3 +321,16 @@ def test_an_agent_is_shown_what_was_found_and_where_it_is_from():
     SingleAgent(script, retrievers=[notes], formatters="twins", output_keys=["answer"]).invoke({"question": "When is the fern watered?"})
     assert "(NOTES) Water the fern every Friday." in script.requests[0].messages[-1]["content"]
     assert [tool.name for tool in script.requests[0].tools] == ["list_context_sources", "retrieve_context"]
+
+
+def test_an_index_for_which_there_is_no_room_says_so_and_goes_on_as_it_was(tmp_path):
+    table = Table(str(tmp_path / "index.db"))
+    table.put([ContextBlock("small", "u", "0")])
+    assert table._connection is not None
+    table._connection.execute("PRAGMA max_page_count = 30")
+    with pytest.raises(ContextError, match=r"AX899 .*disk is full"):
+        table.put([ContextBlock(f"large {n} " * 3000, "u", str(n)) for n in range(40)])
+    table._connection.execute("PRAGMA max_page_count = 100000")
+    table.put([ContextBlock("another", "u", "1")])
+    assert len(table) == 2
+    table.close()
