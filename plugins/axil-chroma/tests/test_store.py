@@ -398,3 +398,23 @@ def test_a_server_that_is_not_there_is_named():
     memory = ChromaMemory(host="127.0.0.1", port=1)
     with pytest.raises(ContextError, match=r"AX911 the store 127\.0\.0\.1:1 cannot be opened"):
         run_sync(memory.get_blocks(ContextQuery("x")))
+
+
+def test_a_collection_that_somebody_deletes_is_made_anew_with_all_documents(tmp_path):
+    """So does a server forget all that begins anew without a disk."""
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/a.md").write_text("Axils are angles.", "utf-8")
+
+    async def go() -> None:
+        retriever = ChromaRetriever(path=str(tmp_path / "store"), paths=[str(tmp_path / "docs")])
+        memory = ChromaMemory(path=str(tmp_path / "store"))
+        for _ in range(2):
+            assert texts(await retriever.get_blocks(ContextQuery("axils"))) == ["Axils are angles."]
+            await memory.learn(turn("tea?", "Have tea."))
+            assert len(await memory.get_blocks(ContextQuery("tea"))) == 1
+            for store in (retriever.store, memory.store):
+                store._client.delete_collection(store.name)
+        await retriever.close()
+        await memory.close()
+
+    run_sync(go())

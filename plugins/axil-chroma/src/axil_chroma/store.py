@@ -79,6 +79,8 @@ class Store:
         self._client: Any = None
         self._collection: _Collection | None = None
         self._embedder: Embedder | None = None
+        self.lost = 0
+        """How often the collection was gone, with all that was in it, and was made anew."""
 
     @property
     def embedder(self) -> Embedder:
@@ -136,13 +138,30 @@ class Store:
     # -- using
 
     async def _asked(self, use: Callable[..., Result], *given: Any) -> Result:
-        """What ``use`` gives, in a thread. Raises: ContextError (AX911): a server has gone; the next use asks it again."""
+        """What ``use`` gives, in a thread; once more where somebody has deleted the collection, or its server has begun anew.
+
+        Raises: ContextError (AX911): a server has gone; the next use asks it again.
+        """
         try:
+            try:
+                return await called(use, *given)
+            except Exception as error:
+                if not self._lose(error):
+                    raise
             return await called(use, *given)
         except Exception as error:
             if type(error).__module__.partition(".")[0] in ("httpx", "httpcore"):  # Chroma lets its client's errors through
                 raise self._unreachable("asked", error) from error
             raise
+
+    def _lose(self, error: Exception) -> bool:
+        """Let go of a collection that is not there any more; whether that is what was wrong."""
+        if type(error).__name__ != "NotFoundError" or not type(error).__module__.startswith("chromadb."):
+            return False
+        with self._lock:
+            was_open, self._collection = self._collection is not None, None
+            self.lost += was_open
+        return was_open
 
     async def put(self, made: Sequence[tuple[ContextBlock, Mapping[str, Any]]]) -> None:
         """Add or replace blocks, each with marks of the store's own. Raises: ContextError (AX892, AX893, AX910, AX911)."""
