@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -416,5 +417,26 @@ def test_a_collection_that_somebody_deletes_is_made_anew_with_all_documents(tmp_
                 store._client.delete_collection(store.name)
         await retriever.close()
         await memory.close()
+
+    run_sync(go())
+
+
+def test_a_run_that_ends_takes_no_client_from_another_that_uses_it(tmp_path):
+    memory, begun, goes_on = ChromaMemory(path=str(tmp_path)), threading.Event(), threading.Event()
+
+    def counted() -> int:
+        found = memory.store._opened()
+        begun.set()
+        goes_on.wait(60)
+        return found.count()
+
+    async def go() -> None:
+        await memory.learn(turn("tea?", "Have tea."))
+        use = asyncio.ensure_future(memory.store._asked(counted))
+        await asyncio.to_thread(begun.wait, 60)
+        await memory.close()
+        goes_on.set()
+        assert await use == 1
+        assert not memory.store._left
 
     run_sync(go())

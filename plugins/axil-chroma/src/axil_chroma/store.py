@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -79,6 +80,10 @@ class Store:
         self._client: Any = None
         self._collection: _Collection | None = None
         self._embedder: Embedder | None = None
+        self._busy = 0
+        """Threads in which it is used."""
+        self._left: list[Any] = []
+        """Clients that were closed while they were used; the last user shuts them."""
         self.lost = 0
         """How often the collection was gone, with all that was in it, and was made anew."""
 
@@ -144,15 +149,28 @@ class Store:
         """
         try:
             try:
-                return await called(use, *given)
+                return await called(self._using, use, given)
             except Exception as error:
                 if not self._lose(error):
                     raise
-            return await called(use, *given)
+            return await called(self._using, use, given)
         except Exception as error:
             if type(error).__module__.partition(".")[0] in ("httpx", "httpcore"):  # Chroma lets its client's errors through
                 raise self._unreachable("asked", error) from error
             raise
+
+    def _using(self, use: Callable[..., Result], given: Sequence[Any]) -> Result:
+        with self._lock:
+            self._busy += 1
+        try:
+            return use(*given)
+        finally:
+            with self._lock:
+                self._busy -= 1
+                left, self._left = ([], self._left) if self._busy else (self._left, [])
+            for client in left:
+                with suppress(Exception):  # it takes nothing from what was found
+                    _shut(client)
 
     def _lose(self, error: Exception) -> bool:
         """Let go of a collection that is not there any more; whether that is what was wrong."""
@@ -225,9 +243,12 @@ class Store:
         self._opened().delete(ids=ids)
 
     async def close(self) -> None:
-        """Close the client, and an embedder that was made by name."""
+        """Close the client, as soon as no other run uses it, and an embedder that was made by name."""
         with self._lock:
             client, self._client, self._collection = self._client, None, None
+            if client is not None and self._busy:
+                self._left.append(client)
+                client = None
         if client is not None:
             await called(_shut, client)
         embedder, self._embedder = self._embedder, None
