@@ -6,6 +6,7 @@ import asyncio
 import math
 import subprocess
 import sys
+import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -334,3 +335,19 @@ def test_an_index_for_which_there_is_no_room_says_so_and_goes_on_as_it_was(tmp_p
     table.put([ContextBlock("another", "u", "1")])
     assert len(table) == 2
     table.close()
+
+
+def test_a_run_that_ends_takes_no_index_from_another_that_looks_into_it(monkeypatch):
+    retriever = KeywordRetriever(documents=["Axils are angles."])
+    refresh = retriever.refresh
+
+    def late() -> list[str]:
+        found = refresh()
+        ends.start()
+        ends.join(0.2)  # it has closed the index, or waits until it may
+        return found
+
+    ends = threading.Thread(target=retriever.close)
+    monkeypatch.setattr(retriever, "refresh", late)
+    assert len(retriever.get_blocks(ContextQuery("axils"))) == 1
+    ends.join()
