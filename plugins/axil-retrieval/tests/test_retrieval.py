@@ -351,3 +351,18 @@ def test_a_run_that_ends_takes_no_index_from_another_that_looks_into_it(monkeypa
     monkeypatch.setattr(retriever, "refresh", late)
     assert len(retriever.get_blocks(ContextQuery("axils"))) == 1
     ends.join()
+
+
+def test_a_provider_that_cannot_be_closed_keeps_no_other_open(monkeypatch):
+    hybrid = HybridRetriever(providers=["keyword", "keyword"])
+    closed = list[int]()
+
+    def fails(number: int) -> None:
+        closed.append(number)
+        raise OSError("it cannot")
+
+    for number, each in enumerate(hybrid.providers):
+        monkeypatch.setattr(each, "close", lambda number=number: fails(number))
+    with pytest.raises(OSError, match="it cannot"):
+        run_sync(hybrid.close())
+    assert sorted(closed) == [0, 1]
