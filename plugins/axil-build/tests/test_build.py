@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -10,12 +11,14 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import Any, NamedTuple, cast
 
 import pytest
 
 from axil.errors import ConfigError
 from axil.registry import Policy, Registry, use
+from axil_build import command, outputs
 from axil_build.command import build
 from axil_build.settings import Settings, read
 from axil_cli.main import main
@@ -330,6 +333,42 @@ def test_what_is_not_a_build_is_not_replaced(axil, tmp_path):
     assert done.code == 2
     assert "AX746" in done.err
     assert (tmp_path / "out" / "precious.txt").read_text() == "mine"
+
+
+def test_a_build_for_which_there_is_no_room_leaves_the_one_before(tmp_path, monkeypatch):
+    for name, text in (("old", "before"), ("new", "after")):
+        write(tmp_path, f"{name}/plan.json", text)
+
+    def full(place: Path, into: Path) -> None:
+        into.mkdir(parents=True)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(command.shutil, "copytree", full)
+        with pytest.raises(ConfigError, match=r"AX955 .*No space left"):
+            command._put(tmp_path / "new", tmp_path / "old")
+    assert digests(tmp_path / "old") == digests_of(b"before")
+    command._put(tmp_path / "new", tmp_path / "old")
+    assert digests(tmp_path / "old") == digests_of(b"after")
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["new", "old"]
+
+
+def digests_of(text: bytes) -> dict[str, str]:
+    return {"plan.json": hashlib.sha256(text).hexdigest()}
+
+
+def test_a_single_file_that_cannot_be_unpacked_leaves_nothing(tmp_path):
+    wheel = outputs.write_zip(tmp_path / "a.whl", {"a.txt": b"something", "b.txt": b"more"})
+    plan = cast("Any", SimpleNamespace(name="two"))
+    file = outputs.single_file(plan, [wheel], (sys.version_info.major, sys.version_info.minor), tmp_path)
+    data = bytearray(file.read_bytes())
+    data[data.index(b"site/b.txt") + len(b"site/b.txt") + 2] ^= 0xFF  # as a disk does, or a line
+    file.write_bytes(data)
+    (cache := tmp_path / "cache").mkdir()
+    environment = {**os.environ, "AXIL_BUILD_CACHE": str(cache)}
+    done = subprocess.run([sys.executable, "-I", file], env=environment, capture_output=True, timeout=600, check=False)
+    assert done.returncode
+    assert list(cache.iterdir()) == []
 
 
 def test_a_workflow_that_fails_its_dry_run_is_not_shipped(tmp_path):

@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -398,3 +399,44 @@ def test_a_server_that_is_not_there_is_named():
     memory = ChromaMemory(host="127.0.0.1", port=1)
     with pytest.raises(ContextError, match=r"AX911 the store 127\.0\.0\.1:1 cannot be opened"):
         run_sync(memory.get_blocks(ContextQuery("x")))
+
+
+def test_a_collection_that_somebody_deletes_is_made_anew_with_all_documents(tmp_path):
+    """So does a server forget all that begins anew without a disk."""
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/a.md").write_text("Axils are angles.", "utf-8")
+
+    async def go() -> None:
+        retriever = ChromaRetriever(path=str(tmp_path / "store"), paths=[str(tmp_path / "docs")])
+        memory = ChromaMemory(path=str(tmp_path / "store"))
+        for _ in range(2):
+            assert texts(await retriever.get_blocks(ContextQuery("axils"))) == ["Axils are angles."]
+            await memory.learn(turn("tea?", "Have tea."))
+            assert len(await memory.get_blocks(ContextQuery("tea"))) == 1
+            for store in (retriever.store, memory.store):
+                store._client.delete_collection(store.name)
+        await retriever.close()
+        await memory.close()
+
+    run_sync(go())
+
+
+def test_a_run_that_ends_takes_no_client_from_another_that_uses_it(tmp_path):
+    memory, begun, goes_on = ChromaMemory(path=str(tmp_path)), threading.Event(), threading.Event()
+
+    def counted() -> int:
+        found = memory.store._opened()
+        begun.set()
+        goes_on.wait(60)
+        return found.count()
+
+    async def go() -> None:
+        await memory.learn(turn("tea?", "Have tea."))
+        use = asyncio.ensure_future(memory.store._asked(counted))
+        await asyncio.to_thread(begun.wait, 60)
+        await memory.close()
+        goes_on.set()
+        assert await use == 1
+        assert not memory.store._left
+
+    run_sync(go())

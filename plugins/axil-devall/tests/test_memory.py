@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import importlib.util
 import json
 import os
 import sys
+import threading
 import time
 from importlib.machinery import ModuleSpec
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -19,8 +22,11 @@ from hypothesis import strategies as st
 from axil import MemoryJournal, NodeFailed, SpecError, run_sync
 from axil.registry import default
 from axil_agent import Scripted
-from axil_devall.config import Attachment, FileConfig
-from axil_devall.notes import NotesFile, cosine, newest
+from axil_devall import stores
+from axil_devall.config import Attachment, FileConfig, Mem0Config
+from axil_devall.errors import StoreError
+from axil_devall.mem0 import Mem0
+from axil_devall.notes import NotesFile, Vectors, cosine, newest
 from axil_devall.stores import Files, Surroundings
 from axil_retrieval import LexicalEmbedder
 
@@ -194,6 +200,86 @@ def test_vectors_of_files_are_made_once_where_there_is_an_index(talk, known, tmp
     assert Counting.asked == ["why?", "Axils are angles."]
 
 
+def searched(tmp_path: Any) -> Files:
+    """A memory of files whose index lies among them."""
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/a.md").write_text("Axils are angles.", "utf-8")
+    config = {"file_sources": [{"path": "docs"}], "index_path": "docs/index.json", "embedding": {"provider": "counting", "model": "m"}}
+    return Files(FileConfig.model_validate(config), Surroundings(default(), str(tmp_path)), "memory")
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch) -> Files:
+    monkeypatch.setattr(Surroundings, "vectors", lambda *given: Vectors(LexicalEmbedder()))
+    return searched(tmp_path)
+
+
+def test_an_index_that_is_none_is_made_anew(tmp_path, store):
+    (tmp_path / "docs/index.json").write_bytes(b"\xff\x00 nothing of ours")
+    assert run_sync(store.found("why?", [], Attachment(name="m"))) == ["Axils are angles."]
+    assert json.loads((tmp_path / "docs/index.json").read_text("utf-8"))["axil"] == "vectors"
+
+
+def test_what_a_run_that_died_has_written_of_an_index_is_not_searched(tmp_path, store):
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Path, "replace", lambda *given: None)  # it dies before
+        run_sync(store.found("why?", [], Attachment(name="m")))
+    assert len(list((tmp_path / "docs").iterdir())) == 2
+    assert run_sync(store.found("why?", [], Attachment(name="m"))) == ["Axils are angles."]
+
+
+def test_several_runs_may_write_an_index_at_once(tmp_path, store, monkeypatch):
+    both, replaced = threading.Barrier(2, timeout=60), Path.replace
+
+    def late(file: Path, target: Path) -> Path:
+        both.wait()  # both have written what is to become the index
+        return replaced(file, target)
+
+    monkeypatch.setattr(Path, "replace", late)
+
+    async def go() -> list[list[str]]:
+        return await asyncio.gather(*(store.found("why?", [], Attachment(name="m")) for _ in range(2)))
+
+    assert asyncio.run(go()) == [["Axils are angles."]] * 2
+    assert sorted(file.name for file in (tmp_path / "docs").iterdir()) == ["a.md", "index.json"]
+
+
+def test_an_index_that_cannot_be_written_leaves_nothing_behind_and_says_so(tmp_path, store, monkeypatch):
+    def full(file: Path, target: Path) -> Path:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(StoreError, match=r"AX854 .*index\.json cannot be written: No space left"):
+        run_sync(store.found("why?", [], Attachment(name="m")))
+    assert [file.name for file in (tmp_path / "docs").iterdir()] == ["a.md"]
+
+
+def test_a_file_that_goes_between_two_looks_is_not_there(tmp_path, store, monkeypatch):
+    listing = stores._files
+    (tmp_path / "docs/b.md").write_text("gone", "utf-8")
+
+    def listed(*given: Any) -> Any:
+        found = list(listing(*given))
+        (tmp_path / "docs/b.md").unlink(missing_ok=True)
+        return found
+
+    monkeypatch.setattr(stores, "_files", listed)
+    assert run_sync(store.found("why?", [], Attachment(name="m"))) == ["Axils are angles."]
+
+
+def test_vectors_are_found_though_others_push_them_out_meanwhile():
+    class Slow(LexicalEmbedder):
+        async def embed(self, texts: Any) -> Any:
+            if "b" in texts:
+                await vectors.of(["c"])
+            return await super().embed(texts)
+
+    vectors = Vectors(Slow(), most=1)
+    a, b = asyncio.run(LexicalEmbedder().embed(["a", "b"]))
+    asyncio.run(vectors.of(["a"]))
+    assert asyncio.run(vectors.of(["a", "b"])) == [a, b]
+
+
 @given(st.text(max_size=60), st.text(max_size=60))
 def test_likeness_is_symmetric_bounded_and_full_for_the_same_words(one, other):
     a, b, c = asyncio.run(LexicalEmbedder().embed([one, other, one.upper()]))
@@ -230,8 +316,6 @@ def test_files_that_are_not_there_are_an_error_before_anything_runs(flow):
 
 @pytest.mark.parametrize("text", ["[]", "hello\n", '{"text": "no mark"}\n', '{"axil": "notes", "version": 1}\n[1]\n'])
 def test_a_file_that_is_something_else_is_never_written(tmp_path, text):
-    from axil_devall.errors import StoreError
-
     file = tmp_path / "notes.jsonl"
     file.write_text(text, "utf-8")
     notes = NotesFile(file)
@@ -248,6 +332,28 @@ def test_a_line_that_a_crash_cut_off_costs_only_itself(tmp_path):
         file.write('{"text": "hal\n')
     asyncio.run(notes.add({"text": "two"}))
     assert [note["text"] for note in asyncio.run(notes.read())] == ["one", "two"]
+
+
+@pytest.mark.parametrize("cut", ['{"text": "hal', '{"text": "caf\u00e9'])
+def test_a_line_that_a_crash_cut_off_anywhere_costs_only_itself(tmp_path, cut):
+    notes = NotesFile(tmp_path / "notes.jsonl")
+    asyncio.run(notes.add({"text": "one"}))
+    with notes.path.open("ab") as file:
+        file.write(cut.encode()[:14])
+    asyncio.run(notes.add({"text": "two"}))
+    asyncio.run(notes.add({"text": "three"}))
+    assert [note["text"] for note in asyncio.run(notes.read())] == ["one", "two", "three"]
+
+
+def test_a_note_for_which_there_is_no_room_is_an_error(tmp_path, monkeypatch):
+    notes, write = NotesFile(tmp_path / "notes.jsonl"), os.write
+    asyncio.run(notes.add({"text": "one"}))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(os, "write", lambda file, data: write(file, data[:9] if b"two" in data else data))
+        with pytest.raises(StoreError, match=r"AX854 .*No space left"):
+            asyncio.run(notes.add({"text": "two"}))
+    asyncio.run(notes.add({"text": "three"}))
+    assert [note["text"] for note in asyncio.run(notes.read())] == ["one", "three"]
 
 
 # ---------------------------------------------------------------------- a service
@@ -293,6 +399,15 @@ def test_the_service_is_asked_and_told(talk, service):
         ("search", ("TASK", {"version": "v2", "filters": {"OR": [{"user_id": "u"}]}, "top_k": 2, "threshold": 0.5})),
         ("add", ([{"role": "user", "content": "TASK"}, {"role": "assistant", "content": "Have tea."}], {"user_id": "u"})),
     ]
+
+
+def test_each_event_loop_has_a_client_of_its_own(service):
+    mem0 = Mem0(Mem0Config.model_validate(MEM0[0]["config"]))
+    for _ in range(2):
+        asyncio.run(mem0.found("?", 1, -1.0))
+        asyncio.run(mem0.add({"text": "hello"}))
+    assert [what for what, _ in service] == ["made", "search", "made", "add"] * 2
+    assert len(mem0._clients) == 1
 
 
 def test_without_its_package_the_service_is_an_error_that_names_it(flow, monkeypatch):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -50,6 +52,33 @@ def test_a_file_that_changed_is_told(axil, locked):
     assert refused.code == 2
     assert f"AX737 {locked}.lock: the file inner.json has changed. If that is meant: axil lock {locked}" in refused.err
     assert axil("run", locked, "--input", "hello").code == 0
+
+
+def test_a_lock_that_is_no_text_is_written_anew(axil, locked):
+    place = Path(f"{locked}.lock")
+    before = place.read_bytes()
+    place.write_bytes(before[:100] + b"\xc3")  # cut off inside a letter
+    assert axil("lock", locked).out == f"{locked}.lock: written\n"
+    assert place.read_bytes() == before
+
+
+def test_what_cannot_be_written_is_as_it_was(axil, locked, monkeypatch):
+    """A lock, and the workflow itself."""
+
+    def full(file: Path, *given: str) -> None:
+        file.write_bytes(b"half")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    Path(locked).with_name("inner.json").write_text(INNER + "\n")
+    before = digests(Path(locked).parent)
+    monkeypatch.setattr(Path, "write_text", full)
+    for command in (("lock", locked), ("plugins", "freeze", locked, "--write")):
+        assert "AX955" in axil(*command).err
+        assert digests(Path(locked).parent) == before
+
+
+def digests(folder: Path) -> dict[str, bytes]:
+    return {each.name: each.read_bytes() for each in folder.iterdir() if each.is_file()}
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import subprocess
@@ -127,6 +128,36 @@ def test_what_is_there_is_not_touched(tmp_path):
     with pytest.raises(ConfigError, match="AX735"):
         scaffold("acme-x", "node", tmp_path)
     assert [file.name for file in (tmp_path / "acme-x").iterdir()] == ["mine"]
+
+
+def full(file: Path, *given: str) -> None:
+    file.touch()
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_what_cannot_be_written_leaves_nothing(tmp_path, monkeypatch):
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Path, "write_text", full)
+        with pytest.raises(ConfigError, match=r"AX955 .*No space left"):
+            scaffold("acme-shout", "node", tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    assert scaffold("acme-shout", "node", tmp_path).files
+
+
+def test_of_two_at_once_one_is_made_and_the_other_is_told(tmp_path, monkeypatch):
+    rename = Path.rename
+
+    def late(file: Path, target: Path) -> Path:
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(Path, "rename", rename)
+            scaffold("acme-shout", "journal", tmp_path)
+        return rename(file, target)
+
+    monkeypatch.setattr(Path, "rename", late)
+    with pytest.raises(ConfigError, match=r"AX735 .*there already"):
+        scaffold("acme-shout", "node", tmp_path)
+    assert [each.name for each in tmp_path.iterdir()] == ["acme-shout"]
+    assert "axil.journals" in (tmp_path / "acme-shout/pyproject.toml").read_text("utf-8")
 
 
 def test_names_follow_from_the_distributions(tmp_path):

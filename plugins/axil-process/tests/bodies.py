@@ -43,6 +43,34 @@ def dies(inputs: Any) -> dict[str, Any]:
     return {"n": inputs["n"]}
 
 
+def forks(inputs: Any) -> dict[str, Any]:
+    """Leaves a copy of this process behind, one that says who it is, and dies."""
+    reads, writes = os.pipe()
+    if (child := os.fork()) == 0:
+        if inputs["is_daemon"]:
+            os.setsid()
+        os.write(writes, b".")
+        time.sleep(600)
+    os.read(reads, 1)
+    Path(inputs["file"]).write_text(str(child), "utf-8")
+    os._exit(7)
+
+
+def forks_by_mistake(inputs: Any) -> dict[str, Any]:
+    """Its copy does not end where it should, and goes on as if it were the body, too."""
+    if (child := os.fork()) == 0:
+        return {"n": "the copy"}
+    return {"n": os.waitpid(child, 0)[0] - child}
+
+
+async def sleeps_on(inputs: Any, ctx: Any) -> dict[str, Any]:
+    """Leaves a task behind that waits, and says how many the last one left."""
+    known = len(ctx._firing.worker._waiting)
+    left.append(asyncio.create_task(ctx.sleep(1e6)))
+    await asyncio.sleep(0)
+    return {"n": known}
+
+
 def raises(inputs: Any) -> dict[str, Any]:
     raise {"value": ValueError, "exit": SystemExit, "own": Own, "unicode": lambda told: b"\xff".decode()}[inputs["kind"]]("no such thing")
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import io
 import os
+import signal
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -206,6 +208,11 @@ def test_what_a_body_leaves_behind_is_not_heard_in_the_next_firing():
     assert (chunks, second.questions, second.usage.cost) == ([], (), 0.0)
 
 
+def test_what_nobody_waits_for_any_more_is_forgotten():
+    results = run(make(bodies.sleeps_on, Process(workers=1)), {"n": 1}, {"n": 2}, {"n": 3})
+    assert [result.output for result in results] == [{"n": 0}] * 3
+
+
 def test_a_step_that_fails_raises_its_own_error_to_the_body():
     (result,) = run(make(bodies.fails_inside, Process(workers=1)), {"n": 1}, journal=MemoryJournal())
     assert result.output == {"n": "inside"}
@@ -230,6 +237,28 @@ def test_a_body_that_takes_its_process_with_it_fails_its_firing_alone(n, how):
     assert how in str(cause)
     assert alive.output == {"n": 1}
     assert process.workers.started == 2
+
+
+@pytest.mark.parametrize("is_daemon", [False, True])
+def test_a_body_that_dies_is_told_of_though_a_process_that_it_forked_lives(tmp_path, is_daemon):
+    file = tmp_path / "pid"
+    graph = make(bodies.forks, Process(workers=1), keys=("file", "is_daemon"), exits=())
+
+    async def go() -> Any:
+        async with graph:
+            return await asyncio.wait_for(graph.start({"file": str(file), "is_daemon": is_daemon}).result(), 60)
+
+    try:
+        result = asyncio.run(go())
+    finally:
+        with suppress(ProcessLookupError):
+            os.kill(int(file.read_text("utf-8")), signal.SIGKILL)
+    assert isinstance(result.error.__cause__ or result.error, WorkerDied)
+
+
+def test_a_copy_of_a_body_says_nothing_to_the_run():
+    results = run(make(bodies.forks_by_mistake, Process(workers=1)), {"n": 1}, {"n": 2})
+    assert [result.output for result in results] == [{"n": 0}, {"n": 0}]
 
 
 def test_a_crash_can_be_tried_again():
@@ -330,7 +359,7 @@ def test_a_process_whose_parent_is_gone_in_the_middle_of_a_message_ends(said):
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None
         assert process.stdout is not None
-        process.stdin.write(packed({"path": sys.path, "memory_bytes": None}))
+        process.stdin.write(packed({"path": sys.path, "memory_bytes": None, "grace_seconds": 60}))
         process.stdin.flush()
         assert b"ready" in process.stdout.read(4 + len(b'{"ready":true}'))
         process.stdin.write(packed({"job": "x" * 100})[:said])
@@ -374,6 +403,52 @@ def test_a_process_that_has_told_what_its_body_came_to_closes_what_it_opened(exi
         parent.flush()
         Late(source, sink.fileno()).serve()
     assert exits == []
+
+
+def test_a_process_that_cannot_close_what_it_opened_ends_with_its_parent(exits):
+    """Nor can one in which a body left a thread that is no daemon."""
+    with open(os.devnull, "wb") as sink:
+        worker = Worker(io.BytesIO(b""), sink.fileno(), grace=0.0)
+        worker._listen()
+    assert (worker._tasks.get_nowait(), exits) == (None, [0])
+
+
+def test_a_process_is_closed_though_another_holds_its_pipe_open():
+    """As one does that was forked from this one meanwhile."""
+    process = Process(workers=1)
+    graph = make(bodies.double, process)
+
+    async def go() -> Any:
+        async with graph:
+            await graph.start({"n": 1}).result()
+            (place,) = process.workers._places.values()
+            (worker,) = place.idle
+            pipe = os.dup(worker.process.stdin.get_extra_info("pipe").fileno())
+        os.close(pipe)
+        return worker.process.returncode
+
+    assert asyncio.run(go()) == 0
+
+
+def test_the_processes_of_an_event_loop_end_with_its_run_whatever_is_at_work_on_others():
+    begun, goes_on = threading.Event(), threading.Event()
+
+    def waits(inputs: Any) -> dict[str, Any]:
+        begun.set()
+        goes_on.wait(60)
+        return {"n": inputs["n"]}
+
+    executor = ProcessExecutor(workers=1, lanes=["cores"])
+    busy, other = make(waits), make(bodies.double, lane="cores", exits=("pid",))
+    beside = threading.Thread(target=lambda: asyncio.run(busy.start({"n": 1}, executor=executor).result()))
+    beside.start()
+    try:
+        begun.wait(60)
+        result = asyncio.run(other.start({"n": 2}, executor=executor).result())
+        assert not is_there(result.output["pid"])
+    finally:
+        goes_on.set()
+        beside.join()
 
 
 def test_a_run_that_ends_leaves_the_threads_of_others_alone():

@@ -6,6 +6,7 @@ import asyncio
 import math
 import subprocess
 import sys
+import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +20,7 @@ from axil.errors import ConfigError
 from axil_agent import ContextBlock, ContextQuery, Scripted, SingleAgent
 from axil_agent.errors import ContextError
 from axil_retrieval import HybridRetriever, KeywordRetriever, LexicalEmbedder, VectorRetriever
-from axil_retrieval.table import MOST_WORDS
+from axil_retrieval.table import MOST_WORDS, Table
 from axil_retrieval.words import words
 
 
@@ -321,3 +322,47 @@ def test_an_agent_is_shown_what_was_found_and_where_it_is_from():
     SingleAgent(script, retrievers=[notes], formatters="twins", output_keys=["answer"]).invoke({"question": "When is the fern watered?"})
     assert "(NOTES) Water the fern every Friday." in script.requests[0].messages[-1]["content"]
     assert [tool.name for tool in script.requests[0].tools] == ["list_context_sources", "retrieve_context"]
+
+
+def test_an_index_for_which_there_is_no_room_says_so_and_goes_on_as_it_was(tmp_path):
+    table = Table(str(tmp_path / "index.db"))
+    table.put([ContextBlock("small", "u", "0")])
+    assert table._connection is not None
+    table._connection.execute("PRAGMA max_page_count = 30")
+    with pytest.raises(ContextError, match=r"AX899 .*disk is full"):
+        table.put([ContextBlock(f"large {n} " * 3000, "u", str(n)) for n in range(40)])
+    table._connection.execute("PRAGMA max_page_count = 100000")
+    table.put([ContextBlock("another", "u", "1")])
+    assert len(table) == 2
+    table.close()
+
+
+def test_a_run_that_ends_takes_no_index_from_another_that_looks_into_it(monkeypatch):
+    retriever = KeywordRetriever(documents=["Axils are angles."])
+    refresh = retriever.refresh
+
+    def late() -> list[str]:
+        found = refresh()
+        ends.start()
+        ends.join(0.2)  # it has closed the index, or waits until it may
+        return found
+
+    ends = threading.Thread(target=retriever.close)
+    monkeypatch.setattr(retriever, "refresh", late)
+    assert len(retriever.get_blocks(ContextQuery("axils"))) == 1
+    ends.join()
+
+
+def test_a_provider_that_cannot_be_closed_keeps_no_other_open(monkeypatch):
+    hybrid = HybridRetriever(providers=["keyword", "keyword"])
+    closed = list[int]()
+
+    def fails(number: int) -> None:
+        closed.append(number)
+        raise OSError("it cannot")
+
+    for number, each in enumerate(hybrid.providers):
+        monkeypatch.setattr(each, "close", lambda number=number: fails(number))
+    with pytest.raises(OSError, match="it cannot"):
+        run_sync(hybrid.close())
+    assert sorted(closed) == [0, 1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import os
 import stat
@@ -162,6 +163,41 @@ def test_cancelling_kills_the_program_and_all_that_it_started(firing, place, cal
 
     asyncio.run(run())
     assert all_gone(place)
+
+
+@on_linux
+def test_however_often_it_is_cancelled_nothing_is_left_when_it_returns(firing, place, called):
+    async def run() -> None:
+        task = asyncio.create_task(called(Code, "run_code", {"code": FAMILY + "time.sleep(600)"}, firing))
+        while place.stat("ready") is None and not task.done():  # noqa: ASYNC110  # it is another process that gets ready
+            await asyncio.sleep(0.01)
+        for _ in range(3):
+            task.cancel()
+            await asyncio.sleep(0)
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert not any(alive(int(word)) for word in place.read("pids").split())
+
+    asyncio.run(run())
+
+
+@on_linux
+def test_a_program_that_fills_the_disk_is_told_of_as_any_other(code, monkeypatch):
+    class Full(io.FileIO):
+        def write(self, data: Any) -> int:
+            return super().write(data) if data else 0
+
+        def read(self, size: int = -1) -> bytes:
+            return b""
+
+    monkeypatch.setattr(process.tempfile, "TemporaryFile", lambda: Full("/dev/full", "r+"))
+    assert code("print('full'); raise SystemExit(3)") == {"exit_code": 3, "stdout": "full\n"}
+
+
+@pytest.mark.parametrize(("argument", "why"), [("x" * 300_000, "Argument list too long"), ("a\0b", "null byte")])
+def test_an_argument_that_no_program_can_be_given_is_told_of(use, argument, why):
+    with pytest.raises(ProgramFault, match=f'AX879 "printf" cannot be started: .*{why}'):
+        use(Code, "run_command", command=["printf", argument])
 
 
 @on_linux

@@ -156,6 +156,14 @@ def test_a_pattern_that_is_none_is_told(files, pattern):
         files("search_files", pattern=pattern)
 
 
+def test_a_file_that_is_too_large_to_be_read_is_passed_over_by_a_search(called, firing, place):
+    place.write("large", b"main" * 100)
+    place.write("small", b"main")
+    few = Files(Files.Config(file_bytes=100))
+    found = json.loads(asyncio.run(called(few, "search_files", {"pattern": "main"}, firing)))
+    assert [each["file"] for each in found["matches"]] == ["small"]
+
+
 def test_no_pattern_holds_a_search_up(firing, place, called):
     place.write("t", b"a" * 40 + b"!")
     quick = Files(Files.Config(search_seconds=0.2))

@@ -327,6 +327,35 @@ def test_what_is_to_be_overwritten_is_there_until_its_successor_is(place, monkey
     assert sorted(os.listdir(place.root)) == ["large", "new", "old"]
 
 
+def test_a_file_that_is_overwritten_by_another_is_never_missing(place, monkeypatch):
+    place.write("new", b"new")
+    place.write("old", b"old")
+    replace, seen = folders.Folder.replace, list[bytes]()
+
+    def watched(folder: folders.Folder, name: str, other: folders.Folder, new: str) -> None:
+        replace(folder, name, other, new)
+        seen.append(place.read("old"))  # so would one find it that was killed here
+
+    monkeypatch.setattr(folders.Folder, "replace", watched)
+    place.move("new", "old", overwrite=True)
+    assert seen == [b"new"]
+
+
+def test_a_folder_that_goes_while_it_is_looked_into_is_passed_over(place, monkeypatch):
+    for path in ("a/file", "b/file"):
+        place.write(path, b"x")
+    enter = folders.Folder.enter
+
+    def late(folder: folders.Folder, name: str) -> folders.Folder:
+        entered = enter(folder, name)
+        if name == "a":
+            shutil.rmtree(place.root / "a")
+        return entered
+
+    monkeypatch.setattr(folders.Folder, "enter", late)
+    assert [each.path for each in place.entries(depth=9)] == ["a", "b", "b/file"]
+
+
 def test_what_cannot_be_deleted_is_not_said_to_be_gone(place, monkeypatch):
     place.write("file", b"x")
 

@@ -81,11 +81,28 @@ def build(settings: Settings, registry: Registry, out: Path, *, until: str = "ve
         (place / "report.json").write_text(json.dumps(made.report, ensure_ascii=False, indent=2) + "\n", "utf-8")
         (place / "plan.json").write_text(json.dumps(made.plan.plain(), ensure_ascii=False, indent=2) + "\n", "utf-8")
         made.files = sorted(file.relative_to(place).as_posix() for file in place.rglob("*") if file.is_file())
-        if out.exists():
-            shutil.rmtree(out)
-        out.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copytree(place, out)
+        _put(place, out)
     return made
+
+
+def _put(place: Path, out: Path) -> None:
+    """Copy what was made to where it goes. Until it is whole there is what was there before. Raises: ConfigError (AX955)."""
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent, ignore_cleanup_errors=True) as aside:
+            new, old = Path(aside) / "new", Path(aside) / "old"
+            shutil.copytree(place, new)
+            if out.exists():
+                out.rename(old)
+            try:
+                new.rename(out)
+            except OSError:
+                if old.exists():
+                    old.rename(out)
+                raise
+    except OSError as error:
+        told = f"{out} cannot be written: {error.strerror or error}."
+        raise ConfigError(Problem("AX955", "--out", told, "Look at its folder and at the room on the disk.")) from error
 
 
 def _replaceable(out: Path) -> None:

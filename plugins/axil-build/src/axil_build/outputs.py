@@ -59,13 +59,17 @@ def unpacked():
     if not os.path.isdir(place):
         os.makedirs(base, mode=0o700, exist_ok=True)
         new = tempfile.mkdtemp(dir=base)
-        with zipfile.ZipFile(sys.argv[0]) as archive:
-            for name in archive.namelist():
-                if name.startswith("site/"):
-                    archive.extract(name, new)
         try:
-            os.rename(new, place)
-        except OSError:  # somebody else was quicker
+            with zipfile.ZipFile(sys.argv[0]) as archive:
+                for name in archive.namelist():
+                    if name.startswith("site/"):
+                        archive.extract(name, new)
+            try:
+                os.rename(new, place)
+            except OSError:
+                if not os.path.isdir(place):  # else somebody else was quicker
+                    raise
+        finally:
             shutil.rmtree(new, ignore_errors=True)
     return os.path.join(place, "site")
 

@@ -36,14 +36,21 @@ class ChromaRetriever:
         self.passive, self.active = self.config.passive, self.config.active
         self.store = Store(self.config, "documents")
         self._flight = Flight[list[str]]()
-        self._is_fresh = self.config.refresh == "never"
+        self._fresh_at = -1
+        """How often the collection had been lost when all sources were in it."""
 
     async def get_blocks(self, query: ContextQuery, top_k: int = 8) -> list[ContextBlock]:
         """The nearest blocks; their score is the cosine. Raises: ContextError; and what the embedder and Chroma raise."""
-        if not self._is_fresh or self.config.refresh == "query":
+        if not self._is_fresh() or self.config.refresh == "query":
             await self.refresh()
         found = await self.store.search(query.query_text, top_k, query.filters)
+        if not self._is_fresh():  # it was lost meanwhile
+            await self.refresh()
+            found = await self.store.search(query.query_text, top_k, query.filters)
         return signed(await called(self.config.opened, found), self.context_label)
+
+    def _is_fresh(self) -> bool:
+        return self.config.refresh == "never" or self._fresh_at == self.store.lost
 
     async def refresh(self) -> list[str]:
         """Embed what is new or has changed, forget what is gone; the names of the documents that were embedded.
@@ -56,13 +63,14 @@ class ChromaRetriever:
         cut = self.config.cut
         documents = await called(self.config.read)
         held = await self.store.all({}, axil_kind="document")
+        lost = self.store.lost
         found = difference(_whole(held), documents, cut.at, cut.chars, cut.overlap_chars)
         made = [(document, chunked(document.text, cut)) for document in found.changed]
         await self.store.put([each for document, chunks in made for each in _marked(document, chunks, found.digests[document.uri])])
         stale = [id for id, metadata in held if found.digests.get(_uri(metadata)) != metadata["axil_digest"]]
         new = {rows.id_of(chunk.block(document)) for document, chunks in made for chunk in chunks}
         await self.store.delete([id for id in stale if id not in new])
-        self._is_fresh = True
+        self._fresh_at = lost
         return [document.uri for document in found.changed]
 
     async def put(self, blocks: Sequence[ContextBlock], /) -> None:

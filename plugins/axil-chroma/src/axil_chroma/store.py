@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -79,6 +80,12 @@ class Store:
         self._client: Any = None
         self._collection: _Collection | None = None
         self._embedder: Embedder | None = None
+        self._busy = 0
+        """Threads in which it is used."""
+        self._left: list[Any] = []
+        """Clients that were closed while they were used; the last user shuts them."""
+        self.lost = 0
+        """How often the collection was gone, with all that was in it, and was made anew."""
 
     @property
     def embedder(self) -> Embedder:
@@ -136,13 +143,43 @@ class Store:
     # -- using
 
     async def _asked(self, use: Callable[..., Result], *given: Any) -> Result:
-        """What ``use`` gives, in a thread. Raises: ContextError (AX911): a server has gone; the next use asks it again."""
+        """What ``use`` gives, in a thread; once more where somebody has deleted the collection, or its server has begun anew.
+
+        Raises: ContextError (AX911): a server has gone; the next use asks it again.
+        """
         try:
-            return await called(use, *given)
+            try:
+                return await called(self._using, use, given)
+            except Exception as error:
+                if not self._lose(error):
+                    raise
+            return await called(self._using, use, given)
         except Exception as error:
             if type(error).__module__.partition(".")[0] in ("httpx", "httpcore"):  # Chroma lets its client's errors through
                 raise self._unreachable("asked", error) from error
             raise
+
+    def _using(self, use: Callable[..., Result], given: Sequence[Any]) -> Result:
+        with self._lock:
+            self._busy += 1
+        try:
+            return use(*given)
+        finally:
+            with self._lock:
+                self._busy -= 1
+                left, self._left = ([], self._left) if self._busy else (self._left, [])
+            for client in left:
+                with suppress(Exception):  # it takes nothing from what was found
+                    _shut(client)
+
+    def _lose(self, error: Exception) -> bool:
+        """Let go of a collection that is not there any more; whether that is what was wrong."""
+        if type(error).__name__ != "NotFoundError" or not type(error).__module__.startswith("chromadb."):
+            return False
+        with self._lock:
+            was_open, self._collection = self._collection is not None, None
+            self.lost += was_open
+        return was_open
 
     async def put(self, made: Sequence[tuple[ContextBlock, Mapping[str, Any]]]) -> None:
         """Add or replace blocks, each with marks of the store's own. Raises: ContextError (AX892, AX893, AX910, AX911)."""
@@ -206,9 +243,12 @@ class Store:
         self._opened().delete(ids=ids)
 
     async def close(self) -> None:
-        """Close the client, and an embedder that was made by name."""
+        """Close the client, as soon as no other run uses it, and an embedder that was made by name."""
         with self._lock:
             client, self._client, self._collection = self._client, None, None
+            if client is not None and self._busy:
+                self._left.append(client)
+                client = None
         if client is not None:
             await called(_shut, client)
         embedder, self._embedder = self._embedder, None

@@ -87,8 +87,10 @@ class AgentNode:
     async def close(self) -> None:
         """Close what was opened for the model and for tools."""
         if self._parts is not None:
-            await self._parts.tools.close()
-            await self._parts.agent.close()
+            try:
+                await self._parts.tools.close()
+            finally:
+                await self._parts.agent.close()
 
 
 def _inside(problem: Problem) -> Problem:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 from collections.abc import Mapping
 from typing import Any, cast
@@ -15,7 +16,7 @@ class Mem0:
 
     def __init__(self, config: Mem0Config) -> None:
         self.config = config
-        self._client: Any = None
+        self._clients: dict[asyncio.AbstractEventLoop, Any] = {}
 
     async def found(self, query: str, most: int, least: float) -> list[str]:
         """Memories for ``query``, best first. Raises: StoreError (AX854): the service failed."""
@@ -45,9 +46,13 @@ class Mem0:
             raise StoreError("AX854", told, "Check the key, and that the service can be reached.") from error
 
     def _opened(self) -> Any:
-        if self._client is None:
+        """The client of this event loop: its connections are of no use on another."""
+        loop = asyncio.get_running_loop()
+        if loop not in self._clients:
             made: Any = importlib.import_module("mem0").AsyncMemoryClient
             given = {"org_id": self.config.org_id, "project_id": self.config.project_id}
             key = self.config.api_key.resolve(where="mem0").get_secret_value()
-            self._client = made(api_key=key, **{name: value for name, value in given.items() if value})
-        return self._client
+            client = made(api_key=key, **{name: value for name, value in given.items() if value})
+            open_ones = {each: known for each, known in list(self._clients.items()) if not each.is_closed()}
+            self._clients = {**open_ones, loop: client}
+        return self._clients[loop]

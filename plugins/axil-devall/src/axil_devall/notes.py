@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import math
 import os
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Protocol, cast
@@ -35,19 +37,22 @@ class Vectors:
         self._known: dict[str, Sequence[float]] = {}
         self._made: dict[str, Sequence[float]] = {}
         self._most = most
+        self._lock = threading.Lock()
 
     async def of(self, texts: Sequence[str]) -> list[Sequence[float]]:
         """A vector for each text."""
-        for text in texts:
-            if text not in self._known and self._made and (name := digest(text)) in self._made:
-                self._known[text] = self._made[name]
-        new = [text for text in dict.fromkeys(texts) if text not in self._known]
+        with self._lock:
+            for text in texts:
+                if text not in self._known and self._made and (name := digest(text)) in self._made:
+                    self._known[text] = self._made[name]
+            found = {text: self._known[text] for text in texts if text in self._known}  # others may push them out meanwhile
+        new = [text for text in dict.fromkeys(texts) if text not in found]
         made: Mapping[str, Sequence[float]] = dict(zip(new, await self.embedder.embed(new), strict=True)) if new else {}
-        found = [made[text] if text in made else self._known[text] for text in texts]
-        self._known.update(made)
-        while len(self._known) > self._most:
-            del self._known[next(iter(self._known))]
-        return found
+        with self._lock:
+            self._known.update(made)
+            while len(self._known) > self._most:
+                del self._known[next(iter(self._known))]
+        return [made[text] if text in made else found[text] for text in texts]
 
     def recall(self, vectors: Mapping[str, Sequence[float]]) -> None:
         """Take over vectors that were made before, by the digests of their texts."""
@@ -55,7 +60,8 @@ class Vectors:
 
     def kept(self, texts: Sequence[str]) -> dict[str, Sequence[float]]:
         """The vectors of ``texts`` that are known, by the digests of the texts."""
-        return {digest(text): self._known[text] for text in texts if text in self._known}
+        with self._lock:
+            return {digest(text): self._known[text] for text in texts if text in self._known}
 
     async def nearest(self, query: str, texts: Sequence[str], most: int, least: float) -> list[int]:
         """Positions of the texts that are most like ``query``, best first, of equals the later.
@@ -107,8 +113,8 @@ class NotesFile:
 
     def _read(self) -> list[Note]:
         try:
-            lines = self.path.read_text("utf-8").split("\n") if self.path.exists() else []
-        except (OSError, UnicodeDecodeError) as error:
+            lines = self.path.read_text("utf-8", "replace").split("\n") if self.path.exists() else []  # a crash may cut a letter in two
+        except OSError as error:
             raise StoreError("AX854", f"the memory {self.path} cannot be read: {error}.", "Check its permissions.") from error
         found = [self._note(line, number) for number, line in enumerate(lines, 1) if line.strip()]
         if found and found[0] != _MARK:
@@ -130,15 +136,26 @@ class NotesFile:
         return StoreError("AX854", f"{self.path} is no file of notes.", "Give the memory another memory_path, or move the file away.")
 
     def _add(self, note: Note) -> None:
-        known = self._read() if self.path.exists() else None
-        head = "" if known is not None and self.path.stat().st_size else json.dumps(_MARK) + "\n"
-        line = f"{head}{json.dumps(note, ensure_ascii=False)}\n".encode("utf-8", "replace")
+        if self.path.exists():
+            self._read()
+        line = f"{json.dumps(note, ensure_ascii=False)}\n".encode("utf-8", "replace")
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+            file = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
             try:
-                os.write(file, line)  # all at once: lines of several writers do not mix
+                line = _before(file) + line
+                if os.write(file, line) < len(line):  # all at once: lines of several writers do not mix
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             finally:
                 os.close(file)
         except OSError as error:
             raise StoreError("AX854", f"the memory {self.path} cannot be written: {error.strerror}.", "Check its folder.") from error
+
+
+def _before(file: int) -> bytes:
+    """What is to be written before a line: the mark of a new file, the end of a line that a crash cut off, or nothing."""
+    size = os.lseek(file, 0, os.SEEK_END)
+    if not size:
+        return json.dumps(_MARK).encode() + b"\n"
+    os.lseek(file, size - 1, os.SEEK_SET)
+    return b"" if os.read(file, 1) == b"\n" else b"\n"

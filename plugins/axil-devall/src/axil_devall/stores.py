@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,6 +33,8 @@ LARGEST: Final = 5_000_000
 """Bytes of a file that is searched."""
 YOUNG: Final = 2 * 10**9
 """Nanoseconds for which a file that has changed may change again and look the same: clocks of file systems are coarse."""
+_NEW: Final = ".new"
+"""What the names of files end with that are to become an index."""
 MOST: Final = 1000
 """Notes of a memory that count, the newest."""
 
@@ -145,9 +148,14 @@ class Files:
         pieces: list[str] = []
         for source, root in self._sources:
             for file in _files(source, root):
-                if file != self._index:
+                if not self._is_index(file):
                     pieces += self._cut(file, source.encoding)
         return pieces
+
+    def _is_index(self, file: Path) -> bool:
+        """Whether a file is the index, or one that is to become it: another run may be writing it, or have died over it."""
+        index = self._index
+        return index is not None and (file == index or (file.suffix == _NEW and file.name.startswith(f"{index.name}.")))
 
     def _cut(self, file: Path, encoding: str) -> list[str]:
         try:
@@ -160,6 +168,8 @@ class Files:
             if seen.st_size > LARGEST:
                 raise StoreError("AX854", f"{file} is larger than {LARGEST} bytes.", "Leave it out with file_types, or split it.")
             text = file.read_text(encoding)
+        except FileNotFoundError:  # it has gone since it was listed
+            return []
         except (OSError, UnicodeDecodeError, LookupError) as error:
             raise StoreError("AX854", f"{file} cannot be read: {error}.", "Say its encoding, or leave it out with file_types.") from error
         pieces = [text[at : at + CHUNK] for at in range(0, max(len(text) - OVERLAP, 1), CHUNK - OVERLAP)]
@@ -182,13 +192,21 @@ class Files:
     def _remember(self, pieces: Sequence[str]) -> None:
         assert self._index is not None
         data = {"axil": "vectors", "embedder": self._maker, "vectors": self._vectors.kept(pieces)}
-        text = json.dumps(data, sort_keys=True)
-        if self._index.exists() and self._index.read_text("utf-8") == text:
-            return
-        self._index.parent.mkdir(parents=True, exist_ok=True)
-        temporary = self._index.with_name(f"{self._index.name}.{os.getpid()}.new")
-        temporary.write_text(text, "utf-8")
-        temporary.replace(self._index)
+        made = json.dumps(data, sort_keys=True).encode()
+        temporary = self._index.with_name(f"{self._index.name}.{secrets.token_hex(8)}{_NEW}")
+        try:
+            if self._index.exists() and self._index.read_bytes() == made:
+                return
+            self._index.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                temporary.write_bytes(made)
+                temporary.replace(self._index)
+            except BaseException:
+                temporary.unlink(missing_ok=True)
+                raise
+        except OSError as error:
+            told = f"the index {self._index} cannot be written: {error.strerror}."
+            raise StoreError("AX854", told, "Check its folder, or leave out index_path.") from error
 
 
 def _notes_file(given: str | None, around: Surroundings, where: str) -> NotesFile | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,11 +62,12 @@ class Toolbox:
         return not (self._known or self._sources or self._skills)
 
     async def close(self) -> None:
-        """Close the connections to servers."""
-        for source in self._sources:
-            close = getattr(source.tools, "close", None)
-            if close is not None:
-                await awaited(close)
+        """Close the connections to servers, every one, whatever the others raise."""
+        async with AsyncExitStack() as closing:
+            for source in self._sources:
+                close = getattr(source.tools, "close", None)
+                if close is not None:
+                    closing.push_async_callback(awaited, close)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol, TextIO
 from axil.errors import ConfigError, Problem
 from axil.kinds import KINDS
 from axil.registry import Registry
-from axil_plugins.output import as_json, table, width_of
+from axil_plugins.output import as_json, put, table, width_of
 
 DONE: Final = 0
 FOUND: Final = 2
@@ -229,7 +229,7 @@ def _freeze(options: argparse.Namespace, session: Session) -> int:
         text = freeze(options.file, session.registry)
         file = Path(options.file)
         if file.read_text("utf-8-sig") != text:
-            file.write_text(text, "utf-8")
+            put(file, text)
     wanted = requirements(options.file, session.registry)
     if options.format == "json":
         session.say(as_json({"file": options.file, "requires": wanted, "written": options.write}))
@@ -267,7 +267,7 @@ def _docs(options: argparse.Namespace, session: Session) -> int:
         folder = Path(options.out)
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in made.items():
-            (folder / name).write_text(text, "utf-8")
+            put(folder / name, text)
     if options.format == "json":
         session.say(as_json(made))
     elif options.out:
@@ -285,9 +285,9 @@ def _manifest(options: argparse.Namespace, session: Session) -> int:
         data = manifest_of(name, session.registry)
         text = as_text(data)
         file = place_of(name, session.registry) if options.write or options.check else None
-        before = file.read_text("utf-8") if file is not None and file.is_file() else ""
+        before = file.read_text("utf-8", "replace") if file is not None and file.is_file() else ""
         if options.write and file is not None and before != text:
-            file.write_text(text, "utf-8")
+            put(file, text)
         if not options.write and not options.check:
             if options.format == "json":
                 told.append(data)

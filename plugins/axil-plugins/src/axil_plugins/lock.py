@@ -23,7 +23,7 @@ from axil.kinds import KERNEL, canonical
 from axil.needs import Needs, needs
 from axil.pins import recorded
 from axil.registry import Registry
-from axil_plugins.output import as_json
+from axil_plugins.output import as_json, put
 
 VERSION: Final = 1
 SUFFIX: Final = ".lock"
@@ -55,9 +55,9 @@ class Lock:
             else:
                 text = as_json(lock_of(file, session.registry, allow=allow)) + "\n"
                 place = Path(f"{file}{SUFFIX}")
-                before = place.read_text("utf-8") if place.is_file() else ""
+                before = place.read_text("utf-8", "replace") if place.is_file() else ""
                 if before != text:
-                    place.write_text(text, "utf-8")
+                    put(place, text)
                 told.append({"file": file, "lock": str(place), "written": before != text})
         if options.format == "json":
             session.say(as_json(told))

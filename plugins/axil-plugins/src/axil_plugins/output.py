@@ -1,11 +1,43 @@
-"""What commands print: tables for people, JSON for programs."""
+"""What commands print: tables for people, JSON for programs; and how they write files."""
 
 from __future__ import annotations
 
 import json
+import os
+import secrets
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
+
+from axil.errors import ConfigError, Problem
+
+
+def put(file: Path, text: str) -> None:
+    """Write a file at once: whoever reads it, and whoever is interrupted, has the old one or the new one.
+
+    Raises: ConfigError (AX955): it cannot be written.
+    """
+    target = Path(os.path.realpath(file))  # a link stays one
+    temporary = target.with_name(f".{target.name}-{secrets.token_hex(8)}")
+    try:
+        temporary.write_text(text, "utf-8")
+        with suppress(OSError):
+            temporary.chmod(target.stat().st_mode & 0o7777)
+        temporary.replace(target)
+    except BaseException as error:
+        with suppress(OSError):
+            temporary.unlink()
+        if isinstance(error, OSError):
+            raise unwritten(file, error) from error
+        raise
+
+
+def unwritten(place: Path, error: OSError) -> ConfigError:
+    """What the system says of a place where something was to be written."""
+    told = f"it cannot be written: {error.strerror or error}."
+    return ConfigError(Problem("AX955", str(place), told, "Look at its folder and at the room on the disk; what was there is as it was."))
 
 
 def as_json(value: Any) -> str:

@@ -7,6 +7,7 @@ beside this module; ``@name@`` and its like are filled in.
 from __future__ import annotations
 
 import re
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
@@ -15,6 +16,7 @@ from typing import Final
 
 from axil.errors import ConfigError, Problem, did_you_mean, listed
 from axil.kinds import KINDS
+from axil_plugins.output import unwritten
 
 TEMPLATES: Final[Mapping[str, str]] = {
     "node": "nodes",
@@ -57,7 +59,8 @@ class Made:
 def scaffold(name: str, kind: str, into: Path) -> Made:
     """Write a distribution called ``name`` with one component into a new folder of that name.
 
-    Raises: ConfigError: AX733 the name is none, AX734 there is no such kind to be made, AX735 the folder is there already.
+    Raises: ConfigError: AX733 the name is none, AX734 there is no such kind to be made, AX735 the folder is there already, AX955 it
+    cannot be written.
     """
     if not _NAME.fullmatch(name):
         hint = "Write vendor-thing: lower case, digits, hyphens; for example acme-shout."
@@ -67,14 +70,23 @@ def scaffold(name: str, kind: str, into: Path) -> Made:
         hint = did_you_mean(kind, TEMPLATES) or f"There are {listed(list(TEMPLATES), 20)}."
         raise ConfigError(Problem("AX734", "--kind", f'no kind is called "{kind}".', hint))
     folder = into / name
+    there = Problem("AX735", "NAME", f"{folder} is there already; nothing was written.", "Choose another name or --into.")
     if folder.exists():
-        raise ConfigError(Problem("AX735", "NAME", f"{folder} is there already; nothing was written.", "Choose another name or --into."))
+        raise ConfigError(there)
     values = _values(name, kind)
     texts = {_filled(path, values): _filled(text, values) for path, text in _template(kind).items()}
-    for path, text in texts.items():
-        file = folder / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, "utf-8")
+    try:
+        into.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{name}-", dir=into) as aside:  # until it is whole it has another name
+            for path, text in texts.items():
+                file = Path(aside) / name / path
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(text, "utf-8")
+            (Path(aside) / name).rename(folder)
+    except OSError as error:
+        if folder.exists():  # somebody else was quicker
+            raise ConfigError(there) from error
+        raise unwritten(folder, error) from error
     return Made(folder=folder, kind=kind, component=values["name"], files=sorted(texts))
 
 

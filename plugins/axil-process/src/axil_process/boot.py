@@ -25,7 +25,10 @@ def main() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (hello["memory_bytes"], hello["memory_bytes"]))
     from axil_process.worker import Worker
 
-    Worker(source, told).serve()
+    worker = Worker(source, told, hello["grace_seconds"])
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=worker.alone)
+    worker.serve()
 
 
 if __name__ == "__main__":

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -30,15 +33,19 @@ class ProcessExecutor:
         self.workers = Workers(given)
         self._local = LocalExecutor(64, "process")
         self._jobs: dict[int, tuple[Vertex, Job]] = {}
-        self._at_work = 0
+        self._at_work: Counter[asyncio.AbstractEventLoop] = Counter()
+        self._lock = threading.Lock()
 
     async def execute(self, body: Body, task: Task, ctx: Context) -> Any:
         """See ``axil.context.Executor``. Raises: SpecError (AX544): a body that is to run in a process cannot be named."""
-        self._at_work += 1
+        loop = asyncio.get_running_loop()
+        with self._lock:
+            self._at_work[loop] += 1
         try:
             return await self._execute(body, task, ctx)
         finally:
-            self._at_work -= 1
+            with self._lock:
+                self._at_work -= Counter([loop])  # of loops where nobody is at work nothing is kept
 
     async def _execute(self, body: Body, task: Task, ctx: Context) -> Any:
         plan = task.owner.plan
@@ -53,8 +60,16 @@ class ProcessExecutor:
         return await self.workers.run(self._jobs[id(vertex)][1], task, ctx, plan.graph.schema)
 
     async def close(self) -> None:
-        """End the processes and threads, unless another run's bodies are at work. May be used again."""
-        if not self._at_work:
-            local, self._local = self._local, LocalExecutor(64, "process")  # who comes while processes end has others
+        """End this event loop's processes, unless another run's bodies are at work there, and the threads, unless any are at work.
+
+        May be used again.
+        """
+        loop, local = asyncio.get_running_loop(), None
+        with self._lock:
+            has_work = self._at_work[loop] > 0
+            if not self._at_work:
+                local, self._local = self._local, LocalExecutor(64, "process")  # who comes while processes end has others
+        if local is not None:
             await local.close()
+        if not has_work:
             await self.workers.close()

@@ -11,6 +11,7 @@ import json
 import os
 import queue
 import threading
+import time
 import traceback
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Future
@@ -49,8 +50,9 @@ class Asked:
 class Worker:
     """One process's end of the pipes."""
 
-    def __init__(self, source: Any, sink: int) -> None:
-        self._source, self._sink = source, sink
+    def __init__(self, source: Any, sink: int, grace: float | None = None) -> None:
+        """``grace``: seconds to close what was opened, when the pipe has ended; None: as long as it takes."""
+        self._source, self._sink, self._grace = source, sink, grace
         self._tasks: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._waiting: dict[int, Asked] = {}
         self._count = self._firing = 0
@@ -67,7 +69,10 @@ class Worker:
             while (given := self._tasks.get()) is not None:
                 answer = self._done(given, runner)
                 with self._lock:
-                    self._firing += 1  # what its body left behind is heard no more
+                    self._firing += 1  # what its body left behind is heard no more, and is answered no more
+                    abandoned, self._waiting = self._waiting, {}
+                for asked in abandoned.values():
+                    asked.answer.cancel()
                 self._is_busy = False  # before it is told: the parent may have no further use for us as soon as it hears of it
                 self.tell(answer)
             for component in (each for plan in self._plans.values() for each in reversed(plan.graph.components)):
@@ -75,17 +80,31 @@ class Worker:
                     runner.run(component.close())
 
     def _listen(self) -> None:
-        while (message := self._heard()) is not None:
+        while (message := self._heard()) is not None and "close" not in message:
             if "begin" in message:
-                self._waiting[message["begin"]].begins.set_result(None)
+                if (step := self._waiting.get(message["begin"])) is not None:
+                    step.begins.set_result(None)
             elif "re" in message:
-                self._answered(self._waiting.pop(message["re"]).answer, message)
+                if (asked := self._waiting.pop(message["re"], None)) is not None:
+                    self._answered(asked.answer, message)
             else:
                 self._is_busy = True
                 self._tasks.put(message)
         if self._is_busy:  # the parent is gone, or has no use for us
             os._exit(0)
         self._tasks.put(None)
+        if self._grace is not None:
+            time.sleep(self._grace)
+            os._exit(0)  # something that cannot be closed, or a thread that a body left behind, would hold us for ever
+
+    def alone(self) -> None:
+        """Called in a process that a body forked: the pipes are not its own, and would not end while it lives."""
+        reads, writes = os.pipe()
+        os.close(reads)  # who writes there ends
+        for each in (self._source.fileno(), self._sink):
+            os.dup2(writes, each, inheritable=False)
+        os.close(writes)
+        self._lock = threading.Lock()
 
     def _heard(self) -> dict[str, Any] | None:
         """What the parent says next. None: nothing more, in the middle of a message too."""

@@ -118,7 +118,8 @@ class _Worker:
         worker = cls(process)
         memory = config.memory_megabytes
         try:
-            worker.tell({"path": sys.path, "memory_bytes": None if memory is None else memory * 2**20})
+            limit = None if memory is None else memory * 2**20
+            worker.tell({"path": sys.path, "memory_bytes": limit, "grace_seconds": _GRACE})
             await worker.hear()
         except BaseException as error:
             await worker.kill()
@@ -164,6 +165,7 @@ class _Worker:
     async def close(self) -> None:
         """Let it end: it has nothing to do."""
         assert self.process.stdin is not None
+        self.tell({"close": True})  # said, since a process that was forked from this one holds the pipe open, too
         self.process.stdin.close()
         try:
             await asyncio.wait_for(self.process.wait(), _GRACE)
@@ -245,6 +247,7 @@ class _Firing:
         task = asyncio.create_task(answering())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(lambda _: doing.close())  # it was never begun where the firing ended first
 
     async def _step(self, number: int) -> Any:
         """Have the worker take a step."""

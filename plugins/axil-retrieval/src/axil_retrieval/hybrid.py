@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import Any
 
@@ -93,12 +94,13 @@ class HybridRetriever:
             await called(call, blocks)  # pyright: ignore[reportArgumentType]  # none is None, see above
 
     async def close(self) -> None:
-        """Close those that were made by name."""
+        """Close those that were made by name, every one, whatever the others raise."""
         made, self._providers = self._providers or [], None
-        for given, provider in zip(self.config.providers, made, strict=False):
-            close = getattr(provider, "close", None)
-            if close is not None and isinstance(given, (str, Mapping)):
-                await called(close)
+        async with AsyncExitStack() as closing:
+            for given, provider in zip(self.config.providers, made, strict=False):
+                close = getattr(provider, "close", None)
+                if close is not None and isinstance(given, (str, Mapping)):
+                    closing.push_async_callback(called, close)
 
     def __repr__(self) -> str:
         return f"HybridRetriever({self.context_label!r}, {len(self.config.providers)} providers)"

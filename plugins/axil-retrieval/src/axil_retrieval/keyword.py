@@ -34,14 +34,15 @@ class KeywordRetriever:
         self.context_label = self.config.context_label or "keyword"
         self.passive, self.active = self.config.passive, self.config.active
         self._table = Table(self.config.path, stems=self.config.stems)
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._is_fresh = False
 
     def get_blocks(self, query: ContextQuery, top_k: int = 8) -> list[ContextBlock]:
         """The best blocks for any word of the query. Raises: ContextError (AX890): a source cannot be read; AX899: the index."""
-        if not self._is_fresh or self.config.refresh == "query":
-            self.refresh()
-        found = self._table.search(query.query_text, top_k, query.filters, self.config.min_score)
+        with self._lock:  # a run that ends beside this one may not close what was made fresh before it is searched
+            if not self._is_fresh or self.config.refresh == "query":
+                self.refresh()
+            found = self._table.search(query.query_text, top_k, query.filters, self.config.min_score)
         return signed(self.config.opened(found), self.context_label)
 
     def refresh(self) -> list[str]:

@@ -46,21 +46,24 @@ class Table:
 
     @contextmanager
     def _open(self, *, write: bool = False) -> Generator[sqlite3.Connection]:
-        """The database, for one thread at a time; to ``write``, in a transaction that other processes wait for."""
+        """The database, for one thread at a time; to ``write``, in a transaction that other processes wait for.
+
+        Raises: ContextError (AX899): it cannot be opened, read or written; what was not written as a whole is not there.
+        """
         with self._lock:
-            if self._connection is None:
-                self._connection = self._made()
-            database = self._connection
-            if not write:
-                yield database
-                return
-            database.execute("BEGIN IMMEDIATE")
+            database = self._connection = self._connection or self._made()
             try:
+                if write:
+                    database.execute("BEGIN IMMEDIATE")
                 yield database
-            except BaseException:
-                database.execute("ROLLBACK")
-                raise
-            database.execute("COMMIT")
+                if write:
+                    database.execute("COMMIT")
+            except sqlite3.Error as error:
+                told = f'the index "{self._path or "in memory"}" cannot be used: {error}.'
+                raise ContextError("AX899", told, "Look at the room on the disk, and at who else uses it.") from error
+            finally:
+                if database.in_transaction:  # it failed, and SQLite has not taken it back itself
+                    database.execute("ROLLBACK")
 
     def _made(self) -> sqlite3.Connection:
         connection = None

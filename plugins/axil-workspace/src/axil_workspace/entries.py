@@ -75,7 +75,8 @@ def listed(folder: Folder, depth: int, hidden: bool) -> Iterator[Entry]:
             except OSError:
                 continue
             try:
-                yield from listed(inner, depth - 1, hidden)
+                with suppress(FileNotFoundError):  # it has gone after it was opened
+                    yield from listed(inner, depth - 1, hidden)
             finally:
                 inner.close()
 
@@ -142,7 +143,7 @@ def locked(folder: Folder) -> Generator[None]:
 
 
 def moved(old: Folder, name: str, new: Folder, other: str, *, overwrite: bool) -> None:
-    """Give something another place. What is there is put aside first, and taken away when all is done.
+    """Give something another place. A file takes that of another at once; else what is there is put aside first, and taken away at the end.
 
     Raises: FileFault (AX886): something is there, and may not be overwritten; OSError: all is as it was.
     """
@@ -152,6 +153,10 @@ def moved(old: Folder, name: str, new: Folder, other: str, *, overwrite: bool) -
         return
     if not overwrite:
         raise there("/".join((*new.names, other)))
+    source = old.lstat(name)
+    if source is not None and not stat.S_ISDIR(source.st_mode) and not stat.S_ISDIR(found.st_mode):
+        old.replace(name, new, other)
+        return
     aside = f"{TEMPORARY}{secrets.token_hex(8)}"
     new.replace(other, new, aside)
     try:

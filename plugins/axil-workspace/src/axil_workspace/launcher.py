@@ -6,7 +6,8 @@ It stands between axil and the program. Its standard input is a line to axil: wh
 is gone), the program is killed. The program gets limits that the kernel enforces on each process (processor time, address
 space, file size); what no such limit covers, the number of processes and the memory of all of them, is looked at a few times a second.
 On Linux it adopts orphans (it is a "subreaper"), so that a program that sends itself to the background is still among its descendants;
-elsewhere what leaves the program's process group is out of reach. How the program ended is written to ``SETTINGS["status"]``, as JSON.
+elsewhere what leaves the program's process group is out of reach. How the program ended is told through the pipe
+``SETTINGS["status"]``, as JSON.
 """
 
 from __future__ import annotations

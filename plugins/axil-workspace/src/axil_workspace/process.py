@@ -13,8 +13,8 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final
@@ -84,28 +84,55 @@ async def run(command: Sequence[str], folder: Path, bounds: Bounds, *, env: Mapp
     if os.name != "posix" or not sys.executable:
         raise ProgramFault("AX879", "programs are run only where their limits can be enforced, which is not here.", "Use Linux or macOS.")
     await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="axil-", ignore_cleanup_errors=True) as temporary, _file(given) as stdin, _file() as status:
+    with (
+        tempfile.TemporaryDirectory(prefix="axil-", ignore_cleanup_errors=True) as temporary,
+        _file(given) as stdin,
+        _pipe() as (status, told),
+    ):
         settings = {
-            "status": status.fileno(),
+            "status": told,
             "stdin": stdin.fileno(),
             "cpu_seconds": bounds.cpu_seconds,
             "memory_bytes": bounds.memory_bytes,
             "file_bytes": bounds.file_bytes,
             "processes": bounds.processes,
         }
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-I", "-S", _LAUNCHER, json.dumps(settings), *command),
-            cwd=folder,
-            env=environment(folder, temporary, env or {}),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            pass_fds=(status.fileno(), stdin.fileno()),
-            start_new_session=True,
-        )
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-I", "-S", _LAUNCHER, json.dumps(settings), *command),
+                cwd=folder,
+                env=environment(folder, temporary, env or {}),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                pass_fds=(told, stdin.fileno()),
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:  # too many files are open, an argument is too long, or holds a zero byte
+            why = getattr(error, "strerror", None) or error
+            raise ProgramFault("AX879", f'"{command[0]}" cannot be started: {why}.', "Give long texts in a file.") from error
         stopped, outputs = await _watched(process, bounds)
-        status.seek(0)
-        return _ended(status.read().decode().splitlines(), command[0], stopped, outputs)
+        return _ended(_said(status), command[0], stopped, outputs)
+
+
+@contextmanager
+def _pipe() -> Generator[tuple[int, int]]:
+    """How the launcher tells of the end: a program that fills the disk does not keep it from that. To read, and to write."""
+    ends = os.pipe()
+    try:
+        os.set_blocking(ends[0], False)
+        yield ends
+    finally:
+        for end in ends:
+            os.close(end)
+
+
+def _said(status: int) -> list[str]:
+    """The lines that are in the pipe."""
+    try:
+        return os.read(status, _CHUNK).decode().splitlines()
+    except BlockingIOError:
+        return []
 
 
 def _ended(told: Sequence[str], program: str, stopped: str, outputs: tuple[str, str]) -> Ended:
@@ -121,7 +148,7 @@ def _ended(told: Sequence[str], program: str, stopped: str, outputs: tuple[str, 
     return Ended(exit_code=None if why else last["code"], stdout=outputs[0], stderr=outputs[1], stopped=why)
 
 
-def _file(text: str = "") -> IO[bytes]:
+def _file(text: str) -> IO[bytes]:
     """A file without a name."""
     file = tempfile.TemporaryFile()  # noqa: SIM115  # closed by its user
     file.write(text.encode("utf-8", errors="replace"))
@@ -141,10 +168,22 @@ async def _watched(process: asyncio.subprocess.Process, bounds: Bounds) -> tuple
     except TimeoutError:
         stopped = "time"
     finally:
-        await asyncio.shield(asyncio.ensure_future(_gone(process, readers)))
+        await _to_its_end(asyncio.ensure_future(_gone(process, readers)))
     cut = [reader.done() and not reader.cancelled() and reader.result() for reader in readers]
     said = [_text(raw, much, bounds.output_bytes) for raw, much in zip(kept, cut, strict=True)]
     return stopped, (said[0], said[1])
+
+
+async def _to_its_end(doing: asyncio.Future[None]) -> None:
+    """Wait for it, however often the waiting is cancelled."""
+    cancelled: asyncio.CancelledError | None = None
+    while not doing.done():
+        try:
+            await asyncio.shield(doing)
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        raise cancelled
 
 
 async def _over(process: asyncio.subprocess.Process, readers: Sequence[asyncio.Task[bool]]) -> None:

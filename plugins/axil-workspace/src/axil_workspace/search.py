@@ -133,7 +133,7 @@ def _text(place: Workspace, each: Entry) -> str | None:
         return None
     try:
         data = place.read(each.path)
-    except FileFault:  # it has gone, or is not ours to read
+    except (FileFault, LimitExceeded):  # it has gone, has grown, or is not ours to read
         return None
     return None if b"\0" in data else data.decode("utf-8", errors="replace")
 
