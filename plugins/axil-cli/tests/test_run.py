@@ -394,10 +394,25 @@ def test_a_signal_that_comes_while_components_are_provisioned_ends_the_run(axil,
     assert (done.code, ran) == (130, [])
 
 
+WITH_A_NODE = """
+import sys
+from axil.registry import Registry, use
+from axil_cli.main import main
+class Said:
+    def run(self) -> str:
+        return "said"
+registry = Registry()
+registry.register("nodes", "said", Said)
+with use(registry):
+    sys.exit(main(sys.argv[1:]))
+"""
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no disk that is always full")
 @pytest.mark.parametrize("format", ["text", "events"])
-def test_a_full_disk_behind_the_output_is_told_and_is_no_success(flow, format):
-    command = [sys.executable, "-m", "axil_cli.main", "run", flow(["a passthrough"]), "--input", "x", "--format", format]
+def test_a_full_disk_behind_the_output_is_told_and_is_no_success(flow, format, monkeypatch):
+    monkeypatch.setenv("AXIL_JOURNAL", "off")
+    command = [sys.executable, "-c", WITH_A_NODE, "run", flow(["a said"]), "--input", "x", "--format", format]
     with open("/dev/full", "w") as full:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert (done.returncode, done.stderr) == (141, "error: the output cannot be written: No space left on device.\n")
