@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 
 from axil import Limits, RootGraph
-from axil.prices import Estimator, Price, Pricing
+from axil.plugin import Estimator, Price, Pricing
 from axil_agent import Agent, Scripted
 from axil_wrappers import Budget, Fallback, Retry
 
@@ -16,21 +16,30 @@ from axil_wrappers import Budget, Fallback, Retry
 PRICING = Pricing(models={"scripted": Price(input=2.0, output=10.0)})
 
 busy = {"status": 503, "retry_after": 0}
-model = Scripted([busy, "An axil is the angle between a stem and a leaf.", "New growth starts there."])
+model = Scripted(
+    [busy, "An axil is the angle between a stem and a leaf.", "New growth starts there."]
+)
 model.name = "scripted"  # what the price list calls it
 
 
 def build(cost: float) -> RootGraph:
-    """A fact, then a comment on it that may cost so much; without the means for one there is none."""
+    """A fact, then a comment on it that may cost so much; without the means for one there is
+    none.
+    """
     graph = RootGraph("facts", node_wrappers={Agent: [Retry(tries=3, wait_seconds=0)]})
-    fact = graph.create_node(Agent, name="fact", model=model, formatters="twins", prompt_template="A fact on {topic}.")
+    fact = graph.create_node(
+        Agent, name="fact", model=model, formatters="twins", prompt_template="A fact on {topic}."
+    )
     comment = graph.create_node(
         Agent,
         name="comment",
         model=model,
         formatters="twins",
         prompt_template="Comment on: {message}",
-        wrappers=[Fallback(value={"message": "(no comment)"}), Budget(cost=cost, on_limit="fail_node")],
+        wrappers=[
+            Fallback(value={"message": "(no comment)"}),
+            Budget(cost=cost, on_limit="fail_node"),
+        ],
     )
     graph.edge_from_entry(fact, ["topic"])
     graph.create_edge(fact, comment, ["message"])

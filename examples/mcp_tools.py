@@ -1,4 +1,7 @@
-"""An agent that uses an MCP server: its tools, and what it knows as context. The model is a script, the server a real program."""
+"""An agent that uses an MCP server: its tools, and what it knows as context.
+
+The model is a script, the server a real program.
+"""
 
 import sys
 from pathlib import Path
@@ -7,7 +10,9 @@ from axil import RootGraph
 from axil_agent import Agent, Scripted
 from axil_mcp import MCPContext, MCPServer, MCPTools
 
-server = MCPServer(name="notes", command=[sys.executable, str(Path(__file__).parent / "parts/notes_server.py")])
+server = MCPServer(
+    name="notes", command=[sys.executable, str(Path(__file__).parent / "parts/notes_server.py")]
+)
 model = Scripted(
     [
         {
@@ -21,7 +26,13 @@ model = Scripted(
 )
 
 graph = RootGraph("notes")
-agent = graph.create_node(Agent, name="writer", model=model, tools=[MCPTools(server, deny=["forget"])], retrievers=MCPContext(server))
+agent = graph.create_node(
+    Agent,
+    name="writer",
+    model=model,
+    tools=[MCPTools(server, deny=["forget"])],
+    retrievers=MCPContext(server),
+)
 graph.edge_from_entry(agent, {"question": "what to answer"})
 graph.edge_to_exit(agent, {"answer": "the answer"})
 output, _ = graph.build().invoke({"question": "What is an axil?"})

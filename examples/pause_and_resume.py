@@ -1,4 +1,5 @@
-"""A run that waits for a person: it ends with the question as data, and is gone on with later, from its journal.
+"""A run that waits for a person: it ends with the question as data, and is gone on with later, from
+its journal.
 
 python examples/pause_and_resume.py
 """
@@ -15,7 +16,9 @@ def draft(inputs):
 
 
 async def approve(inputs, ctx):
-    answer = await ctx.ask(Question(text=f"Send this? {inputs['letter']}", kind="choice", options=("yes", "no")))
+    answer = await ctx.ask(
+        Question(text=f"Send this? {inputs['letter']}", kind="choice", options=("yes", "no"))
+    )
     return {"letter": inputs["letter"], "sent": answer == "yes"}
 
 

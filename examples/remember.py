@@ -1,4 +1,5 @@
-"""Three kinds of memory at once: the conversation, what was said in earlier runs, and a board for the agents of one run.
+"""Three kinds of memory at once: the conversation, what was said in earlier runs, and a board for
+the agents of one run.
 
 The models are scripts, so this runs without a key.
 
@@ -26,8 +27,16 @@ class Team(BaseModel, extra="allow"):
 
 def talk(file: Path) -> None:
     """Two conversations, each in an agent of its own: the second knows what the first was told."""
-    for thread, question in (("monday", "My fern is called Fred."), ("tuesday", "What is my fern called?")):
-        model = Scripted({"rules": [{"match": {"user_contains": "Fred"}, "replies": ["It is Fred."]}], "default": "You never told me."})
+    for thread, question in (
+        ("monday", "My fern is called Fred."),
+        ("tuesday", "What is my fern called?"),
+    ):
+        model = Scripted(
+            {
+                "rules": [{"match": {"user_contains": "Fred"}, "replies": ["It is Fred."]}],
+                "default": "You never told me.",
+            }
+        )
         memories = [HistoryMemory(max_tokens=1000), FileMemory(path=str(file))]
         agent = SingleAgent(model, formatters="twins", output_keys=["answer"], memories=memories)
         print(f"{thread}: {agent.invoke({'question': question}, thread=thread)['answer']}")
@@ -37,11 +46,27 @@ def inspect() -> str:
     """Two look, side by side; the chief reads what they have noted."""
     graph = RootGraph("inspection", state=Team)
     for name, reply in (("roof", "the roof leaks"), ("pump", "the pump hums")):
-        looks = graph.create_node(Agent, name=name, model=Scripted([reply]), formatters="twins", memories=[Blackboard()], role_name=name)
+        looks = graph.create_node(
+            Agent,
+            name=name,
+            model=Scripted([reply]),
+            formatters="twins",
+            memories=[Blackboard()],
+            role_name=name,
+        )
         graph.edge_from_entry(looks, ["question"])
-    rules = [{"match": {"user_contains": "roof: the roof leaks\n(blackboard) pump: the pump hums"}, "replies": ["roof and pump"]}]
+    rules = [
+        {
+            "match": {"user_contains": "roof: the roof leaks\n(blackboard) pump: the pump hums"},
+            "replies": ["roof and pump"],
+        }
+    ]
     chief = graph.create_node(
-        Agent, name="chief", model=Scripted({"rules": rules, "default": "nothing"}), formatters="twins", memories=[Blackboard()]
+        Agent,
+        name="chief",
+        model=Scripted({"rules": rules, "default": "nothing"}),
+        formatters="twins",
+        memories=[Blackboard()],
     )
     for name in ("roof", "pump"):
         graph.create_edge(name, chief, ["answer"])

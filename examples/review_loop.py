@@ -1,4 +1,5 @@
-"""The kind of graph that review.yaml describes, built in Python: a nested review loop, a board that reads side by side, attributes.
+"""The kind of graph that review.yaml describes, built in Python: a nested review loop, a board that
+reads side by side, attributes.
 
 python examples/review_loop.py
 """
@@ -14,7 +15,8 @@ TEXT = Path(__file__).parent / "texts" / "axils.md"
 FORBIDDEN = {"very", "obviously", "basically"}
 
 
-# Bodies are plain functions. They ask for what they want by name; `inline` says that a body is cheap and never waits.
+# Bodies are plain functions. They ask for what they want by name; `inline` says that a body is
+# cheap and never waits.
 
 
 @node(inline=True)
@@ -26,7 +28,11 @@ def first_sentences(inputs):
 @node(inline=True)
 def length(inputs, attributes):
     count = len(inputs["draft"].split())
-    return {"objections": [f"{count} words, at most {attributes['limit']}"] if count > attributes["limit"] else []}
+    return {
+        "objections": [f"{count} words, at most {attributes['limit']}"]
+        if count > attributes["limit"]
+        else []
+    }
 
 
 @node(inline=True)
@@ -46,7 +52,10 @@ def edit(inputs):
 
 
 def board() -> Graph:
-    """Two reviewers, at the same time. The lists of what they object to are joined where their edges meet."""
+    """Two reviewers, at the same time.
+
+    The lists of what they object to are joined where their edges meet.
+    """
     graph = Graph()
     graph.create_node(length, name="length")
     graph.create_node(words, name="words")
@@ -58,7 +67,10 @@ def board() -> Graph:
 
 
 def review() -> RootGraph:
-    """Draft, then up to ten rounds of board and edit. The board's consent leaves the loop at once."""
+    """Draft, then up to ten rounds of board and edit.
+
+    The board's consent leaves the loop at once.
+    """
     graph = RootGraph("review", attributes={"limit": 60})
     draft = graph.create_node(first_sentences, name="draft")
     loop = graph.create_node(Loop, name="loop", max_iterations=10)
@@ -72,8 +84,12 @@ def review() -> RootGraph:
     both = ["draft", "objections"]
     loop.edge_from_controller("board", ["draft"])
     loop.create_edge("board", verdict, both)
-    verdict.condition_binding(lambda message: not message["objections"], loop.edge_to_terminate_node(verdict, both))
-    verdict.condition_binding(lambda message: message["objections"], loop.create_edge(verdict, editor, both))
+    verdict.condition_binding(
+        lambda message: not message["objections"], loop.edge_to_terminate_node(verdict, both)
+    )
+    verdict.condition_binding(
+        lambda message: message["objections"], loop.create_edge(verdict, editor, both)
+    )
     loop.edge_to_controller(editor, ["draft"])
     return graph.build()
 
@@ -81,4 +97,7 @@ def review() -> RootGraph:
 if __name__ == "__main__":
     output, attributes = review().invoke({"text": TEXT.read_text("utf-8")})
     print(output["draft"])
-    print(f"\n({'accepted' if not output['objections'] else 'not accepted'} in round {attributes['current_iteration']})")
+    print(
+        f"\n({'accepted' if not output['objections'] else 'not accepted'} in round "
+        f"{attributes['current_iteration']})"
+    )

@@ -1,6 +1,8 @@
-"""Questions about a folder of texts: what keyword and vector search find is put into the prompt, and says where it is from.
+"""Questions about a folder of texts: what keyword and vector search find is put into the prompt,
+and says where it is from.
 
-The model is a script, so this runs without a key; with one, give the agent model={"type": "openai", "name": …}.
+The model is a script, so this runs without a key; with one, give the agent model={"type": "openai",
+"name": …}.
 
 python examples/search_documents.py
 """
@@ -16,7 +18,12 @@ from axil_retrieval import HybridRetriever
 
 TEXTS = str(Path(__file__).parent / "texts")
 SCRIPT = {
-    "rules": [{"match": {"user_contains": "(TEXTS) "}, "replies": ['{"answer": "In the axil, the angle between a leaf and its stem."}']}],
+    "rules": [
+        {
+            "match": {"user_contains": "(TEXTS) "},
+            "replies": ['{"answer": "In the axil, the angle between a leaf and its stem."}'],
+        }
+    ],
     "default": '{"answer": "I do not know."}',
 }
 
@@ -24,7 +31,10 @@ SCRIPT = {
 def questions(paths: list[str]) -> RootGraph:
     """An agent that is shown the three best blocks of the texts."""
     both = HybridRetriever(
-        providers=[{"type": kind, "paths": paths, "chunk_chars": 400} for kind in ("keyword", "vector")], context_label="TEXTS"
+        providers=[
+            {"type": kind, "paths": paths, "chunk_chars": 400} for kind in ("keyword", "vector")
+        ],
+        context_label="TEXTS",
     )
     graph = RootGraph("questions")
     agent = graph.create_node(
@@ -43,9 +53,16 @@ def questions(paths: list[str]) -> RootGraph:
 
 async def found(question: str) -> list[str]:
     """Where the best blocks are."""
-    both = HybridRetriever(providers=[{"type": kind, "paths": [TEXTS], "chunk_chars": 400} for kind in ("keyword", "vector")])
+    both = HybridRetriever(
+        providers=[
+            {"type": kind, "paths": [TEXTS], "chunk_chars": 400} for kind in ("keyword", "vector")
+        ]
+    )
     blocks = await both.get_blocks(ContextQuery(question), top_k=2)
-    return [f"{Path(str(block.uri)).name} {block.chunk_id}  {' '.join(block.text.split())[:70]}…" for block in blocks]
+    return [
+        f"{Path(str(block.uri)).name} {block.chunk_id}  {' '.join(block.text.split())[:70]}…"
+        for block in blocks
+    ]
 
 
 if __name__ == "__main__":

@@ -1,31 +1,10 @@
 """What all tests of this member share."""
 
-from collections.abc import Iterator
-
-import pytest
 from hypothesis import HealthCheck, settings
 
-from axil.registry import Policy, Registry, index, use
-
-# Laws are not about seconds: a slow machine is no counterexample. A failure prints how to repeat it.
-settings.register_profile("axil", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
+# Laws are not about seconds: a slow machine is no counterexample. A failure prints how to repeat
+# it.
+settings.register_profile(
+    "axil", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("axil")
-
-
-class Anything:
-    """A component that takes every setting."""
-
-    def __init__(self, **settings: object) -> None:
-        self.settings = settings
-
-
-@pytest.fixture
-def every_component() -> Iterator[None]:
-    """Every component that files may name is there, whatever is installed."""
-    made = Registry(Policy(), [])
-    for key in index():
-        kind, name = key.split(":")
-        if kind in ("nodes", "conditions", "processors", "wrappers"):
-            made.register(kind, name, Anything)
-    with use(made):
-        yield

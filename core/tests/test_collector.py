@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from axil.collector import put_off
+from axil.compiler.collector import put_off
 from axil.errors import SpecError
-from axil.spec import NodeSpec
+from axil.kernel.spec import NodeSpec
 
 from .tools import Raw, says, workflow
 

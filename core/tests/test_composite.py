@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
 from axil import Graph, MemoryJournal, RootGraph
-from axil.composite import Nested
 from axil.errors import CycleError, LimitReached, NodeFailed
-from axil.fields import APPEND, Field, Reducer
-from axil.result import Result
-from axil.run import run_sync
-from axil.spec import CycleLimit, EdgeSpec, NodeSpec
-from axil.state import Schema
-from axil.tokens import Out
-from axil.values import Log
+from axil.kernel.scopes import SubgraphSpec
+from axil.kernel.spec import CycleLimit, EdgeSpec, NodeSpec
+from axil.kernel.state import APPEND, Field, Reducer, Schema
+from axil.kernel.tokens import Out
+from axil.kernel.values import Log
+from axil.runtime.result import Result
+from axil.runtime.run import run_sync
 
 from .tools import Raw, Watcher, edge, graph, never, node, workflow
 
@@ -53,11 +53,16 @@ def run(flow, input: Any = None, **options: Any) -> Result:
 
 def turning(rounds: int, **more: Any):
     """``a`` and ``b`` in a cycle that ``b`` leaves in the given round."""
-    edges = ["in a", "a b", edge("b", "a", condition=up_to(rounds)), edge("b", "out", condition=from_(rounds))]
+    edges = [
+        "in a",
+        "a b",
+        edge("b", "a", condition=up_to(rounds)),
+        edge("b", "out", condition=from_(rounds)),
+    ]
     return workflow([counter("a"), counter("b")], edges, **more)
 
 
-# ------------------------------------------------------------------------------------------------ how cycles turn
+# ------------------------------------------------------------------------------------------------ h
 
 
 def test_a_cycle_turns_until_a_token_leaves():
@@ -70,7 +75,13 @@ def test_a_cycle_turns_until_a_token_leaves():
 def test_rounds_are_frames_and_activations_are_named_by_them():
     watcher = Watcher()
     run(turning(2), observers=[watcher])
-    assert watcher.named("finished") == ["cycle(a,b)/0/a", "cycle(a,b)/0/b", "cycle(a,b)/1/a", "cycle(a,b)/1/b", "cycle(a,b)"]
+    assert watcher.named("finished") == [
+        "cycle(a,b)/0/a",
+        "cycle(a,b)/0/b",
+        "cycle(a,b)/1/a",
+        "cycle(a,b)/1/b",
+        "cycle(a,b)",
+    ]
 
 
 def test_leaving_beats_coming_back():
@@ -80,14 +91,25 @@ def test_leaving_beats_coming_back():
 
 
 def test_a_cycle_that_nothing_leaves_and_nothing_comes_back_in_ends_naturally():
-    flow = workflow([counter("a"), counter("b")], ["in a", "a b", edge("b", "a", condition=up_to(2))])
+    flow = workflow(
+        [counter("a"), counter("b")], ["in a", "a b", edge("b", "a", condition=up_to(2))]
+    )
     result = run(flow)
     (tally,) = result.cycles.values()
     assert (result.status, tally.rounds, tally.ends) == ("done", 2, {"natural": 1})
 
 
 def test_after_a_natural_end_the_edges_that_leave_are_dead():
-    edges = ["in a", "a b", edge("b", "a", condition=never), edge("b", "c", condition=never), "in d", "c t", "d t", "t out"]
+    edges = [
+        "in a",
+        "a b",
+        edge("b", "a", condition=never),
+        edge("b", "c", condition=never),
+        "in d",
+        "c t",
+        "d t",
+        "t out",
+    ]
     watcher = Watcher()
     result = run(workflow([counter("a"), counter("b"), "c", "d", "t"], edges), observers=[watcher])
     assert watcher.named("skipped") == ["c"]
@@ -95,7 +117,13 @@ def test_after_a_natural_end_the_edges_that_leave_are_dead():
 
 
 def test_reaching_its_limit_ends_the_run_as_limited_and_says_where():
-    result = run(workflow([counter("a"), counter("b")], ["in a", "a b", "b a"], cycle_limits={"": CycleLimit(rounds=4)}))
+    result = run(
+        workflow(
+            [counter("a"), counter("b")],
+            ["in a", "a b", "b a"],
+            cycle_limits={"": CycleLimit(rounds=4)},
+        )
+    )
     assert result.status == "limited"
     assert isinstance(result.error, LimitReached)
     assert result.error.id == "AX411"
@@ -104,20 +132,29 @@ def test_reaching_its_limit_ends_the_run_as_limited_and_says_where():
 
 def test_a_limit_that_is_an_exit_ends_the_cycle_as_if_nothing_had_come_back():
     limits = {"a": CycleLimit(rounds=4, at_limit="exit")}
-    result = run(workflow([counter("a"), counter("b")], ["in a", "a b", "b a"], cycle_limits=limits))
+    result = run(
+        workflow([counter("a"), counter("b")], ["in a", "a b", "b a"], cycle_limits=limits)
+    )
     (tally,) = result.cycles.values()
     assert (result.status, tally.rounds, tally.ends) == ("done", 4, {"limit": 1})
 
 
 def test_a_cycle_turns_a_hundred_times_unless_told_otherwise():
     watcher = Watcher()
-    assert run(workflow([counter("a"), counter("b")], ["in a", "a b", "b a"]), observers=[watcher]).status == "limited"
+    assert (
+        run(
+            workflow([counter("a"), counter("b")], ["in a", "a b", "b a"]), observers=[watcher]
+        ).status
+        == "limited"
+    )
     assert sum(name.endswith("/b") for name in watcher.named("finished")) == 100
 
 
 def test_a_limit_counts_for_the_node_at_which_the_cycle_is_entered():
     limits = {"b": CycleLimit(rounds=2, at_limit="exit"), "": CycleLimit(rounds=5, at_limit="exit")}
-    result = run(workflow([counter("a"), counter("b")], ["in b", "a b", "b a"], cycle_limits=limits))
+    result = run(
+        workflow([counter("a"), counter("b")], ["in b", "a b", "b a"], cycle_limits=limits)
+    )
     assert next(iter(result.cycles.values())).rounds == 2
 
 
@@ -164,7 +201,17 @@ def test_the_initial_node_gets_all_that_entered_and_later_all_that_came_back():
         return Out({"n": len(seen)})
 
     nodes = ["p", "q", node("a", call), "b", "c"]
-    edges = ["in p", "in q", "p a", "q a", edge("a", "b", condition=up_to(2)), "a c", "b a", "c a", edge("a", "out", condition=from_(2))]
+    edges = [
+        "in p",
+        "in q",
+        "p a",
+        "q a",
+        edge("a", "b", condition=up_to(2)),
+        "a c",
+        "b a",
+        "c a",
+        edge("a", "out", condition=from_(2)),
+    ]
     run(workflow(nodes, edges))
     assert seen == [["p", "q"], ["b", "c"]]
 
@@ -198,11 +245,29 @@ def test_what_nodes_of_a_cycle_keep_outlasts_the_round_and_the_entry():
         seen.append(n)
         return Out({"n": n}, {"@node/b": {"n": n}})
 
-    edges = ["in s", "s e", "in e", "e b", edge("b", "b", condition=lambda payload: payload["n"] % 2 == 1), "b out"]
-    run(workflow(["s", node("e", join="each"), node("b", inner, join="each")], edges, cycle_limits={"": CycleLimit(rounds=9)}))
+    edges = [
+        "in s",
+        "s e",
+        "in e",
+        "e b",
+        edge("b", "b", condition=lambda payload: payload["n"] % 2 == 1),
+        "b out",
+    ]
+    run(
+        workflow(
+            ["s", node("e", join="each"), node("b", inner, join="each")],
+            edges,
+            cycle_limits={"": CycleLimit(rounds=9)},
+        )
+    )
     assert sorted(seen) == [1, 1, 2, 2]  # two paths, each of its own
     seen.clear()
-    edges = ["in a", "a b", edge("b", "b", condition=lambda payload: payload["n"] % 2 == 1), edge("b", "a", condition=up_to(4))]
+    edges = [
+        "in a",
+        "a b",
+        edge("b", "b", condition=lambda payload: payload["n"] % 2 == 1),
+        edge("b", "a", condition=up_to(4)),
+    ]
     run(workflow(["a", node("b", inner)], edges))
     assert seen == [1, 2, 3, 4]
 
@@ -214,7 +279,14 @@ def test_a_late_payload_reaches_its_target_in_the_next_round():
         seen.append([str(t.payload["by"]) for t in task.tokens])
         return Out({"by": "b"})
 
-    edges = ["in a", "a b", "b c", edge("c", "a", condition=up_to(3)), edge("c", "b", trigger=False), edge("c", "out", condition=from_(3))]
+    edges = [
+        "in a",
+        "a b",
+        "b c",
+        edge("c", "a", condition=up_to(3)),
+        edge("c", "b", trigger=False),
+        edge("c", "out", condition=from_(3)),
+    ]
     run(workflow([counter("a"), node("b", b), counter("c")], edges))
     assert [sorted(names) for names in seen] == [["a"], ["a", "c"], ["a", "c"]]
 
@@ -244,11 +316,18 @@ def test_data_for_a_node_that_did_not_fire_waits_for_a_later_round():
 @pytest.mark.parametrize(
     ("turns", "taken"),
     [
-        (["h b 1", "b c", "c h 1", "h a 2", "a d", "d out 1"], [["c1", "a1"]]),  # waits around the cycle that d is then within
-        (["h a 1", "a d", "d b 1", "b c", "c h 1", "h b 2", "c a 2", "d out 2"], [["a1"], ["c1", "c2", "a2"]]),  # and the other way round
+        # waits around the cycle that d is then within
+        (["h b 1", "b c", "c h 1", "h a 2", "a d", "d out 1"], [["c1", "a1"]]),
+        # and the other way round
+        (
+            ["h a 1", "a d", "d b 1", "b c", "c h 1", "h b 2", "c a 2", "d out 2"],
+            [["a1"], ["c1", "c2", "a2"]],
+        ),
     ],
 )
-def test_data_for_a_node_waits_for_it_in_whatever_cycle_of_a_later_round_it_is(turns, taken, journaled):
+def test_data_for_a_node_waits_for_it_in_whatever_cycle_of_a_later_round_it_is(
+    turns, taken, journaled
+):
     """A round entered at another node folds other cycles within: a, d; or b, c, d."""
     seen: list[list[str]] = []
     count = counting("d")
@@ -259,7 +338,11 @@ def test_data_for_a_node_waits_for_it_in_whatever_cycle_of_a_later_round_it_is(t
 
     def turn(words: str) -> EdgeSpec:
         source, target, *when = words.split()
-        return edge(source, target, condition=(lambda payload: payload["n"] == int(when[0])) if when else None)
+        return edge(
+            source,
+            target,
+            condition=(lambda payload: payload["n"] == int(when[0])) if when else None,
+        )
 
     never_taken = [
         edge(*ends, condition=never)
@@ -308,22 +391,65 @@ def test_what_a_cycle_hands_to_its_parent_is_one_change_whatever_the_rounds():
         n = len(task.state["log"]) + 1
         return Out({"n": n}, {"log": [n]})
 
-    edges = ["in a", edge("a", "a", condition=up_to(5)), edge("a", "t", condition=from_(5)), "in x", "x t", "t out"]
+    edges = [
+        "in a",
+        edge("a", "a", condition=up_to(5)),
+        edge("a", "t", condition=from_(5)),
+        "in x",
+        "x t",
+        "t out",
+    ]
     x = node("x", lambda task, ctx: Out({}, {"log": ["x"]}))
     result = run(workflow([node("a", write), x, "t"], edges, schema=LOG))
     assert result.attributes["log"] == [1, 2, 3, 4, 5, "x"]
 
 
 def test_changes_that_cannot_be_composed_are_kept_in_order():
-    schema = Schema("said", {"said": Field("said", Reducer("said", lambda old, new: (old or "") + new, pure=True))}, closed=True)
+    schema = Schema(
+        "said",
+        {"said": Field("said", Reducer("said", lambda old, new: (old or "") + new, pure=True))},
+        closed=True,
+    )
 
     def write(task, ctx):
         n = len(task.state.get("said") or "") + 1
         return Out({"n": n}, {"said": str(n)})
 
-    edges = ["in a", edge("a", "a", condition=up_to(4)), edge("a", "t", condition=from_(4)), "in x", "x t", "t out"]
+    edges = [
+        "in a",
+        edge("a", "a", condition=up_to(4)),
+        edge("a", "t", condition=from_(4)),
+        "in x",
+        "x t",
+        "t out",
+    ]
     x = node("x", lambda task, ctx: Out({}, {"said": "x"}))
-    assert run(workflow([node("a", write), x, "t"], edges, schema=schema)).attributes["said"] == "1234x"
+    assert (
+        run(workflow([node("a", write), x, "t"], edges, schema=schema)).attributes["said"]
+        == "1234x"
+    )
+
+
+@pytest.mark.parametrize("slow", ["a", "c", ""])
+def test_which_firings_a_limit_cuts_off_does_not_depend_on_what_was_slow(slow):
+    """c fires for what comes in, for what a sends and for what it sends itself: three times."""
+
+    def taking(name: str) -> NodeSpec:
+        async def body(task, ctx):
+            for _ in range(50 if name == slow else 0):
+                await asyncio.sleep(0)
+            return Out({"by": name})
+
+        return node(name, body, mode="async", join="each" if name == "c" else None)
+
+    watcher = Watcher()
+    limits = {"c": CycleLimit(rounds=3, at_limit="exit")}
+    edges = ["in c", "in a", "a c", "c c", "c out"]
+    flow = workflow([taking("a"), taking("c")], edges, cycle_limits=limits)
+    result = run(flow, observers=[watcher])
+    assert result.status == "done"
+    assert sorted(watcher.named("finished")) == ["a", "c#0", "c#0.2", "c#1"]
+    assert len(result.exits["c"]) == 3
 
 
 def test_several_tokens_that_leave_a_cycle_on_one_edge_are_told_apart():
@@ -336,24 +462,33 @@ def test_several_tokens_that_leave_a_cycle_on_one_edge_are_told_apart():
     assert len(result.exits["t"]) == 2
 
 
-# ------------------------------------------------------------------------------------------------ graphs
+# ------------------------------------------------------------------------------------------------ g
 
 
 class Inside:
     """A graph as a node's body."""
 
     def __init__(self, spec, **rules: Any) -> None:
-        self.nested = Nested(spec=spec, **rules)
+        self.nested = SubgraphSpec(spec=spec, **rules)
 
-    def scope(self, node: str, setting: Any) -> Nested:
+    def scope(self, node: str, setting: Any) -> SubgraphSpec:
         return self.nested
 
 
-WRITER = graph([node("w", lambda task, ctx: Out({"m": 1}, {"a": task.state.get("a", 0) + 10, "b": 2}))], ["in w", "w out"])
+WRITER = graph(
+    [node("w", lambda task, ctx: Out({"m": 1}, {"a": task.state.get("a", 0) + 10, "b": 2}))],
+    ["in w", "w out"],
+)
 
 
 def around(spec=WRITER, attributes: Any = None, **rules: Any) -> Result:
-    return run(workflow([NodeSpec(id="sub", body=Inside(spec, **rules))], ["in sub", "sub out"], attributes=attributes or {}))
+    return run(
+        workflow(
+            [NodeSpec(id="sub", body=Inside(spec, **rules))],
+            ["in sub", "sub out"],
+            attributes=attributes or {},
+        )
+    )
 
 
 @pytest.mark.parametrize(
@@ -372,7 +507,11 @@ def test_a_graph_pulls_on_entry_and_pushes_what_it_wrote_on_return(rules, attrib
 
 
 def test_a_graph_begins_with_its_own_first_values_under_what_it_pulls():
-    spec = graph([node("w", lambda task, ctx: Out({"saw": dict(task.state)}))], ["in w", "w out"], attributes={"a": 5, "c": 6})
+    spec = graph(
+        [node("w", lambda task, ctx: Out({"saw": dict(task.state)}))],
+        ["in w", "w out"],
+        attributes={"a": 5, "c": 6},
+    )
     assert around(spec, {"a": 1}).output == {"saw": {"a": 1, "c": 6}}
     assert around(spec, {"a": 1}, pull={}).output == {"saw": {"a": 5, "c": 6}}
 
@@ -406,21 +545,55 @@ def test_what_nodes_of_a_graph_keep_is_gone_with_it_unless_it_is_told_to_keep():
         assert result.status == "done"
         seen = Watcher()
         run(workflow([counter("a"), sub], edges), observers=[seen])
-        assert [out["n"] for name, out in seen.outputs.items() if name.endswith("/sub/w")][-1] == expected
+        assert [out["n"] for name, out in seen.outputs.items() if name.endswith("/sub/w")][
+            -1
+        ] == expected
+
+
+def test_a_graph_that_keeps_its_nodes_fields_takes_no_others():
+    """A map's item may have a node of the same name, and its fields come back with the item's."""
+    seen: list[dict[str, Any]] = []
+
+    def sees(task, ctx):
+        seen.append(dict(task.state))
+        return Out({})
+
+    kept = Inside(graph([node("x", sees)], ["in x"], schema=LOG), keep=True)
+    other = node("a", lambda task, ctx: Out({}, {"@node/g": {"n": 1}}))
+    run(workflow([other, NodeSpec(id="g", body=kept)], ["in a", "a g"], schema=LOG))
+    assert seen == [{"log": []}]
 
 
 def test_a_typed_graph_in_a_typed_graph_shares_its_fields():
-    spec = graph([node("w", lambda task, ctx: Out({}, {"log": ["w"]}))], ["in w", "w out"], schema=LOG, payload="state")
-    nodes = [node("a", lambda task, ctx: Out({}, {"log": ["a"]})), NodeSpec(id="sub", body=Inside(spec))]
+    spec = graph(
+        [node("w", lambda task, ctx: Out({}, {"log": ["w"]}))],
+        ["in w", "w out"],
+        schema=LOG,
+        payload="state",
+    )
+    nodes = [
+        node("a", lambda task, ctx: Out({}, {"log": ["a"]})),
+        NodeSpec(id="sub", body=Inside(spec)),
+    ]
     result = run(workflow(nodes, ["in a", "a sub", "sub out"], schema=LOG, payload="state"))
     assert result.attributes == {"log": ["a", "w"]}
 
 
 def test_a_typed_graph_writes_are_joined_with_those_of_its_siblings():
-    spec = graph([node("w", lambda task, ctx: Out({}, {"log": ["w"]}))], ["in w", "w out"], schema=LOG, payload="state")
+    spec = graph(
+        [node("w", lambda task, ctx: Out({}, {"log": ["w"]}))],
+        ["in w", "w out"],
+        schema=LOG,
+        payload="state",
+    )
     x = node("x", lambda task, ctx: Out({}, {"log": ["x"]}))
     result = run(
-        workflow([x, NodeSpec(id="sub", body=Inside(spec)), "t"], ["in x", "in sub", "x t", "sub t", "t out"], schema=LOG, payload="state")
+        workflow(
+            [x, NodeSpec(id="sub", body=Inside(spec)), "t"],
+            ["in x", "in sub", "x t", "sub t", "t out"],
+            schema=LOG,
+            payload="state",
+        )
     )
     assert result.attributes == {"log": ["x", "w"]}
 
@@ -428,7 +601,9 @@ def test_a_typed_graph_writes_are_joined_with_those_of_its_siblings():
 def test_graphs_of_the_builder_nest():
     g = RootGraph("g", attributes={"seen": 0})
     sub = g.create_node(Graph, name="sub")
-    w = sub.create_node(lambda inputs, attributes: {"seen": attributes["seen"] + inputs["n"]}, name="w")
+    w = sub.create_node(
+        lambda inputs, attributes: {"seen": attributes["seen"] + inputs["n"]}, name="w"
+    )
     sub.edge_from_entry(w, ["n"])
     sub.edge_to_exit(w, ["seen"])
     g.edge_from_entry(sub, ["n"])

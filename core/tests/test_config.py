@@ -10,9 +10,9 @@ from typing import Any, Literal
 import pytest
 from pydantic import BaseModel, Field, SecretStr, field_validator
 
-from axil.config import Secret, decode, make, resolve_secret
 from axil.errors import ConfigError
-from axil.spec import FromEnvironment, Place
+from axil.kernel.spec import FromEnvironment, Place
+from axil.registry.config import Secret, decode_config, make_component, resolve_secret
 
 
 class Inner(BaseModel):
@@ -42,19 +42,26 @@ class Timer(BaseModel):
 
 def told(raw: Any, where: str | Place = "w") -> list[str]:
     with pytest.raises(ConfigError) as caught:
-        decode(Timer, raw, where)
+        decode_config(Timer, raw, where)
     assert caught.value.__context__ is None  # pydantic's own text shows the input, secrets included
     return str(caught.value).splitlines()
 
 
 def test_plain_data_becomes_the_model():
-    made = decode(Timer, {"must": "x", "max_duration": 120, "items": [{"longName": 2}]})
+    made = decode_config(Timer, {"must": "x", "max_duration": 120, "items": [{"longName": 2}]})
     assert (made.max_duration, made.items[0].long_name) == (120.0, 2)
-    assert decode(Timer, made) is made
+    assert decode_config(Timer, made) is made
 
 
 def test_everything_wrong_is_said_at_once_with_its_path():
-    raw = {"max_duration": "2m", "mode": "fsat", "items": [{"count": 9}, {"cuont": 1}], "inner": {"count": "q"}, "either": "z", "mst": 1}
+    raw = {
+        "max_duration": "2m",
+        "mode": "fsat",
+        "items": [{"count": 9}, {"cuont": 1}],
+        "inner": {"count": "q"},
+        "either": "z",
+        "mst": 1,
+    }
     assert told(raw) == [
         'AX131 w.max_duration: expected seconds > 0, found "2m".',
         'AX131 w.mode: expected one of fast, slow, found "fsat". Did you mean "fast"?',
@@ -82,14 +89,16 @@ def test_containers_are_named_and_not_shown():
 
 def test_a_place_gives_each_problem_its_own_line():
     lines = {("graph", "nodes", 2): 20, ("graph", "nodes", 2, "config", "max_duration"): 27}
-    place = Place(file="flow.yaml", line=20, path="nodes[2]", keys=("graph", "nodes", 2), lines=lines)
+    place = Place(
+        file="flow.yaml", line=20, path="nodes[2]", keys=("graph", "nodes", 2), lines=lines
+    )
     assert told({"must": "x", "max_duration": "2m", "mode": 1}, place.at("config"))[0].startswith(
         "AX131 flow.yaml:27 nodes[2].config.max_duration: "
     )
 
 
 def test_null_is_the_default_where_a_field_does_not_take_it():
-    made = decode(Timer, {"must": "x", "items": None, "inner": None, "mode": None})
+    made = decode_config(Timer, {"must": "x", "items": None, "inner": None, "mode": None})
     assert (made.items, made.inner, made.mode) == ([], None, "fast")
     assert told({"must": None}) == ["AX131 w.must: expected text, found nothing."]
 
@@ -99,14 +108,16 @@ def test_secrets_never_appear_in_messages(field):
     for value in ({"env": "sk-canary", "x": "sk-canary"}, ["sk-canary"], "sk-canary"):
         raw = {field: value, "must": ["sk"]}
         assert "sk-canary" not in "".join(told(raw))
-    assert "sk-canary" not in "".join(told({"mode": FromEnvironment("sk-canary", "${KEY}"), "must": "x"}))
+    assert "sk-canary" not in "".join(
+        told({"mode": FromEnvironment("sk-canary", "${KEY}"), "must": "x"})
+    )
 
 
 def test_a_model_may_allow_other_keys():
     class Open(BaseModel, extra="allow"):
         a: int = 1
 
-    assert decode(Open, {"b": 2}).model_extra == {"b": 2}
+    assert decode_config(Open, {"b": 2}).model_extra == {"b": 2}
 
 
 class Configured:
@@ -123,26 +134,29 @@ class Plain:
 
 
 def test_a_component_is_made_with_its_config_or_with_arguments():
-    assert make(Configured, {"n": 3}).config.n == 3
-    assert make(Configured).config.n == 1
-    assert make(Plain, {"a": 1}).b == 2
+    assert make_component(Configured, {"n": 3}).config.n == 3
+    assert make_component(Configured).config.n == 1
+    assert make_component(Plain, {"a": 1}).b == 2
 
 
 def test_a_plain_function_is_its_own_instance():
     def function(seen: Any) -> bool:
         return True
 
-    assert make(function) is make(function, {}) is function
+    assert make_component(function) is make_component(function, {}) is function
     with pytest.raises(ConfigError, match="function takes no config, found a"):
-        make(function, {"a": 1})
+        make_component(function, {"a": 1})
 
 
 def test_arguments_that_do_not_fit_are_named():
     with pytest.raises(ConfigError) as caught:
-        make(Plain, {"bb": 1}, "w")
-    assert str(caught.value) == 'AX130 w.bb: unknown key "bb". Did you mean "b"?\nAX132 w: the key "a" is missing.'
+        make_component(Plain, {"bb": 1}, "w")
+    assert (
+        str(caught.value)
+        == 'AX130 w.bb: unknown key "bb". Did you mean "b"?\nAX132 w: the key "a" is missing.'
+    )
     with pytest.raises(ConfigError, match="AX133"):
-        make(Plain, ["a"])
+        make_component(Plain, ["a"])
 
 
 def test_a_type_error_of_the_constructor_itself_is_not_a_config_error():
@@ -151,18 +165,20 @@ def test_a_type_error_of_the_constructor_itself_is_not_a_config_error():
             len(3)  # type: ignore[arg-type]  # the point of the test
 
     with pytest.raises(TypeError, match="has no len"):
-        make(Broken)
+        make_component(Broken)
 
 
 def test_a_secret_is_a_reference_until_it_is_needed():
     for written in ("${KEY}", {"env": "KEY"}, FromEnvironment("sk-1", "${KEY}")):
-        secret = decode(Timer, {"must": "x", "secret": written}).secret
+        secret = decode_config(Timer, {"must": "x", "secret": written}).secret
         assert repr(secret) == "Secret(${KEY})"
         assert secret.resolve({"KEY": "sk-1"}).get_secret_value() == "sk-1"
-    literal = decode(Timer, {"must": "x", "secret": "sk-2"})
+    literal = decode_config(Timer, {"must": "x", "secret": "sk-2"})
     assert "sk-2" not in f"{literal!r} {literal.model_dump_json()}"
     assert literal.secret.resolve().get_secret_value() == "sk-2"
-    assert decode(Timer, {"must": "x", "secret": {"env": "KEY"}}).model_dump(mode="json")["secret"] == {"env": "KEY"}
+    assert decode_config(Timer, {"must": "x", "secret": {"env": "KEY"}}).model_dump(mode="json")[
+        "secret"
+    ] == {"env": "KEY"}
     assert Timer.model_json_schema()["properties"]["secret"]["anyOf"][0]["x-axil-secret"] is True
 
 
@@ -177,29 +193,46 @@ def test_a_secret_that_is_not_set_is_a_named_error():
 
 def test_text_from_the_environment_behaves_like_text_and_hides_itself():
     text = FromEnvironment("sk-1", "${KEY}")
-    assert (text, f"{text}", repr([text]), copy.deepcopy(text).template) == ("sk-1", "sk-1", "[${KEY}]", "${KEY}")
+    assert (text, f"{text}", repr([text]), copy.deepcopy(text).template) == (
+        "sk-1",
+        "sk-1",
+        "[${KEY}]",
+        "${KEY}",
+    )
 
 
 def test_config_is_imported_without_pydantic():
-    code = "import sys, axil.config, axil.files, axil.registry; assert not {'pydantic', 'importlib_metadata', 'yaml'} & set(sys.modules)"
+    code = """
+import sys, axil.registry.config, axil.registry.registry
+assert not {'pydantic', 'importlib_metadata', 'yaml'} & set(sys.modules)
+"""
     subprocess.run([sys.executable, "-c", code], check=True, timeout=300)
 
 
 def test_where_unknown_keys_are_forgiven_they_are_told_and_left_out_at_any_depth(caplog):
-    given = {"must": "x", "colour": 1, "inner": {"count": 2, "depth": 3}, "items": [{"count": 1}, {"count": 2, "shape": 4}]}
-    made = decode(Timer, given, "config", lenient=True)
+    given = {
+        "must": "x",
+        "colour": 1,
+        "inner": {"count": 2, "depth": 3},
+        "items": [{"count": 1}, {"count": 2, "shape": 4}],
+    }
+    made = decode_config(Timer, given, "config", lenient=True)
     assert (made.inner, made.items) == (Inner(count=2), [Inner(count=1), Inner(count=2)])
     told = [record.getMessage().partition(" is ignored")[0] for record in caplog.records]
     assert told == [f'{where}: unknown key "{key}"' for where, key in NESTED]
     with pytest.raises(ConfigError) as caught:
-        decode(Timer, given, "config")
+        decode_config(Timer, given, "config")
     assert [problem.where for problem in caught.value.problems] == [where for where, _ in NESTED]
 
 
-NESTED = [("config.inner.depth", "depth"), ("config.items[1].shape", "shape"), ("config.colour", "colour")]
+NESTED = [
+    ("config.inner.depth", "depth"),
+    ("config.items[1].shape", "shape"),
+    ("config.colour", "colour"),
+]
 
 
 def test_forgiven_keys_hide_no_other_mistake():
     with pytest.raises(ConfigError) as caught:
-        decode(Timer, {"must": 1, "colour": 1}, "config", lenient=True)
+        decode_config(Timer, {"must": 1, "colour": 1}, "config", lenient=True)
     assert [problem.where for problem in caught.value.problems] == ["config.must"]

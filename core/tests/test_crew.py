@@ -1,4 +1,6 @@
-"""Bodies in the hands of the crew: together where they wait, apart in all that they leave behind."""
+"""Bodies in the hands of the crew: together where they wait, apart in all that they leave
+behind.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +13,10 @@ import pytest
 
 from axil import Out
 from axil.errors import NodeFailed
-from axil.journal import MemoryJournal
-from axil.result import Result
-from axil.run import run_sync
-from axil.spec import Limits
+from axil.kernel.spec import Limits
+from axil.runtime.result import Result
+from axil.runtime.run import run_sync
+from axil_journals.journal import MemoryJournal
 
 from .tools import edge, node, workflow
 
@@ -62,7 +64,9 @@ class Turns:
 
 
 class Stopwatch:
-    """The time that the crew measures slices by: it goes on where a test says so, and a busy machine does not show."""
+    """The time that the crew measures slices by: it goes on where a test says so, and a busy
+    machine does not show.
+    """
 
     seconds = 0.0
 
@@ -73,7 +77,7 @@ class Stopwatch:
 @pytest.fixture
 def stopwatch(monkeypatch: pytest.MonkeyPatch) -> Stopwatch:
     watch = Stopwatch()
-    monkeypatch.setattr("axil.crew.time", watch)
+    monkeypatch.setattr("axil.runtime.pool.time", watch)
     return watch
 
 
@@ -95,7 +99,9 @@ def test_a_chain_of_bodies_is_done_by_one_task(stopwatch, does_wait):
     assert len(set(made)) == 1
 
 
-def test_bodies_of_a_fan_that_do_not_wait_are_done_by_one_task_and_those_that_wait_by_one_each(stopwatch):
+def test_bodies_of_a_fan_that_do_not_wait_are_done_by_one_task_and_those_that_wait_by_one_each(
+    stopwatch,
+):
     short: list[Any] = []
     assert run(fan(tasks(short), 100)).status == "done"
     assert (len(short), len(set(short))) == (100, 1)
@@ -211,7 +217,9 @@ def test_what_is_to_end_the_process_ends_it_and_no_other_body_begins(error):
 
 
 def test_a_hand_that_is_cancelled_by_somebody_who_kept_it_leaves_the_rest_to_another(stopwatch):
-    """It is cancelled at the loop's turn between two bodies, which comes once they have taken a slice of time."""
+    """It is cancelled at the loop's turn between two bodies, which comes once they have taken a
+    slice of time.
+    """
     hands: list[Any] = []
 
     async def body(task, ctx):
@@ -245,5 +253,10 @@ def test_of_a_part_that_was_given_up_nothing_more_begins(concurrency):
         await asyncio.sleep(0.01)
         return Out({})
 
-    assert run(workflow([task("outer", outer)], ["in outer"]), limits=Limits(concurrency=concurrency)).status == "done"
+    assert (
+        run(
+            workflow([task("outer", outer)], ["in outer"]), limits=Limits(concurrency=concurrency)
+        ).status
+        == "done"
+    )
     assert began == ["n0"]

@@ -19,10 +19,12 @@ from axil.errors import (
     SpecError,
     StateError,
     did_you_mean,
-    listed,
+    format_names,
 )
 
-CLASSES = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, AxilError)]
+CLASSES = [
+    kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, AxilError)
+]
 
 
 @pytest.mark.parametrize("kind", CLASSES)
@@ -90,7 +92,10 @@ def test_an_error_without_words_is_told_by_its_type():
 
 
 def test_an_error_of_ours_inside_a_node_is_told_in_its_own_words():
-    assert str(NodeFailed("a", BodyError("gave str.", hint="Give a dict."))) == 'AX401 node "a": AX220 gave str. Give a dict.'
+    assert (
+        str(NodeFailed("a", BodyError("gave str.", hint="Give a dict.")))
+        == 'AX401 node "a": AX220 gave str. Give a dict.'
+    )
 
 
 def test_a_close_name_is_offered_and_a_far_one_is_not():
@@ -99,5 +104,5 @@ def test_a_close_name_is_offered_and_a_far_one_is_not():
 
 
 def test_a_long_list_is_shortened_honestly():
-    assert listed(["a", "b"]) == "a, b"
-    assert listed([str(i) for i in range(12)]) == "0, 1, 2, 3, 4, 5, 6, 7, … (12 in all)"
+    assert format_names(["a", "b"]) == "a, b"
+    assert format_names([str(i) for i in range(12)]) == "0, 1, 2, 3, 4, 5, 6, 7, … (12 in all)"

@@ -1,4 +1,6 @@
-"""What is left of a run that has ended, where the collector of garbage does not come by: nothing."""
+"""What is left of a run that has ended, where the collector of garbage does not come by:
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +14,12 @@ from typing import Any
 import pytest
 
 from axil import Out
-from axil.crew import Crew
-from axil.desk import Desk
-from axil.journal import MemoryJournal
-from axil.live import Live
-from axil.machine import Machine
-from axil.run import Run, run_sync
-from axil.spec import Limits
+from axil.kernel.machine import Machine
+from axil.kernel.scheduler import RunningFrame
+from axil.runtime.pool import WorkerPool
+from axil.runtime.run import Run, run_sync
+from axil.runtime.services import RunServices
+from axil_journals.journal import MemoryJournal
 
 from .tools import edge, node, workflow
 
@@ -57,7 +58,10 @@ def of_one(body: Any, mode: str = "async") -> Any:
 def turning() -> Any:
     """Three rounds."""
     counts = node("b", lambda task, ctx: Out({"n": task.frame[-1]}))
-    again, over = (edge("b", to, condition=lambda payload, to=to: (payload["n"] < 2) == (to == "a")) for to in ("a", "out"))
+    again, over = (
+        edge("b", to, condition=lambda payload, to=to: (payload["n"] < 2) == (to == "a"))
+        for to in ("a", "out")
+    )
     return workflow([node("a", waits, mode="async"), counts], ["in a", "a b", again, over])
 
 
@@ -78,7 +82,10 @@ def test_a_run_that_has_ended_is_freed_with_whoever_held_it_last(name: str) -> N
     flow, options = CASES[name]
 
     def alive() -> int:
-        return sum(isinstance(each, (Run, Crew, Desk, Machine, Live)) for each in gc.get_objects())
+        return sum(
+            isinstance(each, (Run, WorkerPool, RunServices, Machine, RunningFrame))
+            for each in gc.get_objects()
+        )
 
     others = set(threading.enumerate())
 
@@ -99,26 +106,9 @@ def test_a_run_that_has_ended_is_freed_with_whoever_held_it_last(name: str) -> N
         del run
         settle()
         assert seen() is None
-        if name != "a question":  # whose pause was raised: what is raised holds the frames that it went through, and they hold it
+        # whose pause was raised: what is raised holds the frames that it went through, and they
+        # hold it
+        if name != "a question":
             assert alive() == before
 
     run_sync(go())
-
-
-def test_what_a_thread_spends_after_the_end_is_counted_and_stops_nothing() -> None:
-    held: list[Any] = []
-
-    def keeps(task: Any, ctx: Any) -> Out:
-        held.append(ctx)
-        return Out({})
-
-    async def go() -> Any:
-        run = of_one(keeps, "inline").start({}, limits=Limits(tokens=10))
-        result = await run.result()
-        held[0].spend(input_tokens=100)
-        run.cancel()
-        return result
-
-    result = run_sync(go())
-    assert result.status == "done"
-    assert result.usage.tokens == {"input_tokens": 100}

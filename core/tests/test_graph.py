@@ -9,8 +9,19 @@ from typing import Any, TypedDict
 import pytest
 
 from axil import CustomNode, Graph, Loop, Options, RootGraph, Use, node
-from axil.errors import BodyError, InvalidValue, MissingKeys, NodeFailed, NotBuilt, RouteError, SpecError, UndeclaredField
-from axil.result import Result
+from axil.errors import (
+    BodyError,
+    InvalidValue,
+    MissingKeys,
+    NodeFailed,
+    NotBuilt,
+    RouteError,
+    SpecError,
+    UndeclaredField,
+)
+from axil.runtime.result import Result
+
+from .tools import schema_of
 
 
 def passing(inputs: dict[str, Any]) -> dict[str, Any]:
@@ -20,7 +31,10 @@ def passing(inputs: dict[str, Any]) -> dict[str, Any]:
 def chain(*functions: Any, attributes: Any = None, **rules: Any) -> RootGraph:
     """Functions one after another; everything is carried."""
     g = RootGraph("g", attributes=attributes)
-    nodes = [g.create_node(CustomNode, function, name=f"n{i}", inline=True, **rules) for i, function in enumerate(functions)]
+    nodes = [
+        g.create_node(CustomNode, function, name=f"n{i}", inline=True, **rules)
+        for i, function in enumerate(functions)
+    ]
     g.edge_from_entry(nodes[0], {})
     for a, b in itertools.pairwise(nodes):
         g.create_edge(a, b, {})
@@ -31,7 +45,7 @@ def refused(id: str):
     return pytest.raises(SpecError, match=id)
 
 
-# ------------------------------------------------------------------------------------------------ create_node
+# ------------------------------------------------------------------------------------------------ c
 
 
 def test_a_node_is_made_of_a_class_an_instance_or_a_function():
@@ -92,7 +106,7 @@ def test_a_decorated_function_says_how_it_runs():
     assert g.invoke({"n": 4}) == ({"n": 8}, {})
 
 
-# ------------------------------------------------------------------------------------------------ create_edge
+# ------------------------------------------------------------------------------------------------ c
 
 
 def two() -> tuple[RootGraph, Any, Any]:
@@ -146,7 +160,11 @@ def test_an_edge_that_closes_a_cycle_is_refused_and_the_path_is_told():
 
 def test_cycles_may_be_allowed():
     g = RootGraph("g", cycles="allow")
-    a = g.create_node(lambda local: local.update(n=local.get("n", 0) + 1) or {"n": local["n"]}, name="a", inline=True)
+    a = g.create_node(
+        lambda local: local.update(n=local.get("n", 0) + 1) or {"n": local["n"]},
+        name="a",
+        inline=True,
+    )
     g.edge_from_entry(a, {})
     g.create_edge(a, a, ["n"], when=lambda payload: payload["n"] < 5)
     g.edge_to_exit(a, ["n"], when=lambda payload: payload["n"] == 5)
@@ -160,9 +178,17 @@ def test_keys_select_and_no_keys_mean_the_message_and_empty_keys_trigger_without
         seen.append(dict(inputs))
         return inputs
 
-    for keys, expected in ((None, {"message": "m"}), ({}, {}), (["x"], {"x": 1}), ({"x": "an x", "message": ""}, {"x": 1, "message": "m"})):
+    for keys, expected in (
+        (None, {"message": "m"}),
+        ({}, {}),
+        (["x"], {"x": 1}),
+        ({"x": "an x", "message": ""}, {"x": 1, "message": "m"}),
+    ):
         g = RootGraph("g")
-        a, b = g.create_node(lambda inputs: {"message": "m", "x": 1, "y": 2}, name="a"), g.create_node(look, name="b")
+        a, b = (
+            g.create_node(lambda inputs: {"message": "m", "x": 1, "y": 2}, name="a"),
+            g.create_node(look, name="b"),
+        )
         g.edge_from_entry(a, {})
         g.create_edge(a, b, keys)
         g.edge_to_exit(b, {})
@@ -199,7 +225,12 @@ def test_an_edge_may_ask_the_state_and_rewrite_what_it_carries():
     g = RootGraph("g", attributes={"loud": True})
     a, b = g.create_node(passing, name="a"), g.create_node(passing, name="b")
     g.edge_from_entry(a)
-    g.create_edge(a, b, when=lambda state: state["loud"], process=lambda payload: {"message": payload["message"].upper()})
+    g.create_edge(
+        a,
+        b,
+        when=lambda state: state["loud"],
+        process=lambda payload: {"message": payload["message"].upper()},
+    )
     g.edge_to_exit(b)
     g.build()
     assert g.invoke("hi")[0] == {"message": "HI"}
@@ -233,7 +264,10 @@ def test_a_formatter_on_an_edge_turns_fields_into_a_message():
 )
 def test_a_field_that_comes_on_two_edges_is_folded_in_edge_order(first, second, folded):
     g = RootGraph("g")
-    a, b = g.create_node(lambda inputs: {"k": first}, name="a"), g.create_node(lambda inputs: {"k": second}, name="b")
+    a, b = (
+        g.create_node(lambda inputs: {"k": first}, name="a"),
+        g.create_node(lambda inputs: {"k": second}, name="b"),
+    )
     for n in (a, b):
         g.edge_from_entry(n, {})
     g.edge_to_exit(a, ["k"])
@@ -244,7 +278,14 @@ def test_a_field_that_comes_on_two_edges_is_folded_in_edge_order(first, second, 
 def test_folding_never_changes_what_a_node_gave():
     mine = [1]
     g = RootGraph("g")
-    a, b, c = (g.create_node(f, name=n) for n, f in (("a", lambda inputs: {"k": mine}), ("b", lambda inputs: {"k": [2]}), ("c", passing)))
+    a, b, c = (
+        g.create_node(f, name=n)
+        for n, f in (
+            ("a", lambda inputs: {"k": mine}),
+            ("b", lambda inputs: {"k": [2]}),
+            ("c", passing),
+        )
+    )
     for n in (a, b):
         g.edge_from_entry(n, {})
         g.create_edge(n, c, ["k"])
@@ -253,7 +294,7 @@ def test_folding_never_changes_what_a_node_gave():
     assert mine == [1]
 
 
-# ------------------------------------------------------------------------------------------------ build
+# ------------------------------------------------------------------------------------------------ b
 
 
 def test_a_graph_is_used_after_build_and_changed_before_it():
@@ -284,7 +325,9 @@ def test_build_reports_everything_at_once_and_can_be_repeated_after_a_repair():
 
 def test_nodes_and_edges_may_be_declared():
     g = RootGraph(
-        "g", nodes=[("a", CustomNode, passing), ("b", passing)], edges=[("entry", "a", ["x"]), ("a", "b", ["x"]), ("b", "exit", ["x"])]
+        "g",
+        nodes=[("a", CustomNode, passing), ("b", passing)],
+        edges=[("entry", "a", ["x"]), ("a", "b", ["x"]), ("b", "exit", ["x"])],
     )
     assert g.build().invoke({"x": 1})[0] == {"x": 1}
 
@@ -308,7 +351,7 @@ def test_an_edge_from_entry_to_exit_passes_input_on():
     assert g.build().invoke({"x": 1})[0] == {"x": 1}
 
 
-# ------------------------------------------------------------------------------------------------ bodies
+# ------------------------------------------------------------------------------------------------ b
 
 
 @pytest.mark.parametrize(
@@ -364,7 +407,11 @@ def test_an_attribute_whose_name_is_no_text_is_refused_though_a_rule_names_it(na
 
 def test_what_a_body_gave_and_keeps_is_not_what_was_written():
     kept = {"n": 1, "log": ["a"]}
-    flow = chain(lambda: kept, lambda: (kept["log"].append("b"), kept.update(n=7), {})[-1], attributes={"n": 0, "log": []}).build()
+    flow = chain(
+        lambda: kept,
+        lambda: (kept["log"].append("b"), kept.update(n=7), {})[-1],
+        attributes={"n": 0, "log": []},
+    ).build()
     assert flow.invoke({})[1] == {"n": 1, "log": ["a"]}
 
 
@@ -404,13 +451,14 @@ def test_a_result_that_is_not_a_mapping_fails_the_node():
     assert isinstance(error.value.__cause__, BodyError)
 
 
-# ------------------------------------------------------------------------------------------------ attributes
+# ------------------------------------------------------------------------------------------------ a
 
 
 @pytest.mark.parametrize(
     ("pull", "push", "attributes"),
     [
-        (None, None, {"a": 2, "b": 0}),  # no rules: what the graph has is written, what it has not is dropped
+        # no rules: what the graph has is written, what it has not is dropped
+        (None, None, {"a": 2, "b": 0}),
         ({"a": ""}, None, {"a": 2, "b": 0}),
         ({}, None, {"a": 1, "b": 0}),
         (None, {}, {"a": 1, "b": 0}),
@@ -419,11 +467,19 @@ def test_a_result_that_is_not_a_mapping_fails_the_node():
     ],
 )
 def test_what_a_node_pushes(pull, push, attributes):
-    g = chain(lambda inputs: {"a": 2, "new": 3}, attributes={"a": 1, "b": 0}, pull_keys=pull, push_keys=push)
+    g = chain(
+        lambda inputs: {"a": 2, "new": 3},
+        attributes={"a": 1, "b": 0},
+        pull_keys=pull,
+        push_keys=push,
+    )
     assert g.build().invoke({})[1] == attributes
 
 
-@pytest.mark.parametrize(("pull", "seen"), [(None, {"a": 1, "b": 0}), ({}, {}), ({"a": "an a"}, {"a": 1}), ({"zz": "absent"}, {})])
+@pytest.mark.parametrize(
+    ("pull", "seen"),
+    [(None, {"a": 1, "b": 0}), ({}, {}), ({"a": "an a"}, {"a": 1}), ({"zz": "absent"}, {})],
+)
 def test_what_a_node_pulls(pull, seen):
     found: list[Any] = []
 
@@ -485,10 +541,12 @@ def test_a_body_that_changes_what_it_was_given_changes_nothing_else():
     assert given == {"deep": {"x": []}}
 
 
-# ------------------------------------------------------------------------------------------------ loops
+# ------------------------------------------------------------------------------------------------ l
 
 
-def looping(work: Any, most: int | None = 3, back: Any = None, out: Any = None, **options: Any) -> RootGraph:
+def looping(
+    work: Any, most: int | None = 3, back: Any = None, out: Any = None, **options: Any
+) -> RootGraph:
     """``controller → work → controller``, in a root graph that shows what leaves."""
     g = RootGraph("g", attributes=options.pop("attributes", None))
     loop = g.create_node(Loop, name="loop", max_iterations=most, **options)
@@ -521,7 +579,9 @@ def test_a_stop_function_is_asked_before_each_round_with_the_count():
         return len(asked) == 3
 
     ran: list[int] = []
-    looping(lambda inputs: ran.append(1) or {}, None, terminate_condition_function=stop).build().invoke({})
+    looping(
+        lambda inputs: ran.append(1) or {}, None, terminate_condition_function=stop
+    ).build().invoke({})
     assert (asked, len(ran)) == ([1, 2, 3], 2)
 
 
@@ -555,7 +615,12 @@ def test_fields_that_come_back_are_kept_and_one_not_yet_set_says_so():
 
 def test_a_field_may_be_set_before_anything_came_in():
     seen: list[Any] = []
-    looping(lambda inputs: seen.append(inputs["x"]) or {"x": 1}, 1, back=["x"], initial_messages={"x": "first"}).build().invoke({})
+    looping(
+        lambda inputs: seen.append(inputs["x"]) or {"x": 1},
+        1,
+        back=["x"],
+        initial_messages={"x": "first"},
+    ).build().invoke({})
     assert seen == ["first"]
 
 
@@ -563,7 +628,12 @@ def test_a_loop_remembers_what_came_in_and_sends_it_again():
     seen: list[Any] = []
     g = RootGraph("g")
     loop = g.create_node(Loop, name="loop", max_iterations=2)
-    w = loop.create_node(CustomNode, lambda inputs: seen.append(dict(inputs)) or {"draft": "d"}, name="w", inline=True)
+    w = loop.create_node(
+        CustomNode,
+        lambda inputs: seen.append(dict(inputs)) or {"draft": "d"},
+        name="w",
+        inline=True,
+    )
     loop.edge_from_controller(w, ["topic"])
     loop.edge_to_controller(w, ["draft"])
     g.edge_from_entry(loop, ["topic"])
@@ -576,7 +646,12 @@ def test_a_message_at_the_terminate_node_leaves_at_once_and_is_the_output():
     ran: list[int] = []
     g = RootGraph("g")
     loop = g.create_node(Loop, name="loop", max_iterations=9)
-    w = loop.create_node(CustomNode, lambda inputs: ran.append(1) or {"n": len(ran), "more": 1}, name="w", inline=True)
+    w = loop.create_node(
+        CustomNode,
+        lambda inputs: ran.append(1) or {"n": len(ran), "more": 1},
+        name="w",
+        inline=True,
+    )
     loop.edge_from_controller(w, {})
     loop.edge_to_controller(w, ["more"])
     loop.edge_to_terminate_node(w, ["n"], when=lambda payload: payload["n"] == 2)
@@ -624,19 +699,28 @@ def test_a_loop_needs_no_declared_fields_for_its_counters():
         g.edge_to_exit(loop)
         return g.build()
 
-    assert built(Bare).invoke({"n": 1})[1] == {"n": 7}
-    assert built(Told).invoke({"n": 1})[1] == {"n": 7, "current_iteration": 3}
-    with pytest.raises(NodeFailed, match='AX201 "max_iterations"'):  # who names it wants it to be there
-        built(Bare, max_iterations="").invoke({"n": 1})
+    assert built(schema_of(Bare)).invoke({"n": 1})[1] == {"n": 7}
+    assert built(schema_of(Told)).invoke({"n": 1})[1] == {"n": 7, "current_iteration": 3}
+    # who names it wants it to be there
+    with pytest.raises(NodeFailed, match='AX201 "max_iterations"'):
+        built(schema_of(Bare), max_iterations="").invoke({"n": 1})
 
 
 def test_a_loop_told_to_push_nothing_pushes_nothing():
-    assert looping(passing, attributes={"mine": 0}, push_keys={}).build().invoke({})[1] == {"mine": 0}
+    assert looping(passing, attributes={"mine": 0}, push_keys={}).build().invoke({})[1] == {
+        "mine": 0
+    }
 
 
 def test_on_the_limit_the_count_stays_at_it_and_on_a_condition_it_is_one_more_than_the_rounds():
     assert looping(passing, 4).build().invoke({})[1]["current_iteration"] == 4
-    stop = looping(passing, 4, terminate_condition_function=lambda message, attributes: attributes["current_iteration"] == 3)
+    stop = looping(
+        passing,
+        4,
+        terminate_condition_function=lambda message, attributes: (
+            attributes["current_iteration"] == 3
+        ),
+    )
     assert stop.build().invoke({})[1]["current_iteration"] == 3
 
 
@@ -648,14 +732,19 @@ def test_an_inner_loop_counts_for_itself():
     inner = outer.create_node(Loop, name="inner", max_iterations=3)
     w = inner.create_node(
         CustomNode,
-        lambda attributes: inner_seen.append((attributes["current_iteration"], attributes["max_iterations"])) or {},
+        lambda attributes: (
+            inner_seen.append((attributes["current_iteration"], attributes["max_iterations"])) or {}
+        ),
         name="w",
         inline=True,
     )
     inner.edge_from_controller(w, {})
     inner.edge_to_controller(w, {})
     after = outer.create_node(
-        CustomNode, lambda attributes: outer_seen.append(attributes["current_iteration"]) or {}, name="after", inline=True
+        CustomNode,
+        lambda attributes: outer_seen.append(attributes["current_iteration"]) or {},
+        name="after",
+        inline=True,
     )
     outer.edge_from_controller(inner, {})
     outer.create_edge(inner, after, {})
@@ -691,7 +780,7 @@ def test_a_loop_inside_two_concurrent_runs_counts_apart():
     assert [r.output for r in asyncio.run(go())] == [{"x": 5}] * 4
 
 
-# ------------------------------------------------------------------------------------------------ typed state and routers
+# ------------------------------------------------------------------------------------------------ t
 
 
 class Chat(TypedDict):
@@ -700,7 +789,7 @@ class Chat(TypedDict):
 
 
 def typed(**nodes: Any) -> RootGraph:
-    g = RootGraph("g", state=Chat)
+    g = RootGraph("g", state=schema_of(Chat))
     for name, function in nodes.items():
         g.create_node(function, name=name, inline=True)
     g.edge_from_entry(next(iter(nodes)))
@@ -708,7 +797,9 @@ def typed(**nodes: Any) -> RootGraph:
 
 
 def test_a_typed_graph_gives_its_state_and_nodes_return_what_changes():
-    g = typed(a=lambda state: {"count": len(state["topic"])}, b=lambda s: {"topic": s["topic"] + "!"})
+    g = typed(
+        a=lambda state: {"count": len(state["topic"])}, b=lambda s: {"topic": s["topic"] + "!"}
+    )
     g.create_edge("a", "b")
     g.edge_to_exit("b")
     output, attributes = g.build().invoke({"topic": "axil"})
@@ -828,35 +919,24 @@ def test_a_graph_puts_usual_wrappers_around_its_nodes():
         made.create_node(lambda: {}, name="f", wrappers=["own", {"type": "retry", "tries": 3}])
         made.create_node(Graph, name="g")
         made.create_node("agent", name="h", wrappers=[Use(type="x", config={"y": 1})])
-        return [[(use.type, *use.config.values()) for use in node.wrappers] for node in made.to_spec().nodes]
+        return [
+            [(use.type, *use.config.values()) for use in node.wrappers]
+            for node in made.to_spec().nodes
+        ]
 
     assert usual() == [[("own",), ("retry", 3)], [], [("x", 1)]]
     assert usual(node_wrappers=["retry", Named("cache")]) == [
-        [("cache",), ("own",), ("retry", 3)], [("retry",), ("cache",)], [("retry",), ("cache",), ("x", 1)],
+        [("cache",), ("own",), ("retry", 3)], [("retry",), ("cache",)], [("retry",), ("cache",),
+        ("x", 1)],
     ]  # fmt: skip
     assert usual(node_wrappers={Graph: ["a"], "agent": ["b"], "*": ["c"]}) == [
         [("c",), ("own",), ("retry", 3)], [("a",), ("c",)], [("b",), ("c",), ("x", 1)],
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("wrong", [{"config": {}}, {"type": 3}, {"type": "retry", "config": {}, "tries": 3}])
+@pytest.mark.parametrize(
+    "wrong", [{"config": {}}, {"type": 3}, {"type": "retry", "config": {}, "tries": 3}]
+)
 def test_a_wrapper_that_names_no_component_is_refused(wrong):
     with pytest.raises(SpecError, match="AX168"):
         RootGraph("t").create_node(lambda: {}, name="f", wrappers=[wrong])
-
-
-def test_a_wrapper_made_in_python_is_the_one_that_wraps_and_is_no_text_for_a_file():
-    from axil.writer import dump
-
-    class Around:
-        def wrap(self, body, node):
-            wrapped.append(node.name)
-            return body
-
-    wrapped = []
-    graph = RootGraph("t")
-    graph.create_node("literal", name="f", content="x", wrappers=[Around()])
-    graph.edge_from_entry("f", {})
-    graph.edge_to_exit("f", {})
-    with pytest.raises(SpecError, match="AX149"):
-        dump(graph.to_spec())

@@ -1,4 +1,4 @@
-"""The eleven hooks: how they are found, frozen, called, and dropped."""
+"""The hooks: how they are found, frozen, called, and dropped."""
 
 from __future__ import annotations
 
@@ -9,35 +9,65 @@ import pluggy
 import pytest
 
 from axil import RootGraph, hookimpl
+from axil.builder.workflow import Workflow
+from axil.compiler.planner import CompileOptions
+from axil.contract.decisions import DECIDING_HOOKS
+from axil.contract.hooks import Hooks, hook_manager
+from axil.contract.observers import OBSERVER_HOOKS, PARAMETERS, Observers
 from axil.errors import Problem, SpecError
-from axil.hooks import Hooks, manager
-from axil.observers import OBSERVERS, PARAMETERS, Observers
-from axil.planner import Setting
-from axil.workflow import Workflow
+from axil.runtime.sync import run_sync
 
 from .tools import graph, workflow
 
-ELEVEN = {"register", "check", "wrap_body", "plan_compiled", *OBSERVERS}
+MAKING = {"register", "check", "wrap_body", "plan_compiled"}
 
 
 def flow_with(*plugins, nodes=("a",), edges=("in a", "a out")) -> Workflow:
-    return Workflow(graph(list(nodes), list(edges)), Setting(hooks=manager(plugins)))
+    return Workflow(graph(list(nodes), list(edges)), CompileOptions(hooks=hook_manager(plugins)))
 
 
-def test_there_are_eleven_hooks_and_each_says_what_it_is_for():
+def test_there_are_fifteen_hooks_and_each_says_what_it_is_for():
     hooks = {name for name, value in vars(Hooks).items() if callable(value)}
-    assert hooks == ELEVEN
+    assert hooks == {*MAKING, *OBSERVER_HOOKS, *DECIDING_HOOKS}
+    assert len(hooks) == 15
     assert all(getattr(Hooks, name).__doc__ for name in hooks)
 
 
 def test_an_observer_is_told_what_its_hook_names():
-    named = {name: tuple(inspect.signature(getattr(Hooks, name)).parameters)[1:] for name in OBSERVERS}
-    assert named == PARAMETERS
+    named = {
+        name: tuple(inspect.signature(getattr(Hooks, name)).parameters)[1:]
+        for name in OBSERVER_HOOKS
+    }
+    for name, parameters in PARAMETERS.items():
+        of_run = () if "run_id" in parameters else ("run_id",)
+        assert named[name] == (*parameters, *of_run)
+
+
+def test_an_observer_of_a_plugin_is_told_of_which_run_it_is_where_it_asks():
+    seen: list[tuple] = []
+
+    class Listener:
+        @hookimpl
+        def firing_started(self, run_id, activation, kind):
+            seen.append(("started", run_id, activation.node, kind))
+
+        @hookimpl
+        def firing_finished(self, activation, run_id):
+            seen.append(("finished", run_id, activation.node))
+
+    hooks = hook_manager([Listener()])
+    for name in ("r", "s"):
+        run_sync(flow_with().start({}, hooks=hooks, run_id=name).result())
+    assert seen == [
+        word
+        for name in ("r", "s")
+        for word in (("started", name, "a", "node"), ("finished", name, "a"))
+    ]
 
 
 def test_where_nobody_listens_there_is_nothing_to_call():
-    for observers in (Observers.freeze(None), Observers.freeze(manager())):
-        assert [getattr(observers, name) for name in OBSERVERS] == [None] * 7
+    for observers in (Observers.freeze(None), Observers.freeze(hook_manager())):
+        assert [getattr(observers, name) for name in OBSERVER_HOOKS] == [None] * 7
 
 
 def test_one_listener_leaves_the_other_hooks_empty():
@@ -46,8 +76,8 @@ def test_one_listener_leaves_the_other_hooks_empty():
         def chunk(self, chunk):
             """Listens."""
 
-    observers = Observers.freeze(manager([Listener()]))
-    assert [name for name in OBSERVERS if getattr(observers, name) is not None] == ["chunk"]
+    observers = Observers.freeze(hook_manager([Listener()]))
+    assert [name for name in OBSERVER_HOOKS if getattr(observers, name) is not None] == ["chunk"]
 
 
 def test_an_observer_sees_a_run_from_beginning_to_end():
@@ -141,7 +171,12 @@ def test_listeners_are_called_in_pluggys_order_and_objects_after_them():
         def run_started(self, run_id):
             seen.append("object")
 
-    hooks = [listener("a"), listener("last", trylast=True), listener("b"), listener("first", tryfirst=True)]
+    hooks = [
+        listener("a"),
+        listener("last", trylast=True),
+        listener("b"),
+        listener("first", tryfirst=True),
+    ]
     flow_with(*hooks).invoke({}, observers=[Plain()])
     assert seen == ["first", "b", "a", "last", "object"]
 
@@ -164,10 +199,10 @@ def test_an_observer_that_raises_is_logged_and_dropped_and_changes_nothing(caplo
         def firing_started(self, activation):
             calls.append(f"sound {activation}")
 
-    hooks = manager()
+    hooks = hook_manager()
     hooks.register(Broken(), name="broken-plugin")
     hooks.register(Sound())
-    flow = Workflow(graph(["a", "b"], ["in a", "a b", "b out"]), Setting(hooks=hooks))
+    flow = Workflow(graph(["a", "b"], ["in a", "a b", "b out"]), CompileOptions(hooks=hooks))
     with caplog.at_level(logging.ERROR, "axil.hooks"):
         assert flow.invoke({}) == ({"by": "b"}, {})
     assert sorted(calls) == ["a", "sound a", "sound b"]
@@ -200,7 +235,10 @@ def test_a_failure_is_shown_with_what_was_raised():
 
     from .tools import node
 
-    flow = Workflow(graph([node("a", lambda task, ctx: 1 / 0)], ["in a"]), Setting(hooks=manager([Listener()])))
+    flow = Workflow(
+        graph([node("a", lambda task, ctx: 1 / 0)], ["in a"]),
+        CompileOptions(hooks=hook_manager([Listener()])),
+    )
     with pytest.raises(Exception, match="ZeroDivisionError"):
         flow.invoke({})
     assert seen == [("a", "node", ZeroDivisionError)]
@@ -280,7 +318,7 @@ def test_a_hook_that_does_not_exist_is_refused_when_it_is_checked():
         def run_begun(self):
             """There is no such hook."""
 
-    made = manager([Wrong()])
+    made = hook_manager([Wrong()])
     with pytest.raises(pluggy.PluginValidationError):
         made.check_pending()
 
@@ -293,7 +331,7 @@ def test_a_root_graph_may_be_given_its_hooks():
         def run_started(self, run_id):
             seen.append(run_id)
 
-    g = RootGraph("g", hooks=manager([Listener()]))
+    g = RootGraph("g", hooks=hook_manager([Listener()]))
     a = g.create_node(lambda inputs: {"message": "hi"}, name="a")
     g.edge_from_entry(a, {})
     g.edge_to_exit(a)

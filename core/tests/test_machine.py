@@ -1,17 +1,19 @@
-"""Tokens in, tasks out: joins, dead paths, groups, data edges, barriers, ordinals, history. No loop, no clock, no bodies."""
+"""Tokens in, tasks out: joins, dead paths, groups, data edges, barriers, ordinals, history.
+
+No loop, no clock, no bodies.
+"""
 
 from __future__ import annotations
 
 import pytest
 
 from axil.errors import ConcurrentReset, RouteError, UndeclaredField
-from axil.fields import APPEND, Field
-from axil.machine import Machine
-from axil.plan import Plan
-from axil.spec import CycleLimit
-from axil.state import Schema
-from axil.tokens import Out, Token
-from axil.values import Log
+from axil.kernel.machine import Machine
+from axil.kernel.plan import Plan
+from axil.kernel.spec import CycleLimit
+from axil.kernel.state import APPEND, Field, Schema
+from axil.kernel.tokens import Out, Token
+from axil.kernel.values import Log
 
 from .tools import Hand, edge, never, node, plain
 
@@ -23,7 +25,7 @@ def payloads(task) -> list:
     return [token.payload for token in task.tokens]
 
 
-# ------------------------------------------------------------------------------------------------ joins
+# ------------------------------------------------------------------------------------------------ j
 
 
 def test_a_gate_waits_for_every_edge_and_fires_once():
@@ -53,7 +55,11 @@ def test_payloads_come_in_the_order_of_edges_whatever_finished_first():
 
 
 def test_a_gate_fires_with_what_is_live_when_the_rest_is_dead():
-    hand = Hand(["s", "a", "b", "t"], ["in s", "s a", edge("s", "b", condition=never), "a t", "b t"]).start().go()
+    hand = (
+        Hand(["s", "a", "b", "t"], ["in s", "s a", edge("s", "b", condition=never), "a t", "b t"])
+        .start()
+        .go()
+    )
     assert hand.order == ["s", "a", "t"]
     assert hand.skipped == ["b"]
 
@@ -67,7 +73,12 @@ def test_a_gate_with_nothing_live_is_skipped():
 def test_all_fires_only_if_every_edge_is_live():
     edges = ["in s", "s a", edge("s", "b", condition=never), "a t", "b t"]
     assert Hand(["s", "a", "b", node("t", join="all")], edges).start().go().order == ["s", "a"]
-    assert Hand(["s", "a", "b", node("t", join="all")], DIAMOND[1]).start().go().order == ["s", "a", "b", "t"]
+    assert Hand(["s", "a", "b", node("t", join="all")], DIAMOND[1]).start().go().order == [
+        "s",
+        "a",
+        "b",
+        "t",
+    ]
 
 
 def test_each_fires_for_every_live_token_and_waits_for_nothing():
@@ -83,7 +94,10 @@ def test_each_fires_for_every_live_token_and_waits_for_nothing():
 
 
 def test_groups_join_independently_and_each_makes_a_firing():
-    nodes, edges = ["s", "a", "b", "t"], ["in s", "s a", "s b", edge("a", "t", group="x"), edge("b", "t", group="y"), "t out"]
+    nodes, edges = (
+        ["s", "a", "b", "t"],
+        ["in s", "s a", "s b", edge("a", "t", group="x"), edge("b", "t", group="y"), "t out"],
+    )
     hand = Hand(nodes, edges).start()
     hand.take()
     hand.finish("s")
@@ -98,24 +112,50 @@ def test_groups_join_independently_and_each_makes_a_firing():
 
 def test_a_node_is_skipped_only_when_all_its_groups_are_dead():
     nodes = ["s", "a", "b", "t"]
-    one = ["in s", "s a", edge("s", "b", condition=never), edge("a", "t", group="x"), edge("b", "t", group="y")]
+    one = [
+        "in s",
+        "s a",
+        edge("s", "b", condition=never),
+        edge("a", "t", group="x"),
+        edge("b", "t", group="y"),
+    ]
     assert Hand(nodes, one).start().go().skipped == ["b"]
-    none = ["in s", edge("s", "a", condition=never), edge("s", "b", condition=never), edge("a", "t", group="x"), edge("b", "t", group="y")]
+    none = [
+        "in s",
+        edge("s", "a", condition=never),
+        edge("s", "b", condition=never),
+        edge("a", "t", group="x"),
+        edge("b", "t", group="y"),
+    ]
     assert sorted(Hand(nodes, none).start().go().skipped) == ["a", "b", "t"]
 
 
 def test_groups_of_all_need_only_their_own_edges():
-    edges = ["in s", "s a", edge("s", "b", condition=never), edge("a", "t", group="x"), edge("b", "t", group="y")]
+    edges = [
+        "in s",
+        "s a",
+        edge("s", "b", condition=never),
+        edge("a", "t", group="x"),
+        edge("b", "t", group="y"),
+    ]
     assert Hand(["s", "a", "b", node("t", join="all")], edges).start().go().order == ["s", "a", "t"]
 
 
 def test_each_ignores_groups():
     edges = ["in s", "s a", "s b", edge("a", "t", group="x"), edge("b", "t", group="y")]
-    assert sorted(Hand(["s", "a", "b", node("t", join="each")], edges).start().go().order) == ["a", "b", "s", "t#0", "t#1"]
+    assert sorted(Hand(["s", "a", "b", node("t", join="each")], edges).start().go().order) == [
+        "a",
+        "b",
+        "s",
+        "t#0",
+        "t#1",
+    ]
 
 
 def test_a_join_after_a_node_that_fires_often_gets_all_its_tokens_in_ordinal_order():
-    hand = Hand(["s", "a", "b", node("e", join="each"), "t"], ["in s", "s a", "s b", "a e", "b e", "e t"]).start()
+    hand = Hand(
+        ["s", "a", "b", node("e", join="each"), "t"], ["in s", "s a", "s b", "a e", "b e", "e t"]
+    ).start()
     hand.take()
     hand.finish("s")
     hand.take()
@@ -133,19 +173,31 @@ def test_a_join_after_a_node_that_fires_often_gets_all_its_tokens_in_ordinal_ord
 def test_an_ordinal_names_the_edge_and_its_sources_ordinal():
     nodes = ["s", "a", "b", node("e", join="each"), node("f", join="each")]
     hand = Hand(nodes, ["in s", "s a", "s b", "a e", "b e", "s f", "e f"]).start().go()
-    assert sorted(name for name in hand.order if name[0] in "ef") == ["e#0", "e#1", "f#0", "f#0.1", "f#1.1"]
+    assert sorted(name for name in hand.order if name[0] in "ef") == [
+        "e#0",
+        "e#1",
+        "f#0",
+        "f#0.1",
+        "f#1.1",
+    ]
 
 
-# ------------------------------------------------------------------------------------------------ dead paths
+# ------------------------------------------------------------------------------------------------ d
 
 
 def test_a_skipped_node_kills_its_out_edges_and_death_travels():
-    hand = Hand(["s", "a", "b", "c"], ["in s", edge("s", "a", condition=never), "a b", "b c", "c out"]).start().go()
+    hand = (
+        Hand(["s", "a", "b", "c"], ["in s", edge("s", "a", condition=never), "a b", "b c", "c out"])
+        .start()
+        .go()
+    )
     assert hand.skipped == ["a", "b", "c"]
 
 
 def test_an_entry_edge_that_carries_nothing_is_dead():
-    hand = Hand(["a", "b"], [edge("in", "a", condition=never), "in b", "a out", "b out"]).start().go()
+    hand = (
+        Hand(["a", "b"], [edge("in", "a", condition=never), "in b", "a out", "b out"]).start().go()
+    )
     assert (hand.order, hand.skipped) == (["b"], ["a"])
 
 
@@ -181,7 +233,7 @@ def test_a_long_dead_chain_is_settled_without_recursion():
     assert len(Hand(["s", *(f"n{i}" for i in range(n))], edges).start().go().skipped) == n
 
 
-# ------------------------------------------------------------------------------------------------ data edges
+# ------------------------------------------------------------------------------------------------ d
 
 
 def test_a_data_edge_never_makes_its_target_live():
@@ -200,13 +252,21 @@ def test_an_acyclic_target_waits_for_its_data():
 
 
 def test_dead_data_does_not_skip_a_live_node():
-    hand = Hand(["a", "b", "c"], ["in a", "in c", edge("a", "b", trigger=False, condition=never), "c b"]).start().go()
+    hand = (
+        Hand(
+            ["a", "b", "c"], ["in a", "in c", edge("a", "b", trigger=False, condition=never), "c b"]
+        )
+        .start()
+        .go()
+    )
     assert "b" in hand.order
 
 
 def test_data_counts_for_no_join_but_is_seen_by_each_firing():
     nodes = ["d", "a", "b", node("t", join="each")]
-    hand = Hand(nodes, ["in d", "in a", "in b", edge("d", "t", trigger=False), "a t", "b t"]).start()
+    hand = Hand(
+        nodes, ["in d", "in a", "in b", edge("d", "t", trigger=False), "a t", "b t"]
+    ).start()
     hand.take()
     hand.finish("a")
     hand.finish("b")
@@ -218,10 +278,16 @@ def test_data_counts_for_no_join_but_is_seen_by_each_firing():
 
 def test_all_is_satisfied_by_its_trigger_edges_alone():
     nodes = ["a", "d", node("t", join="all")]
-    assert "t" in Hand(nodes, ["in a", "in d", "a t", edge("d", "t", trigger=False, condition=never)]).start().go().order
+    assert (
+        "t"
+        in Hand(nodes, ["in a", "in d", "a t", edge("d", "t", trigger=False, condition=never)])
+        .start()
+        .go()
+        .order
+    )
 
 
-# ------------------------------------------------------------------------------------------------ cycle bodies
+# ------------------------------------------------------------------------------------------------ c
 
 
 def body(nodes, edges, entry: str) -> tuple[Plan, Machine]:
@@ -249,7 +315,9 @@ def test_the_entry_node_of_a_round_fires_unconditionally():
 
 
 def test_nodes_above_one_that_may_leave_wait_until_it_is_decided():
-    plan, machine = body(["a", "b", "c", "d"], ["in a", "a b", "a c", "c d", "d a", "b out", "b a"], "a")
+    plan, machine = body(
+        ["a", "b", "c", "d"], ["in a", "a b", "a c", "c d", "d a", "b out", "b a"], "a"
+    )
     turn(plan, machine, "a")
     first, second = machine.take(), machine.take()
     assert first is not None
@@ -261,7 +329,9 @@ def test_nodes_above_one_that_may_leave_wait_until_it_is_decided():
 
 
 def test_when_one_has_left_its_level_finishes_and_later_levels_never_start():
-    plan, machine = body(["a", "b", "c", "d"], ["in a", "a b", "a c", "c d", "d a", "b out", "b a"], "a")
+    plan, machine = body(
+        ["a", "b", "c", "d"], ["in a", "a b", "a c", "c d", "d a", "b out", "b a"], "a"
+    )
     turn(plan, machine, "a")
     turn(plan, machine, "b")
     turn(plan, machine, "c")
@@ -284,18 +354,50 @@ def test_a_token_back_to_the_entry_is_a_return_and_no_task():
 
 
 def test_a_late_payload_is_handed_over_without_state():
-    plan, machine = body(["a", "b", "c"], ["in a", "a b", "b c", "c a", edge("c", "b", trigger=False)], "a")
+    plan, machine = body(
+        ["a", "b", "c"], ["in a", "a b", "b c", "c a", edge("c", "b", trigger=False)], "a"
+    )
     for name in "abc":
         turn(plan, machine, name)
     data = machine.end().data
     assert [(plan.graph.edges[t.edge].name, t.state) for t in data] == [("c->b", None)]
 
 
+def test_data_that_a_node_took_for_each_of_its_tokens_does_not_wait_for_the_next_round():
+    nodes = ["a", "d", "c", node("b", join="each")]
+    edges = ["in a", "a d", "d c", edge("d", "b", trigger=False), "c b", "b a"]
+    plan, machine = body(nodes, edges, "a")
+    for name in "adc":
+        turn(plan, machine, name)
+    task = machine.take()
+    assert task is not None
+    assert payloads(task) == [{"by": "d"}, {"by": "c"}]
+    machine.commit(task, machine.prepare(task, Out({"by": "b"})))
+    assert machine.end().data == ()
+
+
+def test_data_for_a_firing_that_was_held_when_the_round_was_left_waits_for_the_next_round():
+    nodes = ["a", "b", "c", "d"]
+    edges = ["in a", "a b", "a c", "c d", edge("a", "d", trigger=False), "d a", "b out", "b a"]
+    plan, machine = body(nodes, edges, "a")
+    turn(plan, machine, "a")
+    first, second = machine.take(), machine.take()
+    assert first is not None
+    assert second is not None
+    machine.commit(second, machine.prepare(second, Out({})))  # d has all that it waits for
+    machine.commit(first, machine.prepare(first, Out({})))  # b leaves
+    assert not machine.ready
+    assert [plan.graph.edges[t.edge].name for t in machine.end().data] == ["a->d"]
+
+
 def test_a_flat_cycle_turns_until_no_token_is_live():
     def until(payload):
         return payload["n"] < 4
 
-    hand = Hand([node("a", join="each"), node("b", join="each"), "t"], ["in a", "a b", edge("b", "a", condition=until), "b t"]).start()
+    hand = Hand(
+        [node("a", join="each"), node("b", join="each"), "t"],
+        ["in a", "a b", edge("b", "a", condition=until), "b t"],
+    ).start()
     n = 0
     while taken := hand.take():
         for name in taken:
@@ -308,11 +410,59 @@ def test_a_flat_cycle_turns_until_no_token_is_live():
 
 def test_a_flat_cycle_that_reaches_an_exit_limit_drops_the_token():
     nodes = [node("a", join="each"), "t"]
-    hand = Hand(nodes, ["in a", "a a", "a t"], cycle_limits={"a": CycleLimit(rounds=3, at_limit="exit")}).start().go()
+    hand = (
+        Hand(
+            nodes, ["in a", "a a", "a t"], cycle_limits={"a": CycleLimit(rounds=3, at_limit="exit")}
+        )
+        .start()
+        .go()
+    )
     assert [name[0] for name in hand.order] == ["a", "a", "a", "t"]
 
 
-# ------------------------------------------------------------------------------------------------ states
+def test_a_wave_begins_when_nothing_else_can_come_and_fires_in_the_order_of_ordinals():
+    nodes = ["a", "b", node("c", join="each")]
+    limits = {"c": CycleLimit(rounds=3, at_limit="exit")}
+    edges = ["in c", "in a", "a b", "b c", "c c"]
+    hand = Hand(nodes, edges, cycle_limits=limits).start()
+    assert hand.take() == ["a"]  # what came in waits for what may come from b
+    hand.finish("a")
+    assert hand.take() == ["b"]
+    hand.finish("b")
+    assert hand.take() == ["c#0", "c#1"]
+    hand.finish("c#1")
+    assert hand.take() == []  # the other one is at work
+    hand.finish("c#0")
+    assert hand.take() == ["c#0.2"]  # c#1.2 is beyond the limit
+    hand.finish("c#0.2")
+    assert hand.take() == []
+    assert not hand.machine.taken
+
+
+def test_a_limit_that_ends_the_run_holds_nothing_back():
+    limits = {"c": CycleLimit(rounds=3)}
+    nodes = ["a", node("c", join="each")]
+    hand = Hand(nodes, ["in c", "in a", "a c", "c c"], cycle_limits=limits).start()
+    assert hand.take() == ["c#0", "a"]
+
+
+def test_a_node_may_wait_for_data_of_a_flat_cycle_that_its_own_data_lead_back_to():
+    def until(payload):
+        return payload["n"] < 2
+
+    nodes = ["c", node("a", join="each"), node("b", join="each")]
+    data = [edge("a", "b", trigger=False), edge("b", "a", trigger=False)]
+    hand = Hand(nodes, ["in a", "in c", edge("a", "a", condition=until), "c b", *data]).start()
+    n = 0
+    while taken := hand.take():
+        for name in taken:
+            n += 1
+            task = hand.finish(name, Out({"n": n}))
+    assert [name[0] for name in hand.order][-1] == "b"
+    assert len(payloads(task)) > 1
+
+
+# ------------------------------------------------------------------------------------------------ s
 
 
 def test_a_node_sees_what_is_upstream_of_it_and_nothing_else():
@@ -389,9 +539,19 @@ def test_history_is_kept_while_another_path_is_alive():
 
 
 def test_shared_history_is_never_applied_twice():
-    hand = Hand(["s", "a", "b", "c", "t"], ["in s", "s a", "s b", "s c", "a t", "b t", "c t"], schema=LOG).start().go()
+    hand = (
+        Hand(
+            ["s", "a", "b", "c", "t"],
+            ["in s", "s a", "s b", "s c", "a t", "b t", "c t"],
+            schema=LOG,
+        )
+        .start()
+        .go()
+    )
     assert hand.machine.end().state["log"] == []
-    hand = Hand(["s", "a", "b", "t"], ["in s", "s a", "s b", "a t", "b t", "s t"], schema=LOG).start()
+    hand = Hand(
+        ["s", "a", "b", "t"], ["in s", "s a", "s b", "a t", "b t", "s t"], schema=LOG
+    ).start()
     hand.take()
     hand.finish("s", Out({}, {"log": [1]}))
     hand.go()
@@ -408,7 +568,9 @@ def test_a_filter_sets_the_state_that_goes_on_and_local_fields_survive():
 
 
 def test_a_filter_that_leaves_nothing_leaves_nothing():
-    hand = Hand(["a", "b"], ["in a", edge("a", "b", filter=lambda state: {}), "b out"], attributes={"x": 1}).start()
+    hand = Hand(
+        ["a", "b"], ["in a", edge("a", "b", filter=lambda state: {}), "b out"], attributes={"x": 1}
+    ).start()
     hand.take()
     hand.finish("a")
     hand.take()
@@ -429,7 +591,12 @@ def test_a_reset_that_meets_concurrent_writes_of_a_growing_field_is_an_error_tha
 
 
 def test_a_merge_decides_where_states_meet():
-    nodes = ["s", "a", "b", node("t", merge={"": lambda states: {"x": sum(s["x"] for s in states)}})]
+    nodes = [
+        "s",
+        "a",
+        "b",
+        node("t", merge={"": lambda states: {"x": sum(s["x"] for s in states)}}),
+    ]
     hand = Hand(nodes, DIAMOND[1], attributes={"x": 0}).start()
     hand.take()
     hand.finish("s")
@@ -455,14 +622,6 @@ def test_a_scope_hands_its_parent_one_change_for_each_written_field():
     assert dict(hand.machine.end().changes) == {"log": ["a", "b", "c"]}
 
 
-def test_shared_flow_has_one_head_that_every_task_reads():
-    hand = Hand(["a", "b"], ["in a", "in b"], attributes={"x": 0}, flow="shared").start()
-    hand.take()
-    hand.finish("b", Out({}, {"x": "b"}))
-    hand.finish("a", Out({}, {"x": "a"}))
-    assert plain(hand.machine.end().state) == {"x": "a"}
-
-
 def test_a_token_from_the_entry_straight_to_the_exit_is_an_exit():
     ended = Hand(["a"], ["in a", "in out", "a out"]).start({"m": 1}).go().machine.end()
     assert [e.payload for e in ended.exits] == [{"m": 1}, {"by": "a"}]
@@ -475,6 +634,25 @@ def test_a_machine_asked_before_its_end_gives_what_there_is():
     ended = hand.machine.end()
     assert ended.fired
     assert plain(ended.state) == {"x": 5}
+
+
+def test_a_machine_whose_last_task_failed_gives_what_there_is():
+    """The outcome was worked out, which folds the history, and an edge refused it."""
+
+    def refuses(payload):
+        raise ValueError(payload)
+
+    edges = [*DIAMOND[1][:-1], edge("t", "out", condition=refuses)]
+    hand = Hand(DIAMOND[0], edges, attributes={"a": 0, "b": 0}).start()
+    hand.take()
+    hand.finish("s")
+    hand.take()
+    for name in "ab":
+        hand.finish(name, Out({}, {name: 1}))
+    hand.take()
+    with pytest.raises(ValueError, match="by"):
+        hand.finish("t", Out({"by": "t"}, {"a": 2}))
+    assert plain(hand.machine.end().state) == {"a": 1, "b": 1}
 
 
 def test_tokens_put_by_hand_go_where_their_edge_leads():

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from axil.errors import PluginContract
-from axil.kinds import KINDS, SPECS, unfit
-from axil.manifest import FILE, Manifest, at, parse, read
-from axil.registry import Policy, Registry
+from axil.registry.kinds import COMPONENT_KINDS, CONTRACT_VERSIONS, incompatibility
+from axil.registry.manifest import MANIFEST_FILE, Manifest, at, parse_manifest, read
+from axil.registry.registry import Policy, Registry
 
 GIVEN = {
     "manifest": 1,
@@ -54,7 +54,9 @@ def package(tmp_path, monkeypatch):
     def write(data: Any) -> str:
         (tmp_path / name).mkdir()
         (tmp_path / name / "__init__.py").write_text("raise SystemExit('imported')")
-        (tmp_path / name / FILE).write_text(data if isinstance(data, str) else json.dumps(data))
+        (tmp_path / name / MANIFEST_FILE).write_text(
+            data if isinstance(data, str) else json.dumps(data)
+        )
         return name
 
     yield write
@@ -64,12 +66,22 @@ def package(tmp_path, monkeypatch):
 def test_a_manifest_is_read_without_an_import(package):
     name = package(GIVEN)
     dist = Dist("Acme.Clocks")
-    known = Registry(Policy(), [entry("axil.nodes", "tick", f"{name}:T", dist), entry("axil.plugin", "acme-clocks", name, dist)])
+    known = Registry(
+        Policy(),
+        [
+            entry("axil.nodes", "tick", f"{name}:T", dist),
+            entry("axil.plugin", "acme-clocks", name, dist),
+        ],
+    )
     manifest = known.manifest("acme_clocks")
     assert manifest is not None
     tick = manifest.find("nodes", "tick")
     assert tick is not None
-    assert (tick.examples, tick.secrets, tick.refs[0].default) == (({"hours": 1},), ("/key",), ("json",))
+    assert (tick.examples, tick.secrets, tick.refs[0].default) == (
+        ({"hours": 1},),
+        ("/key",),
+        ("json",),
+    )
     assert manifest.find("nodes", "tock") is None
     assert known.find("nodes", "tick").distribution == "acme-clocks"
 
@@ -78,7 +90,7 @@ def test_a_manifest_is_read_from_an_archive(tmp_path, monkeypatch):
     archive = tmp_path / "all.zip"
     with zipfile.ZipFile(archive, "w") as file:
         file.writestr("kit_zipped_clock/__init__.py", "raise SystemExit")
-        file.writestr(f"kit_zipped_clock/{FILE}", json.dumps(GIVEN))
+        file.writestr(f"kit_zipped_clock/{MANIFEST_FILE}", json.dumps(GIVEN))
     monkeypatch.syspath_prepend(str(archive))
     found = read("kit_zipped_clock")
     assert found is not None
@@ -101,7 +113,13 @@ def test_a_manifest_is_read_from_an_archive(tmp_path, monkeypatch):
 def test_a_broken_manifest_costs_only_what_it_would_have_said(package, data):
     name = package(data)
     dist = Dist("acme-clocks")
-    known = Registry(Policy(), [entry("axil.nodes", "tick", f"{name}:T", dist), entry("axil.plugin", "acme-clocks", name, dist)])
+    known = Registry(
+        Policy(),
+        [
+            entry("axil.nodes", "tick", f"{name}:T", dist),
+            entry("axil.plugin", "acme-clocks", name, dist),
+        ],
+    )
     assert known.find("nodes", "tick")
     assert known.manifest("acme-clocks") is None
     assert known.unreadable[0].startswith("acme-clocks: its manifest cannot be read")
@@ -115,19 +133,30 @@ def test_where_there_is_no_manifest_nothing_is_known(package_name):
 def test_a_component_for_another_contract_is_refused_before_it_is_imported(package):
     name = package({**GIVEN, "spec": {"nodes": "3.1"}})
     dist = Dist("acme-clocks", "4.0")
-    known = Registry(Policy(), [entry("axil.nodes", "tick", f"{name}:T", dist), entry("axil.plugin", "acme-clocks", name, dist)])
+    known = Registry(
+        Policy(),
+        [
+            entry("axil.nodes", "tick", f"{name}:T", dist),
+            entry("axil.plugin", "acme-clocks", name, dist),
+        ],
+    )
     with pytest.raises(PluginContract) as caught:
         known.resolve("nodes", "tick", "flow.yaml:3")
     assert str(caught.value) == (
-        'AX310 flow.yaml:3: the node type "tick" of acme-clocks 4.0 cannot be used: it is written for version 3.1 of node types, '
-        "and this axil understands 1.0. Upgrade the older side: pip install --upgrade axil acme-clocks"
+        'AX310 flow.yaml:3: the node type "tick" of acme-clocks 4.0 cannot be used: it is '
+        "written for version 3.1 of node types, "
+        "and this axil understands 1.0. Upgrade the older side: pip install --upgrade axil "
+        "acme-clocks"
     )
 
 
 def test_a_plugin_may_serve_two_kernels():
     dist = Dist("acme-clocks")
     for order in (1, -1):
-        entries = [entry("axil.nodes", "tick", "json:loads", dist), entry("axil.nodes.v2", "tick", "json:dumps", dist)][::order]
+        entries = [
+            entry("axil.nodes", "tick", "json:loads", dist),
+            entry("axil.nodes.v2", "tick", "json:dumps", dist),
+        ][::order]
         assert Registry(Policy(), entries).resolve("nodes", "tick") is json.loads
     only_new = Registry(Policy(), [entry("axil.nodes.v2", "tick", "json:dumps", dist)])
     assert only_new.names("nodes") == ()
@@ -136,13 +165,13 @@ def test_a_plugin_may_serve_two_kernels():
 
 
 def test_every_kind_has_a_contract_and_a_window():
-    assert set(SPECS) == set(KINDS)
-    for kind, spec in SPECS.items():
-        assert unfit(kind, spec) == ""
+    assert set(CONTRACT_VERSIONS) == set(COMPONENT_KINDS)
+    for kind, spec in CONTRACT_VERSIONS.items():
+        assert incompatibility(kind, spec) == ""
         major = int(spec.split(".")[0])
-        assert unfit(kind, f"{major + 1}.0")
-        assert unfit(kind, "0.9")
-        assert "is no version" in unfit(kind, "new")
+        assert incompatibility(kind, f"{major + 1}.0")
+        assert incompatibility(kind, "0.9")
+        assert "is no version" in incompatibility(kind, "new")
 
 
 def test_pointers_lead_to_every_member():
@@ -151,4 +180,4 @@ def test_pointers_lead_to_every_member():
     assert list(at(config, "/c/*")) == [(("c", "p"), 1), (("c", "q"), 2)]
     assert list(at(config, "/a~1b/1")) == [(("a/b", 1), "y")]
     assert list(at(config, "/nowhere/*")) == []
-    assert parse({"manifest": 1, "distribution": "x"}) == Manifest(distribution="x")
+    assert parse_manifest({"manifest": 1, "distribution": "x"}) == Manifest(distribution="x")

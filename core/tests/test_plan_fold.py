@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import pytest
 
-from axil.fold import Cycle, cycle_name, fold
-from axil.plan import BACK, OUTSIDE, Plan
-from axil.planner import compile
+from axil.compiler.planner import compile_spec
+from axil.kernel.cycles import CycleBody, cycle_name, fold
+from axil.kernel.joins import EACH, GATE
+from axil.kernel.plan import BACK, OUTSIDE, Plan
 
 from .tools import edge, graph, node
 
 
 def plan_of(nodes, edges, **more) -> Plan:
-    return compile(graph(nodes, edges, **more))
+    return compile_spec(graph(nodes, edges, **more))
 
 
 def names(plan: Plan) -> list[str]:
     return [n.name for n in plan.nodes]
 
 
-def cycle_in(plan: Plan, name: str) -> Cycle:
+def names_of(plan: Plan, nodes) -> list[str]:
+    return [plan.nodes[index].name for index in nodes]
+
+
+def cycle_in(plan: Plan, name: str) -> CycleBody:
     body = plan.nodes[plan.index[name]].vertex.body
-    assert isinstance(body, Cycle)
+    assert isinstance(body, CycleBody)
     return body
 
 
@@ -47,7 +52,10 @@ def test_a_data_edge_does_not_raise_a_level():
 
 
 def test_a_gate_has_one_port_for_each_group_and_counts_its_edges():
-    plan = plan_of(["a", "b", "c"], ["in a", "in b", "a c", edge("b", "c", group="g"), edge("a", "c", group="g")])
+    plan = plan_of(
+        ["a", "b", "c"],
+        ["in a", "in b", "a c", edge("b", "c", group="g"), edge("a", "c", group="g")],
+    )
     ports = [p for p in plan.ports if p.node == plan.index["c"]]
     assert [(p.group, p.needs, p.ordinal) for p in ports] == [("", 1, ()), ("g", 2, (1,))]
     assert [plan.waits[plan.ports.index(p)] for p in ports] == [1, 2]
@@ -55,7 +63,10 @@ def test_a_gate_has_one_port_for_each_group_and_counts_its_edges():
 
 
 def test_each_has_one_port_whatever_the_groups_and_waits_for_data_only():
-    plan = plan_of(["a", "b", node("c", join="each")], ["in a", "in b", "a c", edge("b", "c", group="g"), edge("a", "c", trigger=False)])
+    plan = plan_of(
+        ["a", "b", node("c", join="each")],
+        ["in a", "in b", "a c", edge("b", "c", group="g"), edge("a", "c", trigger=False)],
+    )
     (port,) = [p for p in plan.ports if p.node == plan.index["c"]]
     assert plan.waits[plan.ports.index(port)] == 1
     assert plan.opens[plan.nodes[plan.index["c"]].unit] == 3  # two edges and the port
@@ -107,13 +118,17 @@ def test_only_a_node_that_can_leave_holds_up_what_is_above_it():
 
 
 def test_a_data_edge_out_of_a_cycle_is_no_barrier():
-    plan = plan_of(["a", "b", "d"], ["in a", "a b", "b a", "in d", edge("b", "d", trigger=False), "d out"])
+    plan = plan_of(
+        ["a", "b", "d"], ["in a", "a b", "b a", "in d", edge("b", "d", trigger=False), "d out"]
+    )
     assert body_of(plan, "cycle(a,b)", "a").barriers == ()
 
 
 def test_a_data_edge_to_a_lower_level_of_a_body_is_late_and_one_to_a_higher_is_waited_for():
     plan = plan_of(
-        ["a", "b", "c"], ["in a", "a b", "b c", "c a", edge("c", "b", trigger=False), edge("a", "c", trigger=False)], cycles="allow"
+        ["a", "b", "c"],
+        ["in a", "a b", "b c", "c a", edge("c", "b", trigger=False), edge("a", "c", trigger=False)],
+        cycles="allow",
     )
     body = body_of(plan, "cycle(a,b,c)", "a")
     late = {arc.target_name: arc.late for n in body.nodes for arc in n.out if not arc.trigger}
@@ -123,17 +138,40 @@ def test_a_data_edge_to_a_lower_level_of_a_body_is_late_and_one_to_a_higher_is_w
 def test_data_edges_of_an_acyclic_graph_are_waited_for_unless_they_wait_for_each_other():
     plan = plan_of(["a", "b"], ["in a", "in b", edge("a", "b", trigger=False)])
     assert [arc.late for n in plan.nodes for arc in n.out] == [False]
-    both = plan_of(["a", "b"], ["in a", "in b", edge("a", "b", trigger=False), edge("b", "a", trigger=False)])
+    both = plan_of(
+        ["a", "b"], ["in a", "in b", edge("a", "b", trigger=False), edge("b", "a", trigger=False)]
+    )
     assert [arc.late for n in both.nodes for arc in n.out] == [True, True]
 
 
 def test_a_cycle_of_each_nodes_stays_flat_and_closes_as_one():
-    plan = plan_of([node("a", join="each"), node("b", join="each"), "c"], ["in a", "a b", "b a", "b c"])
+    plan = plan_of(
+        [node("a", join="each"), node("b", join="each"), "c"], ["in a", "a b", "b a", "b c"]
+    )
     assert names(plan) == ["a", "b", "c"]
     units = {n.name: n.unit for n in plan.nodes}
     assert units["a"] == units["b"] != units["c"]
-    assert {(arc.target_name, arc.inner) for n in plan.nodes for arc in n.out} == {("b", True), ("a", True), ("c", False)}
+    assert {(arc.target_name, arc.inner) for n in plan.nodes for arc in n.out} == {
+        ("b", True),
+        ("a", True),
+        ("c", False),
+    }
     assert set(plan.turning) == {0, 1}
+
+
+def test_only_what_trigger_edges_tie_together_is_one_flat_cycle():
+    nodes = [node("a", join="each"), node("b", join="each"), node("c", join="each")]
+    plan = plan_of(nodes, ["in a", "a b", "b a", "b c", "c c", edge("c", "a", trigger=False)])
+    assert [names_of(plan, unit) for unit in plan.units] == [["a", "b"], ["c"]]
+    assert names_of(plan, plan.turning) == ["a", "b", "c"]
+
+
+def test_a_node_that_only_data_tie_to_a_flat_cycle_is_no_part_of_it():
+    nodes = [node("a", join="each"), node("b", join="each")]
+    data = [edge("a", "b", trigger=False), edge("b", "a", trigger=False)]
+    plan = plan_of(nodes, ["in a", "in b", "a a", *data])
+    assert [names_of(plan, unit) for unit in plan.units] == [["a"], ["b"]]
+    assert names_of(plan, plan.turning) == ["a"]
 
 
 def test_a_cycle_with_one_gate_is_folded():
@@ -142,9 +180,9 @@ def test_a_cycle_with_one_gate_is_folded():
 
 def test_a_cycle_entered_only_at_each_nodes_is_entered_for_each_token():
     plan = plan_of([node("a", join="each"), "b"], ["in a", "a b", "b a"])
-    assert plan.nodes[0].vertex.join == "each"
+    assert plan.nodes[0].vertex.join is EACH
     gated = plan_of([node("a", join="each"), "b"], ["in a", "in b", "a b", "b a"])
-    assert gated.nodes[0].vertex.join == "gate"
+    assert gated.nodes[0].vertex.join is GATE
 
 
 def test_edges_between_the_same_two_nodes_are_told_apart_by_number():
@@ -172,7 +210,9 @@ def test_folding_touches_each_edge_a_fixed_number_of_times(n):
     """Linear: ten times the graph, ten times the calls; see tests/benchmarks for the pins."""
     import sys
 
-    plan = plan_of([f"n{i}" for i in range(n)], ["in n0", *(f"n{i} n{i + 1}" for i in range(n - 1))])
+    plan = plan_of(
+        [f"n{i}" for i in range(n)], ["in n0", *(f"n{i} n{i + 1}" for i in range(n - 1))]
+    )
     calls = 0
 
     def count(frame, event, arg):

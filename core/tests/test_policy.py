@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from axil.errors import ComponentBlocked, ConfigError
-from axil.policy import Policy
-from axil.registry import Registry
+from axil.registry.policy import Policy
+from axil.registry.registry import Registry
 
 
 @pytest.fixture
@@ -47,7 +47,12 @@ def test_the_environment_is_stronger_than_the_file_and_blocks_add_up(settings, t
     inner = tmp_path / "deep" / "deeper"
     inner.mkdir(parents=True)
     policy = Policy.in_force({"AXIL_PLUGINS": "c", "AXIL_BLOCK": "d"}, inner)
-    assert (policy.mode, policy.allow, policy.block, policy.hooks) == ("listed", {"c"}, {"b", "d"}, ("trace",))
+    assert (policy.mode, policy.allow, policy.block, policy.hooks) == (
+        "listed",
+        {"c"},
+        {"b", "d"},
+        ("trace",),
+    )
     assert policy.origins["allow"] == "AXIL_PLUGINS"
     assert policy.origins["hooks"] == str(tmp_path / "axil.toml")
     assert policy.origins["block"].endswith("axil.toml and AXIL_BLOCK")
@@ -114,7 +119,12 @@ def test_a_refusal_says_who_said_so(settings):
 
 def test_a_policy_survives_the_way_into_another_process():
     policy = Policy(
-        mode="listed", allow=frozenset({"a"}), block=frozenset({"nodes:b"}), pins={"nodes:s": "d"}, only=frozenset({"a"}), hooks=("h",)
+        mode="listed",
+        allow=frozenset({"a"}),
+        block=frozenset({"nodes:b"}),
+        pins={"nodes:s": "d"},
+        only=frozenset({"a"}),
+        hooks=("h",),
     )
     assert Policy.in_force(policy.as_environment()) == policy
     assert Policy.in_force(Policy().as_environment()) == Policy()

@@ -12,10 +12,22 @@ from typing import Annotated, Any, NamedTuple
 import pytest
 from pydantic import BaseModel
 
-from axil import CustomNode, Graph, Limits, MemoryJournal, NodeFailed, Question, RootGraph, SpecError, run_sync
+from axil import (
+    CustomNode,
+    Graph,
+    Limits,
+    MemoryJournal,
+    NodeFailed,
+    Question,
+    RootGraph,
+    SpecError,
+    run_sync,
+)
+from axil.compiler.planner import compile_spec
 from axil.errors import JournalError
-from axil.planner import compile
-from axil.spec import EdgeSpec, GraphSpec, NodeSpec
+from axil.kernel.spec import EdgeSpec, GraphSpec, NodeSpec
+
+from .tools import schema_of
 
 
 class Pair(BaseModel):
@@ -27,7 +39,10 @@ class Pair(BaseModel):
 def chain(*functions: Any, **options: Any) -> RootGraph:
     """A builder graph of functions in a row, carrying ``message``."""
     graph = RootGraph("g", **options)
-    nodes = [graph.create_node(function, name=name) for name, function in zip("abcdef", functions, strict=False)]
+    nodes = [
+        graph.create_node(function, name=name)
+        for name, function in zip("abcdef", functions, strict=False)
+    ]
     graph.edge_from_entry(nodes[0])
     for one, next_one in itertools.pairwise(nodes):
         graph.create_edge(one, next_one)
@@ -38,14 +53,16 @@ def chain(*functions: Any, **options: Any) -> RootGraph:
 def sub_plan(body: Any, lane: str | None = None) -> Any:
     """A plan of one node, for ``ctx.run``."""
     edges = (EdgeSpec(source="@entry", target="n"), EdgeSpec(source="n", target="@exit"))
-    return compile(GraphSpec(id="sub", nodes=(NodeSpec(id="n", body=body, lane=lane),), edges=edges))
+    return compile_spec(
+        GraphSpec(id="sub", nodes=(NodeSpec(id="n", body=body, lane=lane),), edges=edges)
+    )
 
 
-# ---------------------------------------------------------------------------------------------------------- isolation
+# --------------------------------------------------------------------------------------------------
 
 
 def test_a_filter_on_one_of_two_edges_is_still_known_where_they_meet():
-    graph = RootGraph("g", state=Pair)
+    graph = RootGraph("g", state=schema_of(Pair))
     for name in "abcd":
         graph.create_node(lambda state: None, name=name)
     graph.edge_from_entry("a")
@@ -56,7 +73,7 @@ def test_a_filter_on_one_of_two_edges_is_still_known_where_they_meet():
 
 
 def test_runs_of_one_graph_do_not_share_what_they_append():
-    graph = RootGraph("g", state=Pair)
+    graph = RootGraph("g", state=schema_of(Pair))
     graph.create_node(lambda state: {"log": [threading.current_thread().name]}, name="a")
     graph.edge_from_entry("a")
     graph.build()
@@ -124,7 +141,7 @@ def test_setting_attributes_counts_in_every_way_a_dict_can_be_set():
     assert chain(body, attributes={"a": 0, "b": 0}).invoke({"message": ""})[1] == {"a": 1, "b": 2}
 
 
-# ----------------------------------------------------------------------------------------------------------- sub-runs
+# --------------------------------------------------------------------------------------------------
 
 
 def test_a_sub_run_that_nobody_waits_for_any_more_is_cancelled():
@@ -192,7 +209,7 @@ def test_no_more_bodies_are_at_work_than_are_admitted_also_after_sub_runs():
     assert most == 1
 
 
-# --------------------------------------------------------------------------------------------------------- resumption
+# --------------------------------------------------------------------------------------------------
 
 
 def twice(graph: RootGraph, **options: Any) -> tuple[Any, Any]:
@@ -215,21 +232,13 @@ def test_steps_and_sub_runs_of_one_name_are_told_apart_on_resume():
             return i
 
         steps = [await ctx.step("fetch", lambda i=i: number(i)) for i in range(3)]
-        runs = [(await ctx.run(plan, {"message": i}, name="try")).output["message"] for i in range(3)]
+        runs = [
+            (await ctx.run(plan, {"message": i}, name="try")).output["message"] for i in range(3)
+        ]
         await ctx.ask("sure?")
         return {"message": [steps, runs]}
 
     assert twice(chain(body))[1].output == {"message": [[0, 1, 2], [0, 1, 2]]}
-
-
-def test_what_was_used_before_a_pause_counts_after_it():
-    async def body(ctx):
-        ctx.spend(cost=0.6)
-        await ctx.ask("sure?")
-        return {"message": ""}
-
-    paused, resumed = twice(chain(body), limits=Limits(cost=1.0))
-    assert (paused.usage.cost, resumed.status) == (0.6, "limited")
 
 
 def test_a_sleep_that_is_over_is_not_slept_again():
@@ -285,7 +294,7 @@ def test_a_journal_knows_graphs_inside_a_graph():
         run_sync(nested("ab").resume("r", journal=journal))
 
 
-# -------------------------------------------------------------------------------------------------------- side by side
+# --------------------------------------------------------------------------------------------------
 
 
 def test_a_run_may_be_cancelled_from_another_thread():
@@ -357,7 +366,9 @@ def test_one_object_is_not_two_nodes():
 
 
 def test_a_wait_on_the_clock_itself_inside_a_step_does_not_rename_what_is_asked_after_it():
-    """A resumed body skips the step with its waits, so they may not count among the calls that are numbered."""
+    """A resumed body skips the step with its waits, so they may not count among the calls that are
+    numbered.
+    """
 
     async def careful(inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
         async def wait() -> float:
@@ -371,4 +382,6 @@ def test_a_wait_on_the_clock_itself_inside_a_step_does_not_rename_what_is_asked_
     graph, journal = chain(careful), MemoryJournal()
     paused = run_sync(graph.run({"message": ""}, journal=journal, run_id="r"))
     answers = {paused.questions[0].id: "yes"}
-    assert run_sync(graph.resume("r", journal=journal, answers=answers)).output == {"message": ("yes", 1.0)}
+    assert run_sync(graph.resume("r", journal=journal, answers=answers)).output == {
+        "message": ("yes", 1.0)
+    }

@@ -12,9 +12,22 @@ from typing import Any
 
 import pytest
 
-from axil import registry as module
-from axil.errors import ComponentBlocked, ComponentConflict, ConfigError, PluginLoadError, Problem, UnknownComponent
-from axil.registry import KINDS, Component, Policy, Registry, index
+from axil.errors import (
+    ComponentBlocked,
+    ComponentConflict,
+    ConfigError,
+    PluginLoadError,
+    Problem,
+    UnknownComponent,
+)
+from axil.registry import registry as module
+from axil.registry.registry import (
+    COMPONENT_KINDS,
+    Component,
+    Policy,
+    Registry,
+    component_index as index,
+)
 
 
 @dataclass
@@ -59,7 +72,10 @@ def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_a_name_becomes_the_object_that_the_entry_point_names(plugin):
     name = plugin("class Tick:\n    class Deep: ...")
-    known = registry(Entry("axil.nodes", "tick", f"{name}:Tick", CLOCKS), Entry("axil.nodes", "deep", f"{name}:Tick.Deep [fast]", CLOCKS))
+    known = registry(
+        Entry("axil.nodes", "tick", f"{name}:Tick", CLOCKS),
+        Entry("axil.nodes", "deep", f"{name}:Tick.Deep [fast]", CLOCKS),
+    )
     assert known.resolve("nodes", "tick").__name__ == "Tick"
     assert known.resolve("nodes", "deep").__qualname__ == "Tick.Deep"
     assert known.resolve("nodes", "tick") is known.resolve("nodes", "acme-clocks/tick")
@@ -72,20 +88,29 @@ def test_a_value_without_attribute_is_the_module(plugin):
 
 def test_only_the_component_that_is_asked_for_is_imported(plugin):
     asked, other = plugin("class A: ..."), plugin("raise SystemExit('never')")
-    known = registry(Entry("axil.nodes", "a", f"{asked}:A", CLOCKS), Entry("axil.nodes", "b", f"{other}:B", CLOCKS))
+    known = registry(
+        Entry("axil.nodes", "a", f"{asked}:A", CLOCKS),
+        Entry("axil.nodes", "b", f"{other}:B", CLOCKS),
+    )
     assert known.names("nodes") == ("a", "b")
     known.resolve("nodes", "a")
     assert other not in sys.modules
 
 
 def test_groups_that_are_no_kind_are_ignored():
-    known = registry(Entry("axil.plugin", "acme-clocks", "acme", CLOCKS), Entry("console_scripts", "x", "y:z", CLOCKS))
+    known = registry(
+        Entry("axil.plugin", "acme-clocks", "acme", CLOCKS),
+        Entry("console_scripts", "x", "y:z", CLOCKS),
+    )
     assert known.candidates() == []
 
 
 def test_of_one_distribution_the_first_on_the_path_wins(plugin):
     first, second = plugin("class A: first = True"), plugin("class A: first = False")
-    known = registry(Entry("axil.nodes", "a", f"{first}:A", CLOCKS), Entry("axil.nodes", "a", f"{second}:A", Dist("Acme.Clocks", "0.1")))
+    known = registry(
+        Entry("axil.nodes", "a", f"{first}:A", CLOCKS),
+        Entry("axil.nodes", "a", f"{second}:A", Dist("Acme.Clocks", "0.1")),
+    )
     assert known.resolve("nodes", "a").first
     assert [each.version for each in known.candidates("nodes")] == ["0.3.1"]
 
@@ -95,21 +120,28 @@ def test_an_unknown_name_says_which_installed_one_is_meant():
     with pytest.raises(UnknownComponent) as caught:
         known.resolve("nodes", "metronom", "flow.yaml:14 nodes[0]")
     assert str(caught.value) == (
-        'AX301 flow.yaml:14 nodes[0]: unknown node type "metronom". Did you mean "metronome" (acme-clocks 0.3.1, installed)?'
+        'AX301 flow.yaml:14 nodes[0]: unknown node type "metronom". Did you mean "metronome" '
+        "(acme-clocks 0.3.1, installed)?"
     )
 
 
 def test_an_unknown_name_that_another_distribution_provides_says_what_to_install():
     with pytest.raises(UnknownComponent) as caught:
         registry().resolve("context", "chroma")
-    assert caught.value.hint == "It is provided by axil-chroma (not installed): pip install axil-chroma"
+    assert (
+        caught.value.hint
+        == "It is provided by axil-chroma (not installed): pip install axil-chroma"
+    )
     with pytest.raises(UnknownComponent) as caught:
         registry().resolve("nodes", "loop_timr")
     assert caught.value.hint == 'Did you mean "loop_timer" (axil-control, not installed)?'
 
 
 def test_an_unknown_name_points_at_what_the_workflow_requires():
-    with pytest.raises(UnknownComponent, match=r'requires acme-clocks \(not installed\): pip install "acme-clocks>=1"'):
+    with pytest.raises(
+        UnknownComponent,
+        match=r'requires acme-clocks \(not installed\): pip install "acme-clocks>=1"',
+    ):
         registry().resolve("nodes", "metronome", requires={"Acme_Clocks": ">=1"})
 
 
@@ -119,12 +151,15 @@ def test_an_unknown_kind_is_a_mistake_of_the_caller():
 
 
 def test_two_providers_are_a_conflict_that_names_both_and_the_ways_out():
-    known = registry(Entry("axil.nodes", "switch", "a:A", CLOCKS), Entry("axil.nodes", "switch", "b:B", FLOW))
+    known = registry(
+        Entry("axil.nodes", "switch", "a:A", CLOCKS), Entry("axil.nodes", "switch", "b:B", FLOW)
+    )
     with pytest.raises(ComponentConflict) as caught:
         known.resolve("nodes", "switch")
     assert str(caught.value) == (
         'AX302 the node type "switch" is provided by acme-clocks 0.3.1 and acme-flow 2.1. '
-        'Write "acme-clocks/switch" or "acme-flow/switch", pin nodes:switch to one of them (AXIL_PINS), or block one (AXIL_BLOCK).'
+        'Write "acme-clocks/switch" or "acme-flow/switch", pin nodes:switch to one of them '
+        "(AXIL_PINS), or block one (AXIL_BLOCK)."
     )
 
 
@@ -140,7 +175,11 @@ def test_two_providers_are_a_conflict_that_names_both_and_the_ways_out():
 )
 def test_each_way_out_of_a_conflict_works(plugin, name, policy):
     right, wrong = plugin("class A: right = True"), plugin("raise ImportError")
-    known = registry(Entry("axil.nodes", "switch", f"{wrong}:A", CLOCKS), Entry("axil.nodes", "switch", f"{right}:A", FLOW), policy=policy)
+    known = registry(
+        Entry("axil.nodes", "switch", f"{wrong}:A", CLOCKS),
+        Entry("axil.nodes", "switch", f"{right}:A", FLOW),
+        policy=policy,
+    )
     assert known.resolve("nodes", name).right
     assert wrong not in sys.modules
 
@@ -160,7 +199,9 @@ def test_what_policy_blocks_is_never_imported_and_is_still_listed(plugin, policy
     name = plugin("class Tick: ...")
     known = registry(Entry("axil.nodes", "tick", f"{name}:Tick", CLOCKS), policy=policy)
     for asked in ("tick", "acme-clocks/tick"):
-        with pytest.raises(ComponentBlocked, match=r"acme-clocks 0\.3\.1 may not be used: the policy"):
+        with pytest.raises(
+            ComponentBlocked, match=r"acme-clocks 0\.3\.1 may not be used: the policy"
+        ):
             known.resolve("nodes", asked)
     assert name not in sys.modules
     assert known.names("nodes") == ()
@@ -175,14 +216,29 @@ def test_the_kernel_is_allowed_unless_it_is_blocked_by_name():
         registry(entry, policy=Policy(block=frozenset({"nodes:graph"}))).resolve("nodes", "graph")
 
 
-@pytest.mark.parametrize("code", ["raise SystemExit(3)", "raise ValueError('no licence')", "import no_such_module_at_all", "x = 1", "1 +"])
+@pytest.mark.parametrize(
+    "code",
+    [
+        "raise SystemExit(3)",
+        "raise ValueError('no licence')",
+        "import no_such_module_at_all",
+        "x = 1",
+        "1 +",
+    ],
+)
 def test_a_plugin_that_fails_to_import_costs_only_what_uses_it(plugin, code):
     broken, sound = plugin(code), plugin("class A: ...")
-    known = registry(Entry("axil.nodes", "b", f"{broken}:B", CLOCKS), Entry("axil.nodes", "a", f"{sound}:A", CLOCKS))
+    known = registry(
+        Entry("axil.nodes", "b", f"{broken}:B", CLOCKS),
+        Entry("axil.nodes", "a", f"{sound}:A", CLOCKS),
+    )
     with pytest.raises(PluginLoadError) as caught:
         known.resolve("nodes", "b", "flow.yaml:3")
     assert caught.value.__cause__ is not None
-    assert all(part in str(caught.value) for part in ("flow.yaml:3", "acme-clocks 0.3.1", f"{broken}:B", "failed to import"))
+    assert all(
+        part in str(caught.value)
+        for part in ("flow.yaml:3", "acme-clocks 0.3.1", f"{broken}:B", "failed to import")
+    )
     assert known.resolve("nodes", "a")
 
 
@@ -194,7 +250,9 @@ def test_an_interrupt_during_an_import_is_not_swallowed(plugin):
 
 def test_a_missing_module_of_an_extra_says_which_extra(plugin):
     name = plugin("import no_such_module_at_all")
-    dist = Dist("acme-clocks", requires=["axil>=0.1", 'no-such-module-at-all>=1 ; extra == "quartz"'])
+    dist = Dist(
+        "acme-clocks", requires=["axil>=0.1", 'no-such-module-at-all>=1 ; extra == "quartz"']
+    )
     with pytest.raises(PluginLoadError, match=r'pip install "acme-clocks\[quartz\]"'):
         registry(Entry("axil.nodes", "a", f"{name}:A", dist)).resolve("nodes", "a")
 
@@ -207,9 +265,15 @@ def test_a_value_that_is_no_target_is_a_load_error():
 def test_what_is_registered_is_found_and_a_taken_name_is_refused():
     known = registry(Entry("axil.conditions", "never", "m:n", CLOCKS))
     known.register("conditions", "always", 7, "My_Notebook")
-    assert known.resolve("conditions", "always") == known.resolve("conditions", "my-notebook/always") == 7
+    assert (
+        known.resolve("conditions", "always")
+        == known.resolve("conditions", "my-notebook/always")
+        == 7
+    )
     assert known.names("conditions") == ("always", "never")
-    assert known.candidates("conditions")[0] == Component(kind="conditions", name="always", distribution="my-notebook", status="registered")
+    assert known.candidates("conditions")[0] == Component(
+        kind="conditions", name="always", distribution="my-notebook", status="registered"
+    )
     for taken in ("always", "never"):
         with pytest.raises(ComponentConflict, match="already"):
             known.register("conditions", taken, 8)
@@ -217,7 +281,12 @@ def test_what_is_registered_is_found_and_a_taken_name_is_refused():
 
 def test_policy_is_read_from_the_environment():
     policy = Policy.from_environment(
-        {"AXIL_PLUGINS": "axil-control, Acme_Flow", "AXIL_BLOCK": "node:python", "AXIL_PINS": "nodes:switch=Axil_Control", "AXIL_ONLY": ""}
+        {
+            "AXIL_PLUGINS": "axil-control, Acme_Flow",
+            "AXIL_BLOCK": "node:python",
+            "AXIL_PINS": "nodes:switch=Axil_Control",
+            "AXIL_ONLY": "",
+        }
     )
     assert policy == Policy(
         mode="listed",
@@ -227,10 +296,15 @@ def test_policy_is_read_from_the_environment():
         only=frozenset(),
     )
     assert Policy.from_environment({}) == Policy()
-    assert Policy.from_environment({"AXIL_PLUGINS_MODE": "auto", "AXIL_PLUGINS": "x"}).mode == "auto"
+    assert (
+        Policy.from_environment({"AXIL_PLUGINS_MODE": "auto", "AXIL_PLUGINS": "x"}).mode == "auto"
+    )
 
 
-@pytest.mark.parametrize("environment", [{"AXIL_PLUGINS_MODE": "lax"}, {"AXIL_PINS": "switch=x"}, {"AXIL_PINS": "nodes:switch"}])
+@pytest.mark.parametrize(
+    "environment",
+    [{"AXIL_PLUGINS_MODE": "lax"}, {"AXIL_PINS": "switch=x"}, {"AXIL_PINS": "nodes:switch"}],
+)
 def test_a_policy_without_meaning_is_refused(environment):
     with pytest.raises(ConfigError, match="AX135"):
         Policy.from_environment(environment)
@@ -238,15 +312,15 @@ def test_a_policy_without_meaning_is_refused(environment):
 
 def test_the_default_registry_can_be_replaced_for_a_while():
     mine = registry()
-    with module.use(mine):
-        assert module.default() is mine
-    assert module.default() is not mine
-    assert module.default() is module.default()
+    with module.use_registry(mine):
+        assert module.default_registry() is mine
+    assert module.default_registry() is not mine
+    assert module.default_registry() is module.default_registry()
 
 
 def test_the_shipped_index_speaks_of_known_kinds():
     assert index()["nodes:agent"] == "axil-agent"
-    assert {name.partition(":")[0] for name in index()} <= set(KINDS)
+    assert {name.partition(":")[0] for name in index()} <= set(COMPONENT_KINDS)
     assert list(index()) == sorted(index())
 
 
@@ -270,7 +344,7 @@ def test_a_distribution_with_broken_metadata_costs_only_itself(tmp_path, monkeyp
 def test_a_scan_of_what_is_installed_imports_no_plugin():
     code = """
 import sys
-from axil.registry import Policy, Registry
+from axil.registry.registry import Policy, Registry
 before = set(sys.modules)
 assert "importlib_metadata" not in before
 found = Registry(Policy()).candidates()
@@ -300,7 +374,10 @@ def test_a_site_says_what_it_provides(tmp_path):
     index = tmp_path / "site.json"
     index.write_text('{"nodes:tick": "Acme_Clocks"}')
     site = registry(policy=Policy(index=str(index)))
-    with pytest.raises(UnknownComponent, match=r"provided by acme-clocks \(not installed\): pip install acme-clocks"):
+    with pytest.raises(
+        UnknownComponent,
+        match=r"provided by acme-clocks \(not installed\): pip install acme-clocks",
+    ):
         site.resolve("nodes", "tick")
     index.write_text("{")
     with pytest.raises(UnknownComponent, match=r"The site's index .* cannot be read"):
@@ -326,17 +403,24 @@ def test_metadata_is_parsed_once_for_each_distribution():
 
 
 def test_the_distributions_are_listed_with_their_versions():
-    known = registry(Entry("axil.nodes", "tick", "m:n", CLOCKS), Entry("axil.plugin", "acme-flow", "acme_flow", FLOW))
+    known = registry(
+        Entry("axil.nodes", "tick", "m:n", CLOCKS),
+        Entry("axil.plugin", "acme-flow", "acme_flow", FLOW),
+    )
     assert known.plugins() == {"acme-clocks": "0.3.1", "acme-flow": "2.1"}
     assert known.distribution("Acme.Flow") is FLOW
     assert known.distribution("none") is None
 
 
-# ---------------------------------------------------------------------------------------------------------- old names
+# --------------------------------------------------------------------------------------------------
 
 
-def renamed(tmp_path, monkeypatch, aliases: dict[str, list[str]], policy: Policy | None = None) -> Registry:
-    """Of each ``distribution/name`` its old names, by manifests; and ``held``, a name that the first distribution has today."""
+def renamed(
+    tmp_path, monkeypatch, aliases: dict[str, list[str]], policy: Policy | None = None
+) -> Registry:
+    """Of each ``distribution/name`` its old names, by manifests; and ``held``, a name that the
+    first distribution has today.
+    """
     monkeypatch.syspath_prepend(str(tmp_path))
     entries = [Entry("axil.nodes", "held", "json:JSONEncoder", Dist("acme-zero"))]
     for i, (who, old) in enumerate(aliases.items()):
@@ -348,7 +432,10 @@ def renamed(tmp_path, monkeypatch, aliases: dict[str, list[str]], policy: Policy
         manifest = {"manifest": 1, "distribution": distribution, "components": [said]}
         (tmp_path / package / "axil-plugin.json").write_text(json.dumps(manifest))
         dist = Dist(distribution)
-        entries += [Entry("axil.nodes", name, "json:JSONDecoder", dist), Entry("axil.plugin", distribution, package, dist)]
+        entries += [
+            Entry("axil.nodes", name, "json:JSONDecoder", dist),
+            Entry("axil.plugin", distribution, package, dist),
+        ]
     return registry(*entries, policy=policy)
 
 
@@ -360,20 +447,29 @@ def renamed(tmp_path, monkeypatch, aliases: dict[str, list[str]], policy: Policy
         (["acme-old/tick"], "Acme.Old/tick", "acme-new/tock"),
     ],
 )
-def test_an_old_name_means_what_it_is_now_and_the_warning_says_so(tmp_path, monkeypatch, aliases, written, now):
+def test_an_old_name_means_what_it_is_now_and_the_warning_says_so(
+    tmp_path, monkeypatch, aliases, written, now
+):
     here = renamed(tmp_path, monkeypatch, {"acme-new/tock": aliases})
     told: list[Problem] = []
     here.tell = told.append
     for _ in range(2):
         assert here.resolve("nodes", written, "flow.json:3") is json.JSONDecoder
-    assert [(each.id, each.severity, each.where) for each in told] == [("AX326", "warning", "flow.json:3")]
-    assert f'"{written}" is an old name of the node type "tock" of acme-new 1.0. Write "{now}"' in str(told[0])
+    assert [(each.id, each.severity, each.where) for each in told] == [
+        ("AX326", "warning", "flow.json:3")
+    ]
+    assert (
+        f'"{written}" is an old name of the node type "tock" of acme-new 1.0. Write "{now}"'
+        in str(told[0])
+    )
 
 
 def test_an_old_name_is_logged_unless_somebody_listens(tmp_path, monkeypatch, caplog):
     here = renamed(tmp_path, monkeypatch, {"acme-new/tock": ["tick"]}).child()
     assert here.find("nodes", "tick").name == "tock"
-    assert [(each.name, each.levelname) for each in caplog.records] == [("axil.registry", "WARNING")]
+    assert [(each.name, each.levelname) for each in caplog.records] == [
+        ("axil.registry", "WARNING")
+    ]
 
 
 def test_a_name_of_today_goes_before_an_old_one(tmp_path, monkeypatch):
@@ -392,7 +488,10 @@ def test_an_old_name_that_two_components_claim_is_a_conflict_that_names_both(tmp
     claims = {"acme-a/tock": ["tick"], "acme-b/tack": ["tick"]}
     with pytest.raises(ComponentConflict) as caught:
         renamed(tmp_path, monkeypatch, claims).find("nodes", "tick")
-    assert 'the node type "tick" is an old name of "tack" (acme-b 1.0) and of "tock" (acme-a 1.0).' in str(caught.value)
+    assert (
+        'the node type "tick" is an old name of "tack" (acme-b 1.0) and of "tock" (acme-a 1.0).'
+        in str(caught.value)
+    )
     assert 'Write "acme-b/tack" or "acme-a/tock".' in str(caught.value)
 
 
@@ -404,6 +503,8 @@ def test_a_pin_decides_between_two_that_claim_an_old_name(tmp_path, monkeypatch)
 
 @pytest.mark.parametrize("block", ["nodes:tick", "nodes:tock", "acme-new"])
 def test_what_is_blocked_is_not_had_by_its_old_name(tmp_path, monkeypatch, block):
-    here = renamed(tmp_path, monkeypatch, {"acme-new/tock": ["tick"]}, Policy(block=frozenset({block})))
+    here = renamed(
+        tmp_path, monkeypatch, {"acme-new/tock": ["tick"]}, Policy(block=frozenset({block}))
+    )
     with pytest.raises(ComponentBlocked, match=f"the policy blocks {block}"):
         here.find("nodes", "tick")

@@ -9,17 +9,26 @@ from typing import Any
 import pytest
 
 from axil import RootGraph
-from axil.context import Question
-from axil.errors import BodyError, JournalError, KernelBug, LimitReached, MissingKeys, NodeFailed, RunCancelled, RunPaused, UndeclaredField
-from axil.fields import APPEND, Field
-from axil.journal import Entry, MemoryJournal
-from axil.result import Result
-from axil.run import run_sync
-from axil.spec import Limits
-from axil.state import Schema
-from axil.tokens import Out
-from axil.values import MISSING, Log
-from axil.workflow import Workflow
+from axil.builder.workflow import Workflow
+from axil.contract.context import Question
+from axil.errors import (
+    BodyError,
+    JournalError,
+    KernelBug,
+    LimitReached,
+    MissingKeys,
+    NodeFailed,
+    RunCancelled,
+    RunPaused,
+    UndeclaredField,
+)
+from axil.kernel.spec import Limits
+from axil.kernel.state import APPEND, Field, Schema
+from axil.kernel.tokens import Out
+from axil.kernel.values import MISSING, Log
+from axil.runtime.result import Result
+from axil.runtime.run import run_sync
+from axil_journals.journal import Entry, MemoryJournal
 
 from .tools import Jumping, Tape, Watcher, edge, never, node, says, workflow
 
@@ -43,7 +52,7 @@ def one(call: Any, **more: Any) -> Workflow:
     return workflow([task("a", call)], ["in a", "a out"], **more)
 
 
-# ------------------------------------------------------------------------------------------------ bodies
+# ------------------------------------------------------------------------------------------------ b
 
 
 def body_of(function: Any, **settings: Any) -> Workflow:
@@ -60,7 +69,10 @@ def test_a_sync_body_runs_in_a_thread_of_its_own():
 
 
 def test_an_inline_body_runs_where_the_loop_runs():
-    assert run(body_of(lambda inputs: {"thread": threading.get_ident()}, inline=True)).output["thread"] == threading.get_ident()
+    assert (
+        run(body_of(lambda inputs: {"thread": threading.get_ident()}, inline=True)).output["thread"]
+        == threading.get_ident()
+    )
 
 
 def test_an_async_body_is_awaited_on_the_loop():
@@ -171,7 +183,9 @@ def test_a_lane_admits_one_at_a_time_unless_told_otherwise():
 
             return call
 
-        nodes = [task(f"h{i}", body("human"), lane="human") for i in range(4)] + [task(f"n{i}", body("")) for i in range(4)]
+        nodes = [task(f"h{i}", body("human"), lane="human") for i in range(4)] + [
+            task(f"n{i}", body("")) for i in range(4)
+        ]
         assert run(workflow(nodes, [f"in {n.id}" for n in nodes]), limits=limits).status == "done"
         assert most == {"human": expected, "": 4}
 
@@ -196,14 +210,35 @@ def test_an_inline_body_in_a_lane_waits_for_its_turn():
     watcher = Watcher()
     flow = workflow([task("a", slow, lane="x"), node("b", says({}), lane="x")], ["in a", "in b"])
     run(flow, observers=[watcher])
-    assert watcher.events == [("started", "a"), ("finished", "a"), ("started", "b"), ("finished", "b")]
+    assert watcher.events == [
+        ("started", "a"),
+        ("finished", "a"),
+        ("started", "b"),
+        ("finished", "b"),
+    ]
 
 
-# ------------------------------------------------------------------------------------------------ limits
+# ------------------------------------------------------------------------------------------------ l
+
+
+def test_a_firing_that_waits_for_an_answer_counts_once_however_often_it_is_begun():
+    async def two(task, ctx):
+        return Out({"n": [await ctx.ask(Question(text=text)) for text in ("a?", "b?")]})
+
+    flow, journal = one(two), MemoryJournal()
+    result = run(flow, run_id="r", journal=journal)
+    assert result.usage.firings == 0
+    while result.status == "paused":
+        answers = {question.id: question.text for question in result.questions}
+        options = {"run_id": "r", "journal": journal, "limits": Limits(firings=1)}
+        result = run(flow, resuming=True, answers=answers, **options)
+    assert (result.output, result.usage.firings) == ({"n": ["a?", "b?"]}, 1)
 
 
 def test_the_limit_of_firings_ends_the_run_before_the_next_one():
-    result = run(workflow(["a", "b", "c"], ["in a", "a b", "b c", "c out"]), limits=Limits(firings=2))
+    result = run(
+        workflow(["a", "b", "c"], ["in a", "a b", "b c", "c out"]), limits=Limits(firings=2)
+    )
     assert (result.status, result.usage.firings) == ("limited", 2)
     assert isinstance(result.error, LimitReached)
     assert result.error.id == "AX412"
@@ -222,28 +257,7 @@ def test_the_limit_of_seconds_ends_a_body_that_hangs():
     assert clock.time == 60
 
 
-@pytest.mark.parametrize(("limits", "id"), [(Limits(tokens=10), "AX413"), (Limits(cost=0.5), "AX414")])
-def test_the_limits_of_tokens_and_money_end_the_run_when_they_are_passed(limits, id):
-    async def spend(task, ctx):
-        ctx.spend(input_tokens=6, output_tokens=4, cost=0.5)
-        return Out({})
-
-    within = run(one(spend), limits=limits)
-    assert (within.status, within.usage.tokens, within.usage.cost) == ("done", {"input_tokens": 6, "output_tokens": 4}, 0.5)
-    result = run(workflow([task("a", spend), task("b", spend)], ["in a", "a b", "b out"]), limits=limits)
-    assert (result.status, result.error.id) == ("limited", id)
-    assert result.usage.tokens == {"input_tokens": 12, "output_tokens": 8}
-
-
-def test_usage_reported_from_a_thread_is_counted():
-    def body(ctx):
-        ctx.spend(input_tokens=3)
-        return {"thread": 0}
-
-    assert run(body_of(body)).usage.tokens == {"input_tokens": 3}
-
-
-# ------------------------------------------------------------------------------------------------ failure and cancellation
+# ------------------------------------------------------------------------------------------------ f
 
 
 def test_a_failure_names_the_node_and_keeps_the_original():
@@ -288,7 +302,9 @@ def test_a_failure_cancels_the_others():
         await meeting.wait()
         raise ValueError("b")
 
-    result = run(workflow([task("a", wait), task("b", fail), task("c", wait)], ["in a", "in b", "in c"]))
+    result = run(
+        workflow([task("a", wait), task("b", fail), task("c", wait)], ["in a", "in b", "in c"])
+    )
     assert result.status == "failed"
     assert sorted(cancelled) == ["a", "c"]
 
@@ -300,6 +316,18 @@ def test_an_edge_that_fails_fails_its_source():
     result = run(workflow(["a", "b"], ["in a", edge("a", "b", condition=broken)]))
     assert isinstance(result.error, NodeFailed)
     assert result.error.path == "a"
+
+
+def test_an_edge_that_fails_behind_a_join_of_what_two_wrote_fails_its_source():
+    def broken(payload):
+        raise LookupError("no")
+
+    nodes = ["s", node("a", says(x=1)), node("b", says(y=1)), "t"]
+    last = edge("t", "out", condition=broken)
+    result = run(workflow(nodes, ["in s", "s a", "s b", "a t", "b t", last]))
+    assert isinstance(result.error, NodeFailed)
+    assert result.error.path == "t"
+    assert result.attributes == {"x": 1, "y": 1}
 
 
 def test_an_input_that_the_entry_edges_do_not_accept_fails_the_entry():
@@ -317,7 +345,11 @@ def test_an_undeclared_write_fails_its_node_and_commits_nothing():
 
 def test_states_that_cannot_be_joined_fail_the_node_where_they_meet():
     edges = ["in a", "in b", edge("a", "t", filter=lambda state: {"log": ["x"]}), "b t"]
-    result = run(workflow([node("a", says({}, log=[1])), node("b", says({}, log=[2])), "t"], edges, schema=LOG))
+    result = run(
+        workflow(
+            [node("a", says({}, log=[1])), node("b", says({}, log=[2])), "t"], edges, schema=LOG
+        )
+    )
     assert isinstance(result.error, NodeFailed)
     assert result.error.path == "t"
     assert result.error.__cause__.id == "AX213"
@@ -325,7 +357,11 @@ def test_states_that_cannot_be_joined_fail_the_node_where_they_meet():
 
 def test_states_that_cannot_be_joined_at_the_end_fail_the_exit():
     edges = ["in a", "in b", edge("a", "t", filter=lambda state: {"log": ["x"]}), "b out", "t out"]
-    result = run(workflow([node("a", says({}, log=[1])), node("b", says({}, log=[2])), "t"], edges, schema=LOG))
+    result = run(
+        workflow(
+            [node("a", says({}, log=[1])), node("b", says({}, log=[2])), "t"], edges, schema=LOG
+        )
+    )
     assert isinstance(result.error, NodeFailed)
     assert result.error.path == "@exit"
 
@@ -442,7 +478,9 @@ def test_the_loop_gets_a_turn_during_much_inline_work():
 
         job = asyncio.ensure_future(other())
         n = 12_000
-        flow = workflow([f"n{i}" for i in range(n)], ["in n0", *(f"n{i} n{i + 1}" for i in range(n - 1))])
+        flow = workflow(
+            [f"n{i}" for i in range(n)], ["in n0", *(f"n{i} n{i + 1}" for i in range(n - 1))]
+        )
         await flow.start({})
         job.cancel()
 
@@ -459,6 +497,21 @@ def test_a_journal_that_fails_ends_the_run_with_its_own_error():
 
     with pytest.raises(OSError, match="disk full"):
         run(workflow(["a"], ["in a", "a out"]), journal=Full())
+
+
+def test_a_journal_that_refuses_a_round_fails_the_cycle_whatever_its_paths_wrote():
+    class Full(Tape):
+        def append(self, entry: Entry) -> None:
+            if entry.kind == "round":
+                raise JournalError("a value cannot be kept.", id="AX501")
+            super().append(entry)
+
+    nodes = ["s", node("a", says(x=1)), node("b", says(y=1))]
+    back = [edge(name, "s", condition=never) for name in "ab"]
+    result = run(workflow(nodes, ["in s", "s a", "s b", *back]), journal=Full())
+    assert isinstance(result.error, NodeFailed)
+    assert isinstance(result.error.__cause__, JournalError)
+    assert result.attributes == {"x": 1, "y": 1}
 
 
 def test_a_value_that_the_journal_refuses_fails_its_node_and_has_no_effect():
@@ -489,7 +542,10 @@ def test_a_journal_that_takes_its_time_is_waited_for_before_effects():
         assert safe == ["", "a"]
         return Out({})
 
-    assert run(workflow(["a", node("b", b, mode="async")], ["in a", "a b"]), journal=Slow()).status == "done"
+    assert (
+        run(workflow(["a", node("b", b, mode="async")], ["in a", "a b"]), journal=Slow()).status
+        == "done"
+    )
     assert safe == ["", "a", "b", ""]
 
 
@@ -513,7 +569,7 @@ def test_bodies_that_are_at_work_together_wait_for_the_journal_together():
     assert len(waits) < 6
 
 
-# ------------------------------------------------------------------------------------------------ what bodies may ask
+# ------------------------------------------------------------------------------------------------ w
 
 
 def test_questions_that_are_asked_together_are_all_open_however_slowly_they_are_journaled():
@@ -547,7 +603,10 @@ def test_a_body_may_ask_what_was_allowed_and_where_it_may_work(tmp_path):
     async def body(task, ctx):
         return Out({"code": ctx.allows("code"), "here": ctx.workspace == tmp_path})
 
-    assert run(one(body), allow=frozenset({"code"}), workspace=tmp_path).output == {"code": True, "here": True}
+    assert run(one(body), allow=frozenset({"code"}), workspace=tmp_path).output == {
+        "code": True,
+        "here": True,
+    }
     assert run(one(body)).output == {"code": False, "here": False}
 
 
@@ -617,7 +676,9 @@ def test_a_resumed_body_reads_the_same_time_sleeps_the_rest_and_repeats_no_step(
 
 
 def test_a_sub_run_has_a_frame_of_its_own_and_gives_back_output_and_changes():
-    inner = workflow([node("w", lambda task, ctx: Out({"m": 2}, {"x": task.state["x"] + 1}))], ["in w", "w out"])
+    inner = workflow(
+        [node("w", lambda task, ctx: Out({"m": 2}, {"x": task.state["x"] + 1}))], ["in w", "w out"]
+    )
 
     async def body(task, ctx):
         parts = [await ctx.run(inner.plan, {}, name=i) for i in range(2)]
@@ -657,8 +718,35 @@ def test_a_body_that_waits_for_its_sub_run_leaves_its_room_to_it():
     assert run(one(body), limits=Limits(concurrency=1)).status == "done"
 
 
+def test_a_body_that_waits_for_its_sub_run_needs_no_room_to_end_with_a_run_that_is_cancelled():
+    async def leaf(task, ctx):
+        return Out({})
+
+    inner = workflow([task("w", leaf)], ["in w", "w out"])
+
+    async def waits(task, ctx):
+        await ctx.run(inner.plan, {}, name="sub")
+        return Out({})
+
+    async def holds_the_room(task, ctx):
+        going[0].cancel("enough")
+        await asyncio.Event().wait()
+        return Out({})
+
+    nodes = [task("a", waits), task("b", holds_the_room)]
+    going = [workflow(nodes, ["in a", "in b"]).start(limits=Limits(concurrency=1))]
+
+    async def go() -> Result:
+        async with asyncio.timeout(10):
+            return await going[0]
+
+    assert run_sync(go()).status == "cancelled"
+
+
 def test_a_sub_run_may_begin_with_a_state_of_its_own_even_an_empty_one():
-    inner = workflow([node("w", lambda task, ctx: Out({"saw": dict(task.state)}))], ["in w", "w out"])
+    inner = workflow(
+        [node("w", lambda task, ctx: Out({"saw": dict(task.state)}))], ["in w", "w out"]
+    )
 
     async def body(task, ctx):
         part = await ctx.run(inner.plan, {}, name="sub", state=Schema().start())
@@ -667,7 +755,7 @@ def test_a_sub_run_may_begin_with_a_state_of_its_own_even_an_empty_one():
     assert run(one(body, attributes={"x": 1})).output == {"saw": {}}
 
 
-# ------------------------------------------------------------------------------------------------ questions
+# ------------------------------------------------------------------------------------------------ q
 
 
 async def ask(task: Any, ctx: Any) -> Out:
@@ -684,7 +772,10 @@ def test_a_question_nobody_can_answer_pauses_the_run_and_is_in_the_result():
 
 def test_other_branches_run_on_while_a_question_is_open():
     watcher = Watcher()
-    result = run(workflow([task("a", ask), "b", "c", "t"], ["in a", "in b", "b c", "a t", "c t"]), observers=[watcher])
+    result = run(
+        workflow([task("a", ask), "b", "c", "t"], ["in a", "in b", "b c", "a t", "c t"]),
+        observers=[watcher],
+    )
     assert result.status == "paused"
     assert watcher.named("finished") == ["b", "c"]
 
@@ -713,7 +804,8 @@ def test_a_channel_is_asked_and_waited_for():
     assert run(one(ask), channel=Channel()).output == {"answer": "a says yes"}
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # what the loop was to do and never will
+# what the loop was to do and never will
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_thread_that_reads_the_clock_while_the_run_ends_is_not_held():
     called, returned = threading.Event(), threading.Event()
 
@@ -753,14 +845,17 @@ def test_a_paused_run_goes_on_with_the_answer_and_runs_nothing_twice():
         ran.append("b")
         return Out({"by": "b"})
 
-    flow = workflow([task("a", ask), node("b", note), "t"], ["in a", "in b", "a t", "b t", edge("a", "out")])
+    flow = workflow(
+        [task("a", ask), node("b", note), "t"], ["in a", "in b", "a t", "b t", edge("a", "out")]
+    )
     journal = MemoryJournal()
     paused = run(flow, run_id="r", journal=journal)
     assert paused.status == "paused"
     result = run(flow, run_id="r", journal=journal, answers={paused.questions[0].id: "yes"})
     assert (result.status, result.output) == ("done", {"answer": "yes"})
     assert ran == ["b"]
-    assert run(flow, run_id="r", journal=journal).output == {"answer": "yes"}  # the answer is in the journal now
+    # the answer is in the journal now
+    assert run(flow, run_id="r", journal=journal).output == {"answer": "yes"}
 
 
 def test_an_answer_of_a_channel_is_recorded_and_not_asked_for_again():
@@ -782,7 +877,9 @@ def test_an_answer_of_a_channel_is_recorded_and_not_asked_for_again():
     journal = MemoryJournal()
     assert run(one(body), run_id="r", journal=journal, channel=Channel()).status == "failed"
     broken = False
-    assert run(one(body), run_id="r", journal=journal, channel=Channel()).output == {"answer": "yes"}
+    assert run(one(body), run_id="r", journal=journal, channel=Channel()).output == {
+        "answer": "yes"
+    }
     assert asked == 1
 
 
@@ -803,7 +900,9 @@ def test_an_answer_goes_to_the_step_that_asked_for_it():
         result = run(one(body), run_id="r", journal=journal, answers=answers)
         assert [question.text for question in result.questions] == [text]
         answers[result.questions[0].id] = f"to {text}"
-    assert run(one(body), run_id="r", journal=journal, answers=answers).output == {"said": ["to a?", "to b?", "to c?"]}
+    assert run(one(body), run_id="r", journal=journal, answers=answers).output == {
+        "said": ["to a?", "to b?", "to c?"]
+    }
     assert list(answers) == ["a?a.1", "a?b.1", "a?1"]
 
 
@@ -816,13 +915,18 @@ def test_steps_side_by_side_ask_under_their_own_names():
 
         turns = (3, 0) if hasty else (0, 3)
         async with asyncio.TaskGroup() as group:
-            jobs = [group.create_task(ctx.step(n, lambda n=n, t=t: asking(n, t))) for n, t in zip("xy", turns, strict=True)]
+            jobs = [
+                group.create_task(ctx.step(n, lambda n=n, t=t: asking(n, t)))
+                for n, t in zip("xy", turns, strict=True)
+            ]
         return Out({"said": [job.result() for job in jobs]})
 
     hasty = True
     answers: dict[str, Any] = {}
     journal = MemoryJournal()
-    while (result := run(one(body), run_id="r", journal=journal, answers=answers)).status == "paused":
+    while (
+        result := run(one(body), run_id="r", journal=journal, answers=answers)
+    ).status == "paused":
         answers.update({question.id: question.text for question in result.questions})
         hasty = not hasty
     assert result.output == {"said": ["x?", "y?"]}
@@ -844,7 +948,11 @@ def test_what_a_recorded_step_read_from_the_clock_moves_no_other_reading():
 
     journal = MemoryJournal()
     run(one(body), run_id="r", journal=journal)
-    read = [entry.data["value"] for entry in journal.entries("r") if entry.kind == "clock" and entry.data["call"] == 1]
+    read = [
+        entry.data["value"]
+        for entry in journal.entries("r")
+        if entry.kind == "clock" and entry.data["call"] == 1
+    ]
     broken = False
     assert [run(one(body), run_id="r", journal=journal).output["now"]] == read
 
@@ -869,7 +977,7 @@ def test_a_node_in_a_cycle_may_ask_in_every_round():
     assert list(answers) == ["cycle(a)/0/a?1", "cycle(a)/1/a?1", "cycle(a)/2/a?1"]
 
 
-# ------------------------------------------------------------------------------------------------ journal
+# ------------------------------------------------------------------------------------------------ j
 
 
 def test_a_resumed_run_takes_the_recorded_routes_even_if_a_condition_has_changed():
@@ -890,7 +998,9 @@ def test_a_resumed_run_takes_the_recorded_routes_even_if_a_condition_has_changed
 
 
 def test_a_run_id_that_is_taken_by_another_input_is_an_error():
-    flow = workflow([node("a", lambda task, ctx: Out(dict(task.tokens[0].payload)))], ["in a", "a out"])
+    flow = workflow(
+        [node("a", lambda task, ctx: Out(dict(task.tokens[0].payload)))], ["in a", "a out"]
+    )
     journal = MemoryJournal()
     run(flow, {"x": 1}, run_id="r", journal=journal)
     with pytest.raises(JournalError, match="AX505"):
@@ -898,7 +1008,9 @@ def test_a_run_id_that_is_taken_by_another_input_is_an_error():
 
 
 def test_a_resumed_run_uses_the_inputs_it_began_with():
-    flow = workflow([node("a", lambda task, ctx: Out(dict(task.tokens[0].payload)))], ["in a", "a out"])
+    flow = workflow(
+        [node("a", lambda task, ctx: Out(dict(task.tokens[0].payload)))], ["in a", "a out"]
+    )
     journal = MemoryJournal()
     run(flow, {"x": 1}, run_id="r", journal=journal)
     assert run(flow, {"x": 2}, run_id="r", journal=journal, resuming=True).output == {"x": 1}
@@ -911,7 +1023,10 @@ def test_a_round_that_ended_the_cycle_is_not_turned_again():
         ran.append(str(task.frame))
         return Out({})
 
-    flow = workflow([node("a", call), node("b", call)], ["in a", "a b", edge("b", "a", condition=never), "b out"])
+    flow = workflow(
+        [node("a", call), node("b", call)],
+        ["in a", "a b", edge("b", "a", condition=never), "b out"],
+    )
     tape = Tape()
     assert run(flow, run_id="r", journal=tape).status == "done"
     last = max(i for i, entry in enumerate(tape.lines) if entry.kind == "round")
@@ -920,33 +1035,7 @@ def test_a_round_that_ended_the_cycle_is_not_turned_again():
     assert ran == []
 
 
-def test_a_shared_state_is_resumed_in_the_order_in_which_it_was_written():
-    fail = True
-
-    def writer(name: str, turns: int):
-        async def call(task, ctx):
-            for _ in range(turns):
-                await asyncio.sleep(0)
-            return Out({}, {"log": [name]})
-
-        return call
-
-    def end(task, ctx):
-        if fail:
-            raise RuntimeError("power cut")
-        return Out({})
-
-    nodes = [task("a", writer("a", 9)), task("b", writer("b", 1)), node("t", end)]
-    flow = workflow(nodes, ["in a", "in b", "a t", "b t"], schema=LOG, flow="shared")
-    tape = Tape()
-    run(flow, run_id="r", journal=tape)
-    fail = False
-    assert run(flow, run_id="r", journal=tape).attributes["log"] == ["b", "a"]
-    turned = Tape([tape.lines[0], tape.lines[2], tape.lines[1]])
-    assert run(flow, run_id="r", journal=turned).attributes["log"] == ["a", "b"]
-
-
-# ------------------------------------------------------------------------------------------------ the sync door
+# ------------------------------------------------------------------------------------------------ t
 
 
 def test_the_sync_door_refuses_to_open_on_a_running_loop():
@@ -957,7 +1046,7 @@ def test_the_sync_door_refuses_to_open_on_a_running_loop():
     asyncio.run(go())
 
 
-# ------------------------------------------------------------------------------------------------ ends that are broken off
+# ------------------------------------------------------------------------------------------------ e
 
 
 def test_a_run_that_is_cancelled_twice_lets_go_of_its_journal_and_says_that_it_is_over():

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import itertools
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from axil.scc import components, is_cyclic, levels, shortest_path
+from axil.kernel.cycles import components, is_cyclic, levels, shortest_path
 
 
 @st.composite

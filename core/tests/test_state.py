@@ -1,20 +1,23 @@
-"""The laws of states: what apply, join, replace and fold do to histories, on random histories and in small."""
+"""The laws of states: what apply, join, replace and fold do to histories, on random histories and
+in small.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from axil.errors import ConcurrentReset, InvalidValue, SchemaMismatch, StateError, UndeclaredField
-from axil.fields import APPEND, Field, Reducer
-from axil.reducers import MAXIMUM, SUM
-from axil.state import History, Schema, State, join, merged
-from axil.values import MISSING, Log
+from axil.kernel.spec import GraphSpec
+from axil.kernel.state import APPEND, Field, History, Reducer, Schema, State, join, merged
+from axil.kernel.values import MISSING, Log
 
-law = settings(deadline=None, print_blob=True, max_examples=200)  # a failure prints how to repeat it; no law is about seconds
+from .tools import MAXIMUM, SUM
+
+# a failure prints how to repeat it; no law is about seconds
+law = settings(deadline=None, print_blob=True, max_examples=200)
 
 
 def _say(old, new):
@@ -37,11 +40,18 @@ ACCUMULATING = ("log", "total", "said")
 
 
 def delta_of(number: int, fields: frozenset[str]) -> dict[str, object]:
-    values = {"log": [number], "total": number, "said": f"{number},", "most": number, "last": number, "@node/n": number}
+    values = {
+        "log": [number],
+        "total": number,
+        "said": f"{number},",
+        "most": number,
+        "last": number,
+        "@node/n": number,
+    }
     return {name: value for name, value in values.items() if name in fields}
 
 
-# --------------------------------------------------------------------------------------------- random histories
+# --------------------------------------------------------------------------------------------- rand
 
 
 @dataclass
@@ -54,7 +64,9 @@ class Known:
 
 @dataclass
 class World:
-    """A random history beside its model: for each write the fields it wrote and the writes it knew."""
+    """A random history beside its model: for each write the fields it wrote and the writes it
+    knew.
+    """
 
     keeps: bool = False
     history: History = field(init=False)
@@ -71,11 +83,16 @@ class World:
     def write(self, at: int, fields: frozenset[str]) -> None:
         path, number = self.paths[at % len(self.paths)], len(self.wrote) + 1
         self.wrote[number], self.past[number] = fields, path.writes
-        self.paths.append(Known(path.state.apply(delta_of(number, fields), self.history), path.writes | {number}))
+        self.paths.append(
+            Known(path.state.apply(delta_of(number, fields), self.history), path.writes | {number})
+        )
 
     def join(self, ats: list[int]) -> Known:
         chosen = [self.paths[at % len(self.paths)] for at in ats]
-        joined = Known(join([path.state for path in chosen], self.history), frozenset().union(*(path.writes for path in chosen)))
+        joined = Known(
+            join([path.state for path in chosen], self.history),
+            frozenset().union(*(path.writes for path in chosen)),
+        )
         self.paths.append(joined)
         return joined
 
@@ -90,7 +107,10 @@ class World:
 
 written = st.frozensets(st.sampled_from([*SCHEMA.fields, "@node/n"]), min_size=1)
 places = st.integers(0, 30)
-steps = st.one_of(st.tuples(st.just("write"), places, written), st.tuples(st.just("join"), st.lists(places, min_size=1, max_size=4)))
+steps = st.one_of(
+    st.tuples(st.just("write"), places, written),
+    st.tuples(st.just("join"), st.lists(places, min_size=1, max_size=4)),
+)
 programs = st.lists(steps, max_size=25)
 with_rounds = st.lists(st.one_of(steps, st.just(("round",))), max_size=25)
 
@@ -109,7 +129,9 @@ def test_a_state_shows_each_write_it_knows_once_and_no_other(program):
     for path in world.paths:
         assert sorted(path.state["log"]) == world.of(path, "log")
         assert path.state["total"] == 100 + sum(world.of(path, "total"))
-        assert sorted(path.state.get("said", "").split(",")[:-1], key=int) == [str(n) for n in world.of(path, "said")]
+        assert sorted(path.state.get("said", "").split(",")[:-1], key=int) == [
+            str(n) for n in world.of(path, "said")
+        ]
         assert path.state.get("most") == max(world.of(path, "most"), default=None)
 
 
@@ -119,7 +141,12 @@ def test_a_write_comes_after_the_writes_that_it_knew(program):
     world = played(program)
     for path in world.paths:
         log = list(path.state["log"])
-        assert all(log.index(known) < at for at, number in enumerate(log) for known in world.past[number] if "log" in world.wrote[known])
+        assert all(
+            log.index(known) < at
+            for at, number in enumerate(log)
+            for known in world.past[number]
+            if "log" in world.wrote[known]
+        )
 
 
 @law
@@ -130,7 +157,11 @@ def test_an_overwritten_field_shows_the_write_that_knew_all_others(program):
         for name in ("last", "@node/n"):
             numbers = set(world.of(path, name))
             newest = [number for number in numbers if numbers - {number} <= world.past[number]]
-            assert path.state.get(name) == newest[0] if newest else path.state.get(name) in (numbers or {None})
+            assert (
+                path.state.get(name) == newest[0]
+                if newest
+                else path.state.get(name) in (numbers or {None})
+            )
 
 
 @law
@@ -169,7 +200,9 @@ def test_no_operation_changes_a_state_that_exists(program):
     shown: list[dict[str, object]] = [dict(world.root)]
     for act, *args in program:
         getattr(world, act)(*args)
-        shown += [{**path.state, "log": list(path.state["log"])} for path in world.paths[len(shown) :]]
+        shown += [
+            {**path.state, "log": list(path.state["log"])} for path in world.paths[len(shown) :]
+        ]
     assert [dict(path.state) for path in world.paths] == shown
 
 
@@ -189,8 +222,12 @@ def test_the_changes_of_two_frames_meet_like_any_two_writes(left, right):
     outside = History(SCHEMA)
     worlds = [played([*program, ("round",)], keeps=True) for program in (left, right)]
     met = join([SCHEMA.start().apply(world.history.changes, outside) for world in worlds], outside)
-    assert sorted(met["log"]) == sorted(n for world in worlds for n in world.of(world.paths[0], "log"))
-    assert met["total"] == 100 + sum(n for world in worlds for n in world.of(world.paths[0], "total"))
+    assert sorted(met["log"]) == sorted(
+        n for world in worlds for n in world.of(world.paths[0], "log")
+    )
+    assert met["total"] == 100 + sum(
+        n for world in worlds for n in world.of(world.paths[0], "total")
+    )
 
 
 @law
@@ -205,13 +242,22 @@ def test_folding_forgets_the_history_and_keeps_the_values(before, after):
     assert all(sorted(path.state["log"]) == world.of(path, "log") for path in world.paths)
 
 
-alone = st.lists(st.one_of(written, st.dictionaries(st.sampled_from(["log", "total", "last"]), st.integers(0, 9)), st.none()), max_size=12)
+alone = st.lists(
+    st.one_of(
+        written,
+        st.dictionaries(st.sampled_from(["log", "total", "last"]), st.integers(0, 9)),
+        st.none(),
+    ),
+    max_size=12,
+)
 
 
 @law
 @given(alone, st.booleans())
 def test_writes_and_replacements_on_one_path_compose_into_one_change(acts, numbered):
-    """``numbered``: with history, and folded now and then; else as the machine does it for a path that is alone."""
+    """``numbered``: with history, and folded now and then; else as the machine does it for a path
+    that is alone.
+    """
     root = SCHEMA.start({"said": "", "most": 0, "last": 0}).apply({"log": ["before"], "total": 5})
     history, state = History(SCHEMA, keeps=True), root
     for number, act in enumerate(acts, 1):
@@ -232,7 +278,7 @@ def test_writes_and_replacements_on_one_path_compose_into_one_change(acts, numbe
     assert dict(root.apply(history.changes)) == dict(state)
 
 
-# -------------------------------------------------------------------------------------------------------- joins
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -279,7 +325,9 @@ def test_a_wide_fan_reduces_each_write_once():
         calls.append(new)
         return [*old, new]
 
-    schema = Schema("wide", {"all": Field("all", Reducer("noted", noted, pure=True), default=list)}, closed=True)
+    schema = Schema(
+        "wide", {"all": Field("all", Reducer("noted", noted, pure=True), default=list)}, closed=True
+    )
     history, root = History(schema), schema.start()
     fan = [root.apply({"all": number}, history) for number in range(300)]
     calls.clear()
@@ -288,7 +336,7 @@ def test_a_wide_fan_reduces_each_write_once():
     assert len(calls) < 300  # the first branch's value is there already
 
 
-# ------------------------------------------------------------------------------------------------------- resets
+# --------------------------------------------------------------------------------------------------
 
 
 def test_a_replacement_that_changes_nothing_is_the_state_itself(root, history):
@@ -297,7 +345,9 @@ def test_a_replacement_that_changes_nothing_is_the_state_itself(root, history):
 
 
 def test_a_field_that_is_left_out_of_a_replacement_goes_back_to_its_default(root, history):
-    state = root.apply({"log": ["x"], "last": "A", "total": 1}, history).replace({"log": Log(["x"])}, history)
+    state = root.apply({"log": ["x"], "last": "A", "total": 1}, history).replace(
+        {"log": Log(["x"])}, history
+    )
     assert dict(state) == {"log": ["x"], "total": 100}
 
 
@@ -305,7 +355,11 @@ def test_an_unchanged_field_keeps_its_history_through_a_replacement(root, histor
     shared = root.apply({"log": ["in"]}, history)
     b = shared.apply({"log": ["b"]}, history)
     filtered = b.replace({"log": b["log"]}, history)
-    assert list(join([filtered, shared.apply({"log": ["c"]}, history)], history)["log"]) == ["in", "b", "c"]
+    assert list(join([filtered, shared.apply({"log": ["c"]}, history)], history)["log"]) == [
+        "in",
+        "b",
+        "c",
+    ]
 
 
 def test_a_reset_knows_its_past_and_can_be_written_to(root, history):
@@ -334,9 +388,31 @@ def test_resets_of_an_overwritten_field_meet_like_writes(root, history):
 
 
 def test_a_custom_merge_knows_every_write_of_the_states(root, history):
-    b, c = root.apply({"log": ["b"], "last": "B"}, history), root.apply({"log": ["c"], "last": "C"}, history)
+    b, c = (
+        root.apply({"log": ["b"], "last": "B"}, history),
+        root.apply({"log": ["c"], "last": "C"}, history),
+    )
     met = merged([b, c], {"last": "B+C", "log": Log()}, history)
     assert dict(join([b, met, c], history)) == {"last": "B+C", "log": [], "total": 100}
+
+
+@pytest.mark.parametrize("field", ["last", "log"])
+def test_what_a_merge_decided_stays_whatever_it_meets(root, history, field):
+    """Even if it is the value of the first state: a plain join of both knows as much."""
+    b, c = root.apply({field: ["b"]}, history), root.apply({field: ["c"]}, history)
+    met = merged([b, c], dict(b), history)
+    both = join([b, c], history)
+    assert list(both[field]) == (["c"] if field == "last" else ["b", "c"])
+    for order in ([met, both], [both, met]):
+        assert list(join(order, history)[field]) == ["b"]
+
+
+def test_a_merge_leaves_fields_alone_of_which_the_first_state_knows_all(root, history):
+    b = root.apply({"log": ["b"]}, history)
+    c = b.apply({"last": "C"}, history)
+    met = merged([b, c], dict(c), history)
+    other = root.apply({"log": ["other"]}, history)
+    assert list(join([met, other], history)["log"]) == ["b", "other"]  # no reset to refuse
 
 
 def test_fields_of_the_kernel_survive_every_replacement_and_merge(root, history):
@@ -354,14 +430,19 @@ def test_an_accumulating_field_that_is_reset_to_nothing_is_reset_for_the_parent_
     assert root.apply(history.changes)["n"] == 1
 
 
-# ---------------------------------------------------------------------------------------------- mapping, schema
+# ---------------------------------------------------------------------------------------------- map
 
 
 def test_defaults_are_applied_once():
     schema = Schema("s", {"n": Field("n", SUM, default=lambda: 10)}, closed=True)
     history, root = History(schema), schema.start()
     a = root.apply({"n": 1}, history)
-    assert join([a, root], history)["n"] == a.replace(dict(a), history)["n"] == history.fold(a)["n"] == 11
+    assert (
+        join([a, root], history)["n"]
+        == a.replace(dict(a), history)["n"]
+        == history.fold(a)["n"]
+        == 11
+    )
 
 
 def test_an_absent_field_is_not_in_the_state(root):
@@ -428,7 +509,21 @@ def test_a_value_is_validated_where_its_type_is_known():
     with pytest.raises(InvalidValue, match='field "n" of s does not take -1: must not be negative'):
         whole.check({"n": -1})
     custom = Reducer("take", lambda old, new: old - new, pure=True)
-    result = Schema("s", {"n": Field("n", custom, default=lambda: 1, validate=positive)}, closed=True)
+    result = Schema(
+        "s", {"n": Field("n", custom, default=lambda: 1, validate=positive)}, closed=True
+    )
     assert result.start().apply(result.check({"n": -5}))["n"] == 6
     with pytest.raises(InvalidValue):
         result.start().apply(result.check({"n": 2}))
+
+
+def test_a_graph_has_the_fields_that_its_extras_call_growing_and_its_digest_has_not():
+    plain = GraphSpec(id="g")
+    spec = GraphSpec(id="g", extras={"growing": ("notes",), "lenient": True})
+    whole = spec.whole_schema()
+    assert (whole.of("notes").reducer, whole.closed, plain.whole_schema().fields) == (
+        APPEND, False, {},
+    )  # fmt: skip
+    declared = Schema("s", {"notes": Field("notes", SUM)}, closed=True)
+    assert replace(spec, schema=declared).whole_schema() is declared
+    assert spec.digest() == plain.digest()

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from axil.tokens import Activation, Out, Token, inner_frame, next_ordinal, path_of
+from axil.kernel.tokens import Activation, Out, Token, inner_frame, next_ordinal, path_of
 
 
 def test_an_activation_is_named_by_frame_node_and_ordinal():
@@ -30,7 +29,14 @@ def test_an_ordinal_says_on_which_edge_the_token_came_and_whence_it_came():
     assert next_ordinal(0, (2,)) == (2, 0)
 
 
-@given(st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=60), min_size=2, max_size=2, unique_by=tuple))
+@given(
+    st.lists(
+        st.lists(st.integers(0, 3), min_size=1, max_size=60),
+        min_size=2,
+        max_size=2,
+        unique_by=tuple,
+    )
+)
 def test_different_histories_have_different_ordinals(histories):
     names = []
     for history in histories:

@@ -7,16 +7,20 @@ import dataclasses
 import threading
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
-from axil.values import MISSING, Log, isolate, same, thaw
+from axil.kernel.values import MISSING, Log, isolate, same, thaw
 
-law = settings(deadline=None, print_blob=True)  # a failure prints how to repeat it; no law is about seconds
+# a failure prints how to repeat it; no law is about seconds
+law = settings(deadline=None, print_blob=True)
 plain_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=3),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner, max_size=3) | st.tuples(inner, inner),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.text(max_size=2), inner, max_size=3)
+        | st.tuples(inner, inner)
+    ),
     max_leaves=8,
 )
 
@@ -45,7 +49,9 @@ class Logs(RuleBasedStateMachine):
             assert len(log) == len(model)
             assert log == model
             assert log[-2:] == model[-2:]
-            assert [log[i] for i in range(-len(model), len(model))] == [model[i] for i in range(-len(model), len(model))]
+            assert [log[i] for i in range(-len(model), len(model))] == [
+                model[i] for i in range(-len(model), len(model))
+            ]
 
     def teardown(self):
         if hasattr(self, "pairs"):
@@ -71,7 +77,8 @@ def test_changing_an_item_of_a_log_does_not_change_the_log():
 
 def test_a_log_is_not_a_list_but_adds_up_with_lists():
     log = Log([1])
-    assert (log + [2], [0] + log) == ([1, 2], [0, 1])  # noqa: RUF005  # the operators are what is tested
+    # the operators are what is tested
+    assert (log + [2], [0] + log) == ([1, 2], [0, 1])  # noqa: RUF005
     with pytest.raises(TypeError):
         hash(log)
 
@@ -90,7 +97,13 @@ def test_what_is_isolated_is_equal_and_shares_no_container(value):
     def containers(value):
         if isinstance(value, (list, dict)):
             yield id(value)
-        for item in value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ():
+        for item in (
+            value.values()
+            if isinstance(value, dict)
+            else value
+            if isinstance(value, (list, tuple))
+            else ()
+        ):
             yield from containers(item)
 
     own = isolate(value)

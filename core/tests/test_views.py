@@ -10,18 +10,28 @@ import sys
 from typing import Annotated, Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from pydantic import BaseModel, computed_field
 
+from axil.contract.views import (
+    Fields,
+    ModelView,
+    StateView,
+    Thawed,
+    fields_of,
+    safe_get_attr,
+    values_of,
+    without_views,
+)
 from axil.errors import StateError
-from axil.schema import schema_of
-from axil.state import Schema
-from axil.values import MISSING, Log, isolate, thaw
-from axil.views import Fields, ModelView, StateView, Thawed, fields_of, plain, safe_get_attr, values_of
+from axil.kernel.state import Field, Schema
+from axil.kernel.values import MISSING, Log, isolate, thaw
 
-law = settings(deadline=None, print_blob=True)  # a failure prints how to repeat it; no law is about seconds
+from .tools import schema_of
+
+# a failure prints how to repeat it; no law is about seconds
+law = settings(deadline=None, print_blob=True)
 
 
 class Untouchable(dict):
@@ -37,7 +47,7 @@ def state_of(**values: Any):
     return Schema().start(values)
 
 
-# --------------------------------------------------------------------------------------------------- StateView
+# --------------------------------------------------------------------------------------------------
 
 names = st.sampled_from("abc")
 small = st.integers(0, 3) | st.lists(st.integers(0, 3), max_size=2)
@@ -90,7 +100,9 @@ class Views(RuleBasedStateMachine):
             assert self.view == self.model
             assert len(self.view) == len(self.model)
             assert self.view.writes == self.assigned
-            assert {name: value for name, value in self.state.items() if name != "@node/x"} == self.before
+            assert {
+                name: value for name, value in self.state.items() if name != "@node/x"
+            } == self.before
 
 
 TestAViewBehavesAsACopyOfTheState = Views.TestCase
@@ -120,9 +132,7 @@ def test_the_kernels_fields_are_not_seen_and_cannot_be_assigned():
 
 
 def test_an_absent_key_says_whether_it_was_never_written_or_is_not_declared():
-    from axil.schema import generate_state_schema
-
-    view = StateView(generate_state_schema([("when", "int|str", "overwrite")]).start())
+    view = StateView(Schema("State", {"when": Field("when")}, closed=True).start())
     with pytest.raises(KeyError, match='"when" of State was never written and has no default'):
         view["when"]
     with pytest.raises(KeyError, match='State has no "mesages"'):
@@ -139,17 +149,18 @@ def test_views_unite_with_dicts_into_dicts():
 def test_a_copied_or_pickled_view_is_a_dict():
     view = StateView(state_of(a=[1]))
     deep = copy.deepcopy(view)
-    assert type(copy.copy(view)) is type(deep) is type(pickle.loads(pickle.dumps(view))) is dict  # noqa: S301  # our own bytes
+    # our own bytes
+    assert type(copy.copy(view)) is type(deep) is type(pickle.loads(pickle.dumps(view))) is dict  # noqa: S301
     assert deep["a"] is not view["a"]
     assert copy.copy(view)["a"] is view["a"]
 
 
-def test_importing_views_and_schemas_does_not_import_pydantic():
-    code = "import sys, axil.views, axil.schema; sys.exit('pydantic' in sys.modules)"
+def test_importing_views_does_not_import_pydantic():
+    code = "import sys, axil.contract.views; sys.exit('pydantic' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-# --------------------------------------------------------------------------------------------------- ModelView
+# --------------------------------------------------------------------------------------------------
 
 
 class Inner(BaseModel):
@@ -192,7 +203,9 @@ SCHEMA = schema_of(Brief)
 
 @pytest.fixture
 def state():
-    return SCHEMA.start().apply(SCHEMA.check({"notes": ["a"], "inner": {"tags": ["x"]}, "table": {"k": [1]}}))
+    return SCHEMA.start().apply(
+        SCHEMA.check({"notes": ["a"], "inner": {"tags": ["x"]}, "table": {"k": [1]}})
+    )
 
 
 @pytest.fixture
@@ -219,7 +232,12 @@ def test_a_field_is_copied_once_and_only_when_read(view, state):
 
 def test_methods_properties_and_dumps_work_on_a_model_view(view):
     assert (view.headline(), view.loud, view.size, view._secret) == ("axils: 1", "AXILS", 1, 7)
-    assert view.model_dump(exclude={"inner", "table"}) == {"topic": "axils", "notes": ["a"], "writes": 0, "size": 1}
+    assert view.model_dump(exclude={"inner", "table"}) == {
+        "topic": "axils",
+        "notes": ["a"],
+        "writes": 0,
+        "size": 1,
+    }
     assert json.loads(view.model_dump_json())["notes"] == ["a"]
     assert (len(view), "a" in view, "b" in view) == (1, True, False)
     assert repr(view) == repr(view.model_copy())
@@ -244,7 +262,9 @@ def test_a_value_read_before_the_model_is_made_is_the_models(view):
 
 def test_an_absent_field_is_an_attribute_error_that_says_so(view):
     for look in (lambda: view.due, lambda: view.headline() and view.due):
-        with pytest.raises(AttributeError, match='"due" of Brief was never written and has no default'):
+        with pytest.raises(
+            AttributeError, match='"due" of Brief was never written and has no default'
+        ):
             look()
     assert not hasattr(view, "due")
     assert not hasattr(view, "strange")
@@ -276,7 +296,9 @@ def test_a_frozen_model_stays_frozen():
 
 
 def test_model_views_compare_as_the_models_they_stand_for(view, state):
-    model = Brief.model_construct(topic="axils", notes=["a"], inner=Inner(tags=["x"]), table={"k": [1]}, writes=0)
+    model = Brief.model_construct(
+        topic="axils", notes=["a"], inner=Inner(tags=["x"]), table={"k": [1]}, writes=0
+    )
     model.__dict__.pop("due", None)
     assert view == model
     assert model == view
@@ -287,7 +309,8 @@ def test_model_views_compare_as_the_models_they_stand_for(view, state):
 
 
 def test_a_copied_or_pickled_model_view_is_a_model(view):
-    for own in (copy.copy(view), copy.deepcopy(view), pickle.loads(pickle.dumps(view))):  # noqa: S301  # our own bytes
+    # our own bytes
+    for own in (copy.copy(view), copy.deepcopy(view), pickle.loads(pickle.dumps(view))):  # noqa: S301
         assert type(own) is Brief
         assert own.notes == ["a"]
 
@@ -310,12 +333,14 @@ def test_a_model_that_takes_extra_fields_shows_them():
     assert (view.more, view.other) == ([1, 2], 3)
 
 
-# ------------------------------------------------------------------------------------------------------ Fields
+# --------------------------------------------------------------------------------------------------
 
 
 WAYS_TO_TAKE_ALL = [
-    dict, copy.deepcopy, lambda f: {**f}, lambda f: {**{}, **f}, lambda f: f | {}, lambda f: {} | f, lambda f: dict(f.items()),
-    lambda f: dict(zip(f, f.values(), strict=True)), lambda f: {key: f[key] for key in f}, lambda f: (lambda **kw: kw)(**f),
+    dict, copy.deepcopy, lambda f: {**f}, lambda f: {**{}, **f}, lambda f: f | {},
+    lambda f: {} | f, lambda f: dict(f.items()),
+    lambda f: dict(zip(f, f.values(), strict=True)), lambda f: {key: f[key] for key in f},
+    lambda f: (lambda **kw: kw)(**f),
     lambda f: {**f.copy()},
 ]  # fmt: skip
 
@@ -355,7 +380,9 @@ class Payloads(RuleBasedStateMachine):
 
     @rule(name=names, value=small)
     def setdefault(self, name, value):
-        assert self.fields.setdefault(name, value) == self.model.setdefault(name, copy.deepcopy(value))
+        assert self.fields.setdefault(name, value) == self.model.setdefault(
+            name, copy.deepcopy(value)
+        )
         assert self.fields.setdefault(name, value) is self.fields[name]
 
     @rule(name=names)
@@ -387,13 +414,19 @@ class Payloads(RuleBasedStateMachine):
     def agree(self):
         if hasattr(self, "fields"):
             assert self.fields == self.model
-            assert (len(self.fields), list(self.fields), repr(self.fields)) == (len(self.model), list(self.model), repr(self.model))
+            assert (len(self.fields), list(self.fields), repr(self.fields)) == (
+                len(self.model),
+                list(self.model),
+                repr(self.model),
+            )
             assert self.fields.raw() == self.model
             assert self.payload == self.before
 
 
 TestFieldsBehaveAsACopyOfThePayload = Payloads.TestCase
-TestFieldsBehaveAsACopyOfThePayload.settings = settings(law, max_examples=60, stateful_step_count=30)
+TestFieldsBehaveAsACopyOfThePayload.settings = settings(
+    law, max_examples=60, stateful_step_count=30
+)
 
 
 def test_a_value_that_is_not_read_is_not_copied():
@@ -403,7 +436,12 @@ def test_a_value_that_is_not_read_is_not_copied():
     raw = fields.raw()
     assert type(raw["big"]) is Untouchable
     assert Fields(fields).raw()["big"] is raw["big"]
-    for touch in (lambda: fields["big"], lambda: dict(fields), fields.items, lambda: fields.pop("big")):
+    for touch in (
+        lambda: fields["big"],
+        lambda: dict(fields),
+        fields.items,
+        lambda: fields.pop("big"),
+    ):
         with pytest.raises(AssertionError, match="copied"):
             touch()
 
@@ -433,21 +471,22 @@ def test_a_missing_key_is_a_key_error(look):
 
 
 def test_pickled_fields_are_a_dict():
-    assert type(pickle.loads(pickle.dumps(Fields({"a": [1]})))) is dict  # noqa: S301  # our own bytes
+    # our own bytes
+    assert type(pickle.loads(pickle.dumps(Fields({"a": [1]})))) is dict  # noqa: S301
 
 
-# -------------------------------------------------------------------------------------------------- back again
+# --------------------------------------------------------------------------------------------------
 
 
 def test_plain_returns_what_holds_no_view_as_it_is():
     value = {"a": [1, (2, {"b": Log([1])})], "c": {1}}
-    assert plain(value) is value
+    assert without_views(value) is value
 
 
 def test_plain_unwraps_views_at_any_depth_without_copying_what_is_untouched(view):
     big = Untouchable(a=1)
     shown = StateView(state_of(big=big, n=1))
-    found = plain({"list": [shown, (Fields({"big": big}),)], "model": view})
+    found = without_views({"list": [shown, (Fields({"big": big}),)], "model": view})
     assert type(found["list"][0]) is type(found["list"][1][0]) is dict
     assert found["list"][0]["big"] is found["list"][1][0]["big"] is big
     assert type(found["model"]) is Brief
@@ -461,7 +500,13 @@ def test_values_of_a_view_are_all_it_shows_or_what_was_assigned(view):
     assert values_of(shown, written=True) == {"b": 3}
     view.topic = "mine"
     assert values_of(view, written=True) == {"topic": "mine"}
-    assert values_of(view) == {"topic": "mine", "notes": ["a"], "inner": Inner(tags=["x"]), "table": {"k": [1]}, "writes": 0}
+    assert values_of(view) == {
+        "topic": "mine",
+        "notes": ["a"],
+        "inner": Inner(tags=["x"]),
+        "table": {"k": [1]},
+        "writes": 0,
+    }
 
 
 def test_values_of_a_model_instance_are_its_fields_or_those_it_was_given():
@@ -470,7 +515,10 @@ def test_values_of_a_model_instance_are_its_fields_or_those_it_was_given():
     assert values_of(given)["topic"] == "axils"
 
 
-@pytest.mark.parametrize(("given", "values"), [(None, {}), ({"a": 1}, {"a": 1}), ("text", None), ([1], None), (3, None), (Brief, None)])
+@pytest.mark.parametrize(
+    ("given", "values"),
+    [(None, {}), ({"a": 1}, {"a": 1}), ("text", None), ([1], None), (3, None), (Brief, None)],
+)
 def test_values_of_anything_else(given, values):
     assert values_of(given) == values
 
@@ -482,7 +530,8 @@ class Thing:
 @pytest.mark.parametrize(
     ("data", "found"),
     [
-        ({"name": "key"}, "key"), (Fields({"name": "key"}), "key"), (Thing(), "attribute"), (Log(), MISSING), (None, MISSING),
+        ({"name": "key"}, "key"), (Fields({"name": "key"}), "key"), (Thing(), "attribute"), (Log(),
+        MISSING), (None, MISSING),
         ({}, MISSING), ({"name": None}, None),
     ],
 )  # fmt: skip
@@ -499,10 +548,10 @@ def test_a_method_of_a_mapping_is_not_one_of_its_keys():
 @law
 @given(st.dictionaries(names, small))
 def test_values_go_through_a_view_and_back_unchanged(values):
-    assert plain(StateView(state_of(**values))) == plain(Fields(values)) == values
+    assert without_views(StateView(state_of(**values))) == without_views(Fields(values)) == values
 
 
-# ------------------------------------------------------------------------------------------------ what a caller keeps
+# ------------------------------------------------------------------------------------------------ w
 
 
 def test_what_a_caller_keeps_is_made_when_it_is_read_and_is_the_callers_own():
@@ -516,7 +565,16 @@ def test_what_a_caller_keeps_is_made_when_it_is_read_and_is_the_callers_own():
 
 
 @pytest.mark.parametrize(
-    "way", [dict, copy.copy, copy.deepcopy, lambda kept: {**kept}, lambda kept: json.loads(json.dumps(kept)), thaw, isolate]
+    "way",
+    [
+        dict,
+        copy.copy,
+        copy.deepcopy,
+        lambda kept: {**kept},
+        lambda kept: json.loads(json.dumps(kept)),
+        thaw,
+        isolate,
+    ],
 )
 def test_what_a_caller_keeps_is_plain_however_it_is_copied(way):
     log = Log([{"id": 2}])

@@ -9,17 +9,16 @@ from typing import Any
 
 import pytest
 
-from axil import planner
-from axil.engine import LocalEngine
+from axil.builder.workflow import Workflow
+from axil.compiler import planner
+from axil.compiler.planner import CompileOptions
 from axil.errors import JournalError, LimitReached, NodeFailed, RunCancelled, RunPaused, SpecError
-from axil.journal import MemoryJournal
-from axil.planner import Setting
-from axil.registry import Registry
-from axil.result import Event
-from axil.spec import CycleLimit, Limits, NodeSpec, Use
-from axil.sync import run_sync
-from axil.tokens import Out
-from axil.workflow import Workflow
+from axil.kernel.spec import CycleLimit, Limits, NodeSpec, Use
+from axil.kernel.tokens import Out
+from axil.registry.registry import Registry
+from axil.runtime.result import Event
+from axil.runtime.sync import run_sync
+from axil_journals.journal import MemoryJournal
 
 from .tools import edge, graph, node, says, workflow
 
@@ -35,7 +34,7 @@ async def events(flow: Workflow, input: Any = None, **options: Any) -> list[Even
     return [event async for event in flow.stream(input, **options)]
 
 
-# ------------------------------------------------------------------------------------------------ doors
+# ------------------------------------------------------------------------------------------------ d
 
 
 def test_a_plan_is_made_on_first_use_and_once():
@@ -58,7 +57,11 @@ def test_a_text_is_the_field_message():
 
 
 def test_attributes_given_to_a_run_lie_over_the_graphs_own():
-    flow = workflow([node("a", lambda task, ctx: Out(dict(task.state)))], ["in a", "a out"], attributes={"x": 0, "y": 0})
+    flow = workflow(
+        [node("a", lambda task, ctx: Out(dict(task.state)))],
+        ["in a", "a out"],
+        attributes={"x": 0, "y": 0},
+    )
     assert flow.invoke({}, {"y": 1, "z": 2})[0] == {"x": 0, "y": 1, "z": 2}
 
 
@@ -72,7 +75,11 @@ def test_a_result_unpacks_like_what_invoke_gives():
     [
         (workflow([node("a", lambda task, ctx: 1 / 0)], ["in a"]), {}, NodeFailed),
         (workflow(["a", "b"], ["in a", "a b"]), {"limits": Limits(firings=1)}, LimitReached),
-        (workflow(["a"], ["in a", "a a"], cycle_limits={"": CycleLimit(rounds=2)}), {}, LimitReached),
+        (
+            workflow(["a"], ["in a", "a a"], cycle_limits={"": CycleLimit(rounds=2)}),
+            {},
+            LimitReached,
+        ),
     ],
 )
 def test_invoke_raises_what_run_tells_and_the_error_holds_the_partial_result(flow, options, error):
@@ -84,7 +91,9 @@ def test_invoke_raises_what_run_tells_and_the_error_holds_the_partial_result(flo
 def test_run_raises_for_a_failure_and_tells_every_other_end():
     with pytest.raises(NodeFailed):
         asyncio.run(workflow([node("a", lambda task, ctx: 1 / 0)], ["in a"]).run({}))
-    assert asyncio.run(workflow(["a"], ["in a"]).run({}, limits=Limits(firings=0))).status == "limited"
+    assert (
+        asyncio.run(workflow(["a"], ["in a"]).run({}, limits=Limits(firings=0))).status == "limited"
+    )
 
 
 def test_every_payload_that_left_is_told_by_the_node_it_came_from():
@@ -107,7 +116,10 @@ def test_one_workflow_serves_any_number_of_runs_at_once():
         n = (task.state.get("@node/a") or {}).get("n", 0) + 1
         return Out({"i": task.tokens[0].payload["i"], "n": n}, {"@node/a": {"n": n}, "x": n})
 
-    again, out = edge("a", "a", condition=lambda p: p["n"] < 3), edge("a", "out", condition=lambda p: p["n"] == 3)
+    again, out = (
+        edge("a", "a", condition=lambda p: p["n"] < 3),
+        edge("a", "out", condition=lambda p: p["n"] == 3),
+    )
     flow = workflow([node("a", slow, mode="async")], ["in a", again, out])
 
     async def go():
@@ -118,7 +130,7 @@ def test_one_workflow_serves_any_number_of_runs_at_once():
     assert len({r.run_id for r in results}) == 10
 
 
-# ------------------------------------------------------------------------------------------------ stream
+# ------------------------------------------------------------------------------------------------ s
 
 
 def test_a_stream_tells_everything_in_order_and_ends_with_the_result():
@@ -126,9 +138,19 @@ def test_a_stream_tells_everything_in_order_and_ends_with_the_result():
         ctx.emit("one")
         return Out({"m": 1})
 
-    flow = workflow([node("a", body, mode="async", ctx=True), "b"], ["in a", edge("a", "b", condition=lambda payload: False), "a out"])
+    flow = workflow(
+        [node("a", body, mode="async", ctx=True), "b"],
+        ["in a", edge("a", "b", condition=lambda payload: False), "a out"],
+    )
     seen = asyncio.run(events(flow))
-    assert [event.kind for event in seen] == ["run_started", "firing_started", "chunk", "firing_finished", "firing_skipped", "run_finished"]
+    assert [event.kind for event in seen] == [
+        "run_started",
+        "firing_started",
+        "chunk",
+        "firing_finished",
+        "firing_skipped",
+        "run_finished",
+    ]
     assert (str(seen[2].activation), seen[2].data) == ("a", "one")
     assert seen[-1].data.output == {"m": 1}
 
@@ -174,7 +196,12 @@ def test_a_slow_reader_loses_the_oldest_chunks_and_is_told_how_many():
 
     flow = workflow([node("a", body, mode="async", ctx=True)], ["in a"])
     seen = asyncio.run(events(flow, buffer=4))
-    assert [event.kind for event in seen if event.kind != "chunk"] == ["run_started", "firing_started", "firing_finished", "run_finished"]
+    assert [event.kind for event in seen if event.kind != "chunk"] == [
+        "run_started",
+        "firing_started",
+        "firing_finished",
+        "run_finished",
+    ]
     chunks = [event.data for event in seen if event.kind == "chunk"]
     assert chunks == list(range(10 - len(chunks), 10))
     assert len(chunks) + sum(event.lost for event in seen) == 10
@@ -186,7 +213,9 @@ def test_the_event_after_a_gap_counts_what_was_lost():
             ctx.emit(i)
         return Out({})
 
-    seen = asyncio.run(events(workflow([node("a", body, mode="async", ctx=True)], ["in a"]), buffer=4))
+    seen = asyncio.run(
+        events(workflow([node("a", body, mode="async", ctx=True)], ["in a"]), buffer=4)
+    )
     first = next(event for event in seen if event.kind == "chunk")
     assert first.lost == first.data
 
@@ -196,7 +225,7 @@ def test_watching_does_not_change_a_run():
     assert asyncio.run(events(flow))[-1].data.output == flow.invoke({})[0]
 
 
-# ------------------------------------------------------------------------------------------------ resume
+# ------------------------------------------------------------------------------------------------ r
 
 
 def test_resume_refuses_a_run_that_the_journal_does_not_know():
@@ -222,10 +251,12 @@ def test_resume_goes_on_with_answers():
     with pytest.raises(RunPaused) as paused:
         flow.invoke({}, run_id="r", journal=journal)
     (question,) = paused.value.result.questions
-    assert asyncio.run(flow.resume("r", journal=journal, answers={question.id: "yes"})).output == {"m": "yes"}
+    assert asyncio.run(flow.resume("r", journal=journal, answers={question.id: "yes"})).output == {
+        "m": "yes"
+    }
 
 
-# ------------------------------------------------------------------------------------------------ lifecycle
+# ------------------------------------------------------------------------------------------------ l
 
 
 class Part:
@@ -262,11 +293,18 @@ def with_parts(**fails: str) -> tuple[Workflow, list[str]]:
     registry = Registry(entry_points=[])
     nodes, edges = [], []
     for name, how in fails.items():
-        kind = type(name, (Part,), {"log": log, "__init__": lambda self, name=name, how=how: Part.__init__(self, name, how)})
+        kind = type(
+            name,
+            (Part,),
+            {
+                "log": log,
+                "__init__": lambda self, name=name, how=how: Part.__init__(self, name, how),
+            },
+        )
         registry.register("nodes", name, kind)
         nodes.append(NodeSpec(id=name, use=Use(type=name)))
         edges.append(f"in {name}")
-    return Workflow(graph(nodes, edges), Setting(registry=registry)), log
+    return Workflow(graph(nodes, edges), CompileOptions(registry=registry)), log
 
 
 def test_components_are_provisioned_before_a_run_and_closed_in_reverse_order_after_it():
@@ -298,14 +336,18 @@ def test_what_was_begun_is_closed_if_another_could_not_be_provisioned():
 
 def test_every_component_is_closed_whatever_the_others_raise():
     flow, log = with_parts(x="close", y="", z="close")
-    assert asyncio.run(flow.run({})).status == "done"  # what fails at the end takes nothing from the run
+    # what fails at the end takes nothing from the run
+    assert asyncio.run(flow.run({})).status == "done"
     assert [line for line in log if line.startswith("close")] == ["close z", "close y", "close x"]
 
 
 def test_components_are_closed_when_a_run_fails():
     flow, log = with_parts(x="")
     flow.spec.nodes  # noqa: B018  # the same graph with a node that fails beside it
-    failing = Workflow(graph([*flow.spec.nodes, node("f", lambda task, ctx: 1 / 0)], ["in x", "in f"]), flow.setting)
+    failing = Workflow(
+        graph([*flow.spec.nodes, node("f", lambda task, ctx: 1 / 0)], ["in x", "in f"]),
+        flow.setting,
+    )
     with pytest.raises(NodeFailed):
         failing.invoke({})
     assert log[0] == "provision x"
@@ -332,32 +374,7 @@ def test_a_cancelled_run_raises_from_the_sync_door():
         workflow([node("a", cancel, mode="async", ctx=True)], ["in a"]).invoke({}, deps=[])
 
 
-def test_of_runs_that_an_engine_begins_together_none_is_ahead_of_what_another_provisions():
-    flow, log = with_parts(x="")
-
-    async def go():
-        async with LocalEngine() as engine:
-            ids = [await engine.start(flow, {}) for _ in range(3)]
-            return [(await engine.result(run_id)).status for run_id in ids]
-
-    assert asyncio.run(asyncio.wait_for(go(), 60)) == ["done"] * 3
-    assert log == ["provision x", "run x", "run x", "run x", "close x"]
-
-
-def test_what_could_not_be_provisioned_for_one_run_of_an_engine_is_tried_again_for_the_next():
-    flow, log = with_parts(x="provision")
-
-    async def go():
-        async with LocalEngine() as engine:
-            for _ in range(2):
-                with pytest.raises(OSError, match="x"):
-                    await engine.result(await engine.start(flow, {}))
-
-    asyncio.run(asyncio.wait_for(go(), 60))
-    assert log == ["provision x", "close x"] * 2
-
-
-# ------------------------------------------------------------------------------------------------ components at unlucky moments
+# ------------------------------------------------------------------------------------------------ c
 
 
 class SlowPart:
@@ -439,7 +456,7 @@ def test_components_are_provisioned_for_a_loop_that_has_the_number_of_one_that_i
 
 def test_threads_that_ask_for_the_plan_at_once_get_the_same_one(monkeypatch):
     """Its components are provisioned once: a plan of one's own would have others."""
-    flow, plan = workflow(["a"], ["in a", "a out"]), planner.compile
+    flow, plan = workflow(["a"], ["in a", "a out"]), planner.compile_spec
     both_are_in, first_has_it, plans = threading.Barrier(2), threading.Event(), dict[str, Any]()
 
     def compiled(*given: Any) -> Any:
@@ -452,7 +469,7 @@ def test_threads_that_ask_for_the_plan_at_once_get_the_same_one(monkeypatch):
         plans[threading.current_thread().name] = flow.plan
         first_has_it.set()
 
-    monkeypatch.setattr("axil.workflow.compile", compiled)
+    monkeypatch.setattr("axil.builder.workflow.compile_spec", compiled)
     flow._plan = None
     threads = [threading.Thread(target=asks, name=name) for name in ("first", "second")]
     for thread in threads:

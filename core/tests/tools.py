@@ -1,19 +1,27 @@
-"""What the kernel's tests are written with: bodies that are functions of a task, a clock that jumps, a journal that forgets nothing."""
+"""What the kernel's tests are written with: bodies that are functions of a task, a clock that
+jumps, a journal that forgets nothing.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import heapq
+import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from axil.journal import Entry, MemoryJournal
-from axil.machine import Machine
-from axil.planner import compile
-from axil.spec import EdgeSpec, GraphSpec, NodeSpec
-from axil.tokens import Activation, Out, Task
-from axil.workflow import Workflow
+from pydantic import TypeAdapter
+
+from axil.builder.workflow import Workflow
+from axil.compiler.planner import compile_spec
+from axil.contract.views import StateView, model_view
+from axil.kernel.machine import Machine
+from axil.kernel.spec import EdgeSpec, GraphSpec, NodeSpec
+from axil.kernel.state import APPEND, OVERWRITE, Field, Reducer, Schema
+from axil.kernel.tokens import Activation, Out, Task
+from axil.kernel.values import MISSING, Log, isolate
+from axil_journals.journal import Entry, MemoryJournal
 
 
 @dataclass
@@ -41,16 +49,24 @@ def says(output: Any = None, **delta: Any) -> Callable[[Task, Any], Out]:
     return lambda task, ctx: Out({} if output is None else output, delta)
 
 
-def node(id: str, call: Any = None, *, mode: str = "inline", ctx: bool = False, **more: Any) -> NodeSpec:
+def node(
+    id: str, call: Any = None, *, mode: str = "inline", ctx: bool = False, **more: Any
+) -> NodeSpec:
     """A node; without a body it gives its own name as ``{"by": id}``."""
     return NodeSpec(id=id, body=Raw(call or says({"by": id}), mode, ctx), **more)
 
 
 def edge(source: str, target: str, **more: Any) -> EdgeSpec:
-    return EdgeSpec(source={"in": "@entry"}.get(source, source), target={"out": "@exit"}.get(target, target), **more)
+    return EdgeSpec(
+        source={"in": "@entry"}.get(source, source),
+        target={"out": "@exit"}.get(target, target),
+        **more,
+    )
 
 
-def graph(nodes: Sequence[NodeSpec | str], edges: Sequence[EdgeSpec | str], **more: Any) -> GraphSpec:
+def graph(
+    nodes: Sequence[NodeSpec | str], edges: Sequence[EdgeSpec | str], **more: Any
+) -> GraphSpec:
     """A spec; nodes and edges may be words: ``graph(["a", "b"], ["in a", "a b", "b out"])``."""
     return GraphSpec(
         id=more.pop("id", "g"),
@@ -60,7 +76,9 @@ def graph(nodes: Sequence[NodeSpec | str], edges: Sequence[EdgeSpec | str], **mo
     )
 
 
-def workflow(nodes: Sequence[NodeSpec | str], edges: Sequence[EdgeSpec | str], **more: Any) -> Workflow:
+def workflow(
+    nodes: Sequence[NodeSpec | str], edges: Sequence[EdgeSpec | str], **more: Any
+) -> Workflow:
     return Workflow(graph(nodes, edges, **more))
 
 
@@ -72,14 +90,14 @@ class Hand:
     """A machine driven by hand: ``start``, then ``take`` and ``finish`` in any order."""
 
     def __init__(self, nodes: Any, edges: Any, *, keeps: bool = False, **more: Any) -> None:
-        self.plan = compile(graph(nodes, edges, **more))
+        self.plan = compile_spec(graph(nodes, edges, **more))
         self.root = self.plan.graph.schema.start(self.plan.graph.start)
         self.machine = Machine(self.plan, (), self.root, keeps=keeps)
         self.at_work: dict[str, Task] = {}
         self.order: list[str] = []
 
     def start(self, inputs: Any = None) -> Hand:
-        from axil.composite import entry_tokens
+        from axil.kernel.scopes import entry_tokens
 
         self.machine.start(entry_tokens(self.plan, inputs or {}, self.root))
         return self
@@ -97,7 +115,12 @@ class Hand:
     def finish(self, name: str, out: Out | None = None) -> Task:
         """Finish a task: with ``out``, or with what its body says."""
         task = self.at_work.pop(name)
-        self.machine.commit(task, self.machine.prepare(task, self.plan.nodes[task.node].vertex.body(task, None) if out is None else out))
+        self.machine.commit(
+            task,
+            self.machine.prepare(
+                task, self.plan.nodes[task.node].vertex.body(task, None) if out is None else out
+            ),
+        )
         return task
 
     def go(self) -> Hand:
@@ -154,7 +177,10 @@ def write(journal: MemoryJournal, entries: Sequence[Entry], run_id: str = "r") -
 
 
 class Jumping:
-    """A clock that jumps to the next sleeper when the loop has had nothing else to do for a while. ``axil_testing`` has the good one."""
+    """A clock that jumps to the next sleeper when the loop has had nothing else to do for a while.
+
+    ``axil_testing`` has the good one.
+    """
 
     def __init__(self, time: float = 0.0) -> None:
         self.time = time
@@ -223,3 +249,60 @@ class Watcher:
 def plain(state: Mapping[str, Any]) -> dict[str, Any]:
     """A state without the fields that nodes keep for themselves."""
     return {name: value for name, value in state.items() if not name.startswith("@")}
+
+
+# ------------------------------------------------------------------------------------- typed state
+
+
+def _sum(old: Any, new: Any) -> Any:
+    return new if old is MISSING or old is None else old + new
+
+
+def _maximum(old: Any, new: Any) -> Any:
+    return new if old is MISSING or old is None else max(old, new)
+
+
+SUM = Reducer("sum", _sum, compose=_sum, pure=True, whole=True)
+MAXIMUM = Reducer("maximum", _maximum, compose=_maximum, pure=True, whole=True)
+_STRATEGIES = {"append": APPEND, "sum": SUM}
+_EMPTY = (list, dict, set, int, float, str, bool)
+
+
+def schema_of(model: Any) -> Schema:
+    """Return a closed schema of a pydantic model or a TypedDict: what axil-typed makes of it, as
+    far as the kernel's tests need it.
+    """
+    declared: dict[str, Any] = getattr(model, "model_fields", None) or {}
+    if declared:
+        hints = {
+            name: (info.annotation, info.metadata, info.is_required(), info.default)
+            for name, info in declared.items()
+        }
+    else:
+        hints = {
+            name: (kind, [], True, None) for name, kind in typing.get_type_hints(model).items()
+        }
+    fields = {name: _field(name, *hint) for name, hint in hints.items()}
+    return Schema(
+        model.__name__,
+        fields,
+        getattr(model, "model_config", {}).get("extra") != "allow",
+        model_view(model) if declared else StateView,
+    )
+
+
+def _field(name: str, kind: Any, metadata: Sequence[Any], required: bool, default: Any) -> Field:
+    reducer = next((_STRATEGIES[each] for each in metadata if each in _STRATEGIES), OVERWRITE)
+    form: Any = Log if reducer is APPEND else lambda value: value
+    empty = typing.get_origin(kind) or kind
+    adapter = TypeAdapter(kind)
+
+    def checked(value: Any) -> Any:
+        return form(adapter.validate_python(list(value) if type(value) is Log else value))
+
+    start: Callable[[], Any] | None = None
+    if not required:
+        start = lambda: form(isolate(default))  # noqa: E731
+    elif empty in _EMPTY:
+        start = lambda: form(empty())  # noqa: E731
+    return Field(name, reducer, start, checked)

@@ -1,4 +1,7 @@
-"""A tiny MCP server: notes that can be looked up, and a tool that nobody has to offer. Needs the package ``mcp``."""
+"""A tiny MCP server: notes that can be looked up, and a tool that nobody has to offer.
+
+Needs the package ``mcp``.
+"""
 
 from mcp.server import MCPServer
 

@@ -8,16 +8,19 @@ from collections.abc import Iterator
 
 import pytest
 
+from ..internals import internal
+
 
 @pytest.fixture
 def undisturbed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Nothing makes calls that depend on time or on tests before.
 
-    The kernel does not give way by the clock, which on a busy machine it does after every few firings, and the collector, whom other
-    libraries may have asked to call them, is at work only where a test asks for it.
+    The kernel does not give way by the clock, which on a busy machine it does after every few
+    firings, and the collector, whom other libraries may have asked to call them, is at work only
+    where a test asks for it.
     """
-    monkeypatch.setattr("axil.crew.SLICE", math.inf)
-    monkeypatch.setattr("axil.shell.SLICE", math.inf)
+    monkeypatch.setattr(internal("pool"), "SLICE", math.inf)
+    monkeypatch.setattr(internal("loop"), "SLICE", math.inf)
     gc.collect()
     gc.disable()
     yield

@@ -1,10 +1,12 @@
-"""What a workflow of DevAll costs beside the models it asks: the run's time against that of its bodies, in one run.
+"""What a workflow of DevAll costs beside the models it asks: the run's time against that of its
+bodies, in one run.
 
     python tests/benchmarks/devall.py [FILE …] [--write]
 
-The model takes 5 to 20 ms a reply, by turns, and says "OK". Bodies are what nodes run: an agent's with the model that it asks. Those that
-run side by side are counted once: the time in which any of them is at work. How much of it is the models' is said, too. Without a FILE it
-is a company of ten phases, made here; ``--write`` puts the table into docs/explanation/performance/index.md.
+The model takes 5 to 20 ms a reply, by turns, and says "OK". Bodies are what nodes run: an agent's
+with the model that it asks. Those that run side by side are counted once: the time in which any of
+them is at work. How much of it is the models' is said, too. Without a FILE it is a company of ten
+phases, made here; ``--write`` puts the table into docs/explanation/performance/index.md.
 """
 
 from __future__ import annotations
@@ -24,11 +26,15 @@ from typing import Any
 import importlib_metadata
 
 from axil import Workflow, hookimpl, run_sync
-from axil.documents import Document
-from axil.files import Reading, load, spec_from
-from axil.hooks import manager
-from axil.planner import Setting
-from axil.registry import Registry
+from axil.plugin import (
+    CompileOptions,
+    Document,
+    LoadOptions,
+    Registry,
+    hook_manager,
+    load_spec,
+    spec_from_document,
+)
 from axil_agent import Reply, Tool, models_through
 from axil_devall.functions import TOOLS
 
@@ -38,17 +44,37 @@ ENVIRONMENT = {"API_KEY": "none", "BASE_URL": "http://localhost"}
 
 
 def company(phases: int) -> dict[str, Any]:
-    """A file of DevAll: phases of a writer and a reviewer who turn three times each, with a counter that lets them go."""
+    """A file of DevAll: phases of a writer and a reviewer who turn three times each, with a counter
+    that lets them go.
+    """
     nodes: list[dict[str, Any]] = []
     edges: list[dict[str, Any]] = []
     lacks, has = ({"type": "keyword", "config": {which: ["DONE"]}} for which in ("none", "any"))
     for i in range(phases):
-        prompt, writer, reviewer, count = (f"{name} {i}" for name in ("Prompt", "Writer", "Reviewer", "Count"))
-        config = {"provider": "openai", "name": "small", "api_key": "${API_KEY}", "base_url": "${BASE_URL}", "tooling": [], "retry": None}
+        prompt, writer, reviewer, count = (
+            f"{name} {i}" for name in ("Prompt", "Writer", "Reviewer", "Count")
+        )
+        config = {
+            "provider": "openai",
+            "name": "small",
+            "api_key": "${API_KEY}",
+            "base_url": "${BASE_URL}",
+            "tooling": [],
+            "retry": None,
+        }
         nodes += [
             {"id": prompt, "type": "literal", "config": {"content": f"Phase {i}."}},
-            {"id": writer, "type": "agent", "context_window": -1, "config": {**config, "role": f"You write in phase {i}."}},
-            {"id": reviewer, "type": "agent", "config": {**config, "role": f"You review in phase {i}."}},
+            {
+                "id": writer,
+                "type": "agent",
+                "context_window": -1,
+                "config": {**config, "role": f"You write in phase {i}."},
+            },
+            {
+                "id": reviewer,
+                "type": "agent",
+                "config": {**config, "role": f"You review in phase {i}."},
+            },
             {"id": count, "type": "loop_counter", "config": {"max_iterations": 3, "message": ""}},
         ]
         edges += [
@@ -59,18 +85,42 @@ def company(phases: int) -> dict[str, Any]:
             {"from": count, "to": writer},
         ]
         after = f"Prompt {i + 1}" if i + 1 < phases else "End"
-        edges += [{"from": count, "to": after, "carry_data": False}, {"from": reviewer, "to": after, "condition": has, "carry_data": False}]
+        edges += [
+            {"from": count, "to": after, "carry_data": False},
+            {"from": reviewer, "to": after, "condition": has, "carry_data": False},
+        ]
     nodes.append({"id": "End", "type": "passthrough", "config": {}})
-    return {"graph": {"id": "company", "start": ["Prompt 0"], "end": ["End"], "nodes": nodes, "edges": edges}}
+    return {
+        "graph": {
+            "id": "company",
+            "start": ["Prompt 0"],
+            "end": ["End"],
+            "nodes": nodes,
+            "edges": edges,
+        }
+    }
 
 
 def registry() -> Registry:
     """All that is installed; functions that files name do nothing."""
     made = Registry(
-        entry_points=[e for e in importlib_metadata.entry_points() if (e.group, e.name) not in {("axil.tools", n) for n in TOOLS}]
+        entry_points=[
+            e
+            for e in importlib_metadata.entry_points()
+            if (e.group, e.name) not in {("axil.tools", n) for n in TOOLS}
+        ]
     )
     for name in TOOLS:
-        made.register("tools", name, Tool(name=name, description="", parameters={"type": "object", "properties": {}}, call=lambda: ""))
+        made.register(
+            "tools",
+            name,
+            Tool(
+                name=name,
+                description="",
+                parameters={"type": "object", "properties": {}},
+                call=lambda: "",
+            ),
+        )
     return made
 
 
@@ -78,10 +128,20 @@ def workflow(data: dict[str, Any] | Path, watching: Watching | None = None) -> W
     """A file, or what one holds, as something that runs; ``watching``: its bodies are timed."""
     known = registry()
     if isinstance(data, Path):
-        spec = load(data, registry=known, environment=ENVIRONMENT)
+        spec = load_spec(data, registry=known, environment=ENVIRONMENT)
     else:
-        spec = spec_from(Document(data=data, name="company.json"), Reading(registry=known, environment=ENVIRONMENT))
-    return Workflow(spec, Setting(registry=known, environment=ENVIRONMENT, hooks=None if watching is None else manager([watching])))
+        spec = spec_from_document(
+            Document(data=data, name="company.json"),
+            LoadOptions(registry=known, environment=ENVIRONMENT),
+        )
+    return Workflow(
+        spec,
+        CompileOptions(
+            registry=known,
+            environment=ENVIRONMENT,
+            hooks=None if watching is None else hook_manager([watching]),
+        ),
+    )
 
 
 @dataclass
@@ -129,7 +189,11 @@ class Watching:
 
     @hookimpl
     def wrap_body(self, spec: Any, body: Any) -> Any:
-        return None if body.mode == "scope" or getattr(body, "_single", None) is not None else Timed(body, self.spans)
+        return (
+            None
+            if body.mode == "scope" or getattr(body, "_single", None) is not None
+            else Timed(body, self.spans)
+        )
 
 
 def united(spans: Iterable[tuple[float, float]]) -> float:
@@ -175,28 +239,52 @@ def measured(data: dict[str, Any] | Path) -> Measured:
 
         result, seconds, worked = run_sync(go())
     assert result.status == "done", result.error
-    return Measured(result.usage.firings, len(model.spans), seconds, united(watching.spans), united(model.spans), worked)
+    return Measured(
+        result.usage.firings,
+        len(model.spans),
+        seconds,
+        united(watching.spans),
+        united(model.spans),
+        worked,
+    )
 
 
 def table(subjects: dict[str, Any]) -> str:
     """The figures, as Markdown: the median of five runs."""
     rows = [
-        "| workflow | firings | model calls | bodies, s | of it models | run beyond bodies | beyond models | processor time a firing, ms |"
+        "| workflow | firings | model calls | bodies, s | of it models | run beyond bodies | "
+        "beyond models | processor time a firing, ms |"
     ]
     rows.append("|---|---:|---:|---:|---:|---:|---:|---:|")
     for name, data in subjects.items():
         runs = [measured(data) for _ in range(5)]
         each = runs[0]
-        told = [(r.busy, r.replying, r.overhead, r.seconds / r.replying - 1, r.worked / r.firings * 1e3) for r in runs]
-        busy, replying, beyond, asked, firing = (statistics.median(values) for values in zip(*told, strict=True))
-        rows.append(f"| {name} | {each.firings} | {each.calls} | {busy:.2f} | {replying:.2f} | {beyond:.1%} | {asked:.1%} | {firing:.2f} |")
-    return "\n".join([*rows, "", f"{os.cpu_count()} processors, shared with others; medians of five runs."])
+        told = [
+            (r.busy, r.replying, r.overhead, r.seconds / r.replying - 1, r.worked / r.firings * 1e3)
+            for r in runs
+        ]
+        busy, replying, beyond, asked, firing = (
+            statistics.median(values) for values in zip(*told, strict=True)
+        )
+        rows.append(
+            f"| {name} | {each.firings} | {each.calls} | {busy:.2f} | {replying:.2f} | "
+            f"{beyond:.1%} | {asked:.1%} | {firing:.2f} |"
+        )
+    return "\n".join(
+        [*rows, "", f"{os.cpu_count()} processors, shared with others; medians of five runs."]
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="What a workflow of DevAll costs beside the models it asks.")
+    parser = argparse.ArgumentParser(
+        description="What a workflow of DevAll costs beside the models it asks."
+    )
     parser.add_argument("files", nargs="*", type=Path)
-    parser.add_argument("--write", action="store_true", help="put the table into docs/explanation/performance/index.md")
+    parser.add_argument(
+        "--write",
+        action="store_true",
+        help="put the table into docs/explanation/performance/index.md",
+    )
     options = parser.parse_args()
     made = {f"a company of {n} phases": company(n) for n in (10, 40)}
     figures = table({**{file.name: file for file in options.files}, **made})

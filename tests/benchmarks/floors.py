@@ -1,4 +1,5 @@
-"""How low one can get by hand, where a target is not reached; see docs/explanation/performance/notes.md.
+"""How low one can get by hand, where a target is not reached; see
+docs/explanation/performance/notes.md.
 
 python tests/benchmarks/floors.py [NAME ...] [--quick]
 """

@@ -1,8 +1,10 @@
-"""What looking for plugins costs: processor time for each installed distribution, beyond reading the metadata itself.
+"""What looking for plugins costs: processor time for each installed distribution, beyond reading
+the metadata itself.
 
     python tests/benchmarks/plugins.py [COUNT]
 
-The guard that holds on any machine is a count of calls and of files, in axil-plugins (``test_scale.py``).
+The guard that holds on any machine is a count of calls and of files, in axil-plugins
+(``test_scale.py``).
 """
 
 from __future__ import annotations
@@ -16,31 +18,46 @@ from pathlib import Path
 
 import importlib_metadata
 
-from axil.registry import Policy, Registry
+from axil.plugin import Policy, Registry
 from axil_plugins.survey import rows
 
 ASKED = 30.0
-"""Microseconds for each distribution, beyond the interpreter's scan: less than this is what was asked for."""
+"""Microseconds for each distribution, beyond the interpreter's scan: less than this is what was
+asked for.
+"""
 
 
 def fill(folder: Path, count: int, *, described: bool = False) -> None:
-    """Metadata of ``count`` plugins with two node types each; ``described``: with a manifest each, too."""
+    """Metadata of ``count`` plugins with two node types each; ``described``: with a manifest each,
+    too.
+    """
     for i in range(count):
         info = folder / f"fake_{i}-1.0.dist-info"
         info.mkdir()
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: fake-{i}\nVersion: 1.0\n")
         (info / "entry_points.txt").write_text(
-            f"[axil.nodes]\nfake.n{i} = fake_{i}:N\nfake.m{i} = fake_{i}:M\n[axil.plugin]\nfake-{i} = fake_{i}\n"
+            f"[axil.nodes]\nfake.n{i} = fake_{i}:N\nfake.m{i} = "
+            f"fake_{i}:M\n[axil.plugin]\nfake-{i} = fake_{i}\n"
         )
         if described:
-            components = [{"kind": "nodes", "name": f"fake.{letter}{i}", "summary": "It does nothing."} for letter in "nm"]
+            components = [
+                {"kind": "nodes", "name": f"fake.{letter}{i}", "summary": "It does nothing."}
+                for letter in "nm"
+            ]
             (folder / f"fake_{i}").mkdir()
-            said = {"manifest": 1, "distribution": f"fake-{i}", "spec": {"nodes": "1.0"}, "components": components}
+            said = {
+                "manifest": 1,
+                "distribution": f"fake-{i}",
+                "spec": {"nodes": "1.0"},
+                "components": components,
+            }
             (folder / f"fake_{i}" / "axil-plugin.json").write_text(json.dumps(said))
 
 
 def least(act: Callable[[], object], times: int = 25) -> float:
-    """Microseconds of processor time, the least of many: whatever else the machine does only adds."""
+    """Microseconds of processor time, the least of many: whatever else the machine does only
+    adds.
+    """
     act()
     taken: list[float] = []
     for _ in range(times):
@@ -59,7 +76,10 @@ def main() -> int:
         "axil plugins list": lambda: rows(Registry(Policy())),
     }
     before = {name: least(act) for name, act in subjects.items()}
-    print(f"{count} distributions, {2 * count} node types; microseconds for each distribution; asked: less than {ASKED:g} beyond the scan")
+    print(
+        f"{count} distributions, {2 * count} node types; microseconds for each distribution; "
+        f"asked: less than {ASKED:g} beyond the scan"
+    )
     for described in (False, True):
         with tempfile.TemporaryDirectory() as folder:
             fill(Path(folder), count, described=described)
@@ -70,7 +90,10 @@ def main() -> int:
         for name in subjects:
             grown = (after[name] - before[name]) / count
             own = grown - (after[scan] - before[scan]) / count
-            print(f"    {name:<28} {grown:7.1f}" + ("" if name == scan else f"   {own:6.1f} beyond the scan"))
+            print(
+                f"    {name:<28} {grown:7.1f}"
+                + ("" if name == scan else f"   {own:6.1f} beyond the scan")
+            )
     return 0
 
 

@@ -1,7 +1,9 @@
-"""How well retrievers find, on a small labelled set: the handbook beside this file, questions about it, and which section answers each.
+"""How well retrievers find, on a small labelled set: the handbook beside this file, questions about
+it, and which section answers each.
 
-Recall@5: the share of questions whose section is among the first five blocks. MRR: the mean of 1 / place of the section. The set is small
-and by one author: it shows that something has broken, not how good a retriever is on other texts.
+Recall@5: the share of questions whose section is among the first five blocks. MRR: the mean of 1 /
+place of the section. The set is small and by one author: it shows that something has broken, not
+how good a retriever is on other texts.
 """
 
 from __future__ import annotations
@@ -42,7 +44,10 @@ def place(blocks: Any, relevant: list[str]) -> int | None:
 
 async def quality(retriever: Any, depth: int = 20) -> tuple[float, float]:
     """Recall@5 and MRR."""
-    places = [place(await blocks_of(retriever, ContextQuery(each["question"]), depth), each["relevant"]) for each in QUESTIONS]
+    places = [
+        place(await blocks_of(retriever, ContextQuery(each["question"]), depth), each["relevant"])
+        for each in QUESTIONS
+    ]
     recall = sum(rank is not None and rank <= 5 for rank in places) / len(places)
     return recall, sum(1 / rank for rank in places if rank) / len(places)
 
@@ -53,8 +58,12 @@ def table() -> str:
     for name, retriever in retrievers().items():
         recall, reciprocal = asyncio.run(quality(retriever))
         rows.append(f"| {name} | {recall:.2f} | {reciprocal:.2f} |")
-    sections = len(next(iter(retrievers().values())).get_blocks(ContextQuery("the of a is in and"), 1000))
-    return "\n".join([*rows, "", f"{len(QUESTIONS)} questions about a handbook of {sections} sections."])
+    sections = len(
+        next(iter(retrievers().values())).get_blocks(ContextQuery("the of a is in and"), 1000)
+    )
+    return "\n".join(
+        [*rows, "", f"{len(QUESTIONS)} questions about a handbook of {sections} sections."]
+    )
 
 
 if __name__ == "__main__":

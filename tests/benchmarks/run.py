@@ -1,6 +1,7 @@
 """``make bench``: axil beside others, in fresh processes; see docs/how-to/compare-performance.md.
 
-python tests/benchmarks/run.py [--bench "chain loop"] [--peers "langgraph burr"] [--quick] [--write yes|no] …
+python tests/benchmarks/run.py [--bench "chain loop"] [--peers "langgraph burr"] [--quick] [--write
+yes|no] …
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""What is measured: graphs of a size, whose bodies do nothing, so that all that is left is the kernel."""
+"""What is measured: graphs of a size, whose bodies do nothing, so that all that is left is the
+kernel.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +8,8 @@ import itertools
 import random
 from typing import Any
 
-from axil import CycleLimit, EdgeSpec, GraphSpec, Limits, NodeSpec, Out, Workflow
-from axil.fields import APPEND, Field
-from axil.state import Schema
+from axil import CycleLimit, EdgeSpec, GraphSpec, Limits, NodeSpec, Out, Schema, Workflow
+from axil.plugin import APPEND, Field
 
 NOTHING = Out({})
 
@@ -54,7 +55,9 @@ def edge(source: str, target: str, **more: Any) -> EdgeSpec:
 
 def planned(nodes: list[NodeSpec], edges: list[EdgeSpec], **more: Any) -> Workflow:
     """The workflow, compiled: what is measured later is the run alone."""
-    flow = Workflow(GraphSpec(id="bench", nodes=tuple(nodes), edges=tuple(edges), limits=Limits(), **more))
+    flow = Workflow(
+        GraphSpec(id="bench", nodes=tuple(nodes), edges=tuple(edges), limits=Limits(), **more)
+    )
     flow.plan  # noqa: B018  # compiled when it is first asked for
     return flow
 
@@ -62,7 +65,11 @@ def planned(nodes: list[NodeSpec], edges: list[EdgeSpec], **more: Any) -> Workfl
 def chain(n: int, fields: int = 0) -> Workflow:
     """``n`` nodes in a row; with ``fields``, a state of so many, of which every node writes one."""
     nodes = [node(f"n{i}", Writing(f"f{i % fields}") if fields else None) for i in range(n)]
-    edges = [edge("@entry", "n0"), *(edge(f"n{i}", f"n{i + 1}") for i in range(n - 1)), edge(f"n{n - 1}", "@exit")]
+    edges = [
+        edge("@entry", "n0"),
+        *(edge(f"n{i}", f"n{i + 1}") for i in range(n - 1)),
+        edge(f"n{n - 1}", "@exit"),
+    ]
     return planned(nodes, edges, attributes={f"f{i}": 0 for i in range(fields)})
 
 
@@ -70,7 +77,15 @@ def skipped_chain(n: int) -> Workflow:
     """One node that fires, and behind it ``n`` in a row that do not."""
     nodes = [node("s"), *(node(f"n{i}") for i in range(n))]
     dead = edge("s", "n0", condition=lambda payload: False)
-    return planned(nodes, [edge("@entry", "s"), dead, *(edge(f"n{i}", f"n{i + 1}") for i in range(n - 1)), edge("s", "@exit")])
+    return planned(
+        nodes,
+        [
+            edge("@entry", "s"),
+            dead,
+            *(edge(f"n{i}", f"n{i + 1}") for i in range(n - 1)),
+            edge("s", "@exit"),
+        ],
+    )
 
 
 def fan(n: int) -> Workflow:
@@ -87,7 +102,10 @@ def dag(n: int, m: int, seed: int = 7) -> Workflow:
     while len(pairs) < m:
         a, b = sorted(rng.sample(range(n), 2))
         pairs.add((a, b))
-    return planned([node(f"n{i}") for i in range(n)], [edge("@entry", "n0"), *(edge(f"n{a}", f"n{b}") for a, b in sorted(pairs))])
+    return planned(
+        [node(f"n{i}") for i in range(n)],
+        [edge("@entry", "n0"), *(edge(f"n{a}", f"n{b}") for a, b in sorted(pairs))],
+    )
 
 
 def loop(rounds: int) -> Workflow:
@@ -95,15 +113,25 @@ def loop(rounds: int) -> Workflow:
     again = edge("a", "a", condition=lambda payload: payload < rounds)
     leave = edge("a", "@exit", condition=lambda payload: payload >= rounds)
     limits = {"": CycleLimit(rounds=None)}
-    return planned([node("a", Counting())], [edge("@entry", "a"), again, leave], attributes={"n": 0}, cycle_limits=limits)
+    return planned(
+        [node("a", Counting())],
+        [edge("@entry", "a"), again, leave],
+        attributes={"n": 0},
+        cycle_limits=limits,
+    )
 
 
 def functions(n: int) -> Workflow:
-    """A chain of plain functions, as the builder makes them: inline, called by name, giving fields."""
+    """A chain of plain functions, as the builder makes them: inline, called by name, giving
+    fields.
+    """
     from axil import CustomNode, RootGraph
 
     g = RootGraph("bench")
-    nodes = [g.create_node(CustomNode, lambda inputs: {"message": "x"}, name=f"n{i}", inline=True) for i in range(n)]
+    nodes = [
+        g.create_node(CustomNode, lambda inputs: {"message": "x"}, name=f"n{i}", inline=True)
+        for i in range(n)
+    ]
     g.edge_from_entry(nodes[0])
     for a, b in itertools.pairwise(nodes):
         g.create_edge(a, b)
@@ -123,7 +151,14 @@ class Waiting(Nothing):
 def asynchronous(n: int) -> Workflow:
     """A chain of bodies that are awaited."""
     nodes = [node(f"n{i}", Waiting()) for i in range(n)]
-    return planned(nodes, [edge("@entry", "n0"), *(edge(f"n{i}", f"n{i + 1}") for i in range(n - 1)), edge(f"n{n - 1}", "@exit")])
+    return planned(
+        nodes,
+        [
+            edge("@entry", "n0"),
+            *(edge(f"n{i}", f"n{i + 1}") for i in range(n - 1)),
+            edge(f"n{n - 1}", "@exit"),
+        ],
+    )
 
 
 def pair(rounds: int) -> Workflow:
@@ -132,13 +167,21 @@ def pair(rounds: int) -> Workflow:
     leave = edge("b", "@exit", condition=lambda payload, state: state["n"] >= rounds)
     limits = {"": CycleLimit(rounds=None)}
     edges = [edge("@entry", "a"), edge("a", "b"), again, leave]
-    return planned([node("a", Counting()), node("b")], edges, attributes={"n": 0}, cycle_limits=limits)
+    return planned(
+        [node("a", Counting()), node("b")], edges, attributes={"n": 0}, cycle_limits=limits
+    )
 
 
 def logging(rounds: int, body: Any) -> Workflow:
     """A node that leads back to itself and adds to a list, so often."""
-    schema = Schema("log", {"n": Field("n", default=int), "log": Field("log", APPEND, default=list)}, closed=True)
+    schema = Schema(
+        "log",
+        {"n": Field("n", default=int), "log": Field("log", APPEND, default=list)},
+        closed=True,
+    )
     again = edge("a", "a", condition=lambda payload: payload < rounds)
     leave = edge("a", "@exit", condition=lambda payload: payload >= rounds)
     limits = {"": CycleLimit(rounds=None)}
-    return planned([node("a", body)], [edge("@entry", "a"), again, leave], schema=schema, cycle_limits=limits)
+    return planned(
+        [node("a", body)], [edge("@entry", "a"), again, leave], schema=schema, cycle_limits=limits
+    )

@@ -1,4 +1,6 @@
-"""The harness of ``make bench``: that the work is done, that figures and verdicts are computed rightly, that nobody's failure ends it."""
+"""The harness of ``make bench``: that the work is done, that figures and verdicts are computed
+rightly, that nobody's failure ends it.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +11,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from .bench import column as columns_module
-from .bench import page, rounds
+from .bench import column as columns_module, page, rounds
 from .bench.column import Column, NotInstalled, columns, interpreter
 from .bench.figures import Cell, Figures
-from .bench.floors import FLOORS, floor
-from .bench.floors import measure as floors
+from .bench.floors import FLOORS, floor, measure as floors
 from .bench.plot import Line, plot
 from .bench.rounds import Pace, hopeless, measure, turns
 from .bench.table import passed_over, table
@@ -23,21 +23,32 @@ from .bench.worker import Timed, WrongAnswer
 from .bench.workloads import BY_NAME, WORKLOADS
 
 HERE = [column for column in columns() if column.kind != "peer"]
-DONE_HERE = [(column, workload) for column in HERE for workload in WORKLOADS if workload.measure != "process" and column.can(workload)]
+DONE_HERE = [
+    (column, workload)
+    for column in HERE
+    for workload in WORKLOADS
+    if workload.measure != "process" and column.can(workload)
+]
 
 
 def measured(*cells: tuple[str, int, str, list[float]]) -> Figures:
     """Figures with these samples, of either clock."""
     figures = Figures()
     for workload, size, column, values in cells:
-        figures.cell(workload, size, column).samples = [{"seconds": value, "processor": value} for value in values]
+        figures.cell(workload, size, column).samples = [
+            {"seconds": value, "processor": value} for value in values
+        ]
     return figures
 
 
-@pytest.mark.parametrize(("column", "workload"), DONE_HERE, ids=[f"{c.name}-{w.name}" for c, w in DONE_HERE])
+@pytest.mark.parametrize(
+    ("column", "workload"), DONE_HERE, ids=[f"{c.name}-{w.name}" for c, w in DONE_HERE]
+)
 def test_who_needs_nothing_installed_does_the_work_rightly(column, workload, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path))  # puts the path back afterwards
-    case = workload.case(10 if workload.name == "fields" else 1000 if workload.name == "payload" else 20, tmp_path)
+    case = workload.case(
+        10 if workload.name == "fields" else 1000 if workload.name == "payload" else 20, tmp_path
+    )
     case.seconds /= 50
     asyncio.run(Timed(workload, case, getattr(column.module, workload.ability)(case)).once())
 
@@ -64,7 +75,7 @@ def test_a_random_graph_is_the_same_every_time_and_acyclic():
     assert all(a < b for a, b in case.edges)
 
 
-# ------------------------------------------------------------------------------------------------ measuring
+# ------------------------------------------------------------------------------------------------ m
 
 
 def test_rounds_measure_and_say_what_failed():
@@ -84,13 +95,18 @@ def test_who_cannot_be_installed_is_passed_over_with_a_line(tmp_path, monkeypatc
         raise NotInstalled("no matching distribution")
 
     monkeypatch.setattr(columns_module, "run", no_network)
-    module = SimpleNamespace(TITLE="Nobody", KIND="peer", REQUIRES=("nobody",), PUBLISHED="7 µs a node.", chain=None)
+    module = SimpleNamespace(
+        TITLE="Nobody", KIND="peer", REQUIRES=("nobody",), PUBLISHED="7 µs a node.", chain=None
+    )
     nobody = Column(name="nobody", module=module)
     with pytest.raises(NotInstalled):
         interpreter(nobody)
     figures = Figures()
     measure(figures, [BY_NAME["chain"]], [nobody], Pace(rounds=1))
-    assert "Nobody could not be installed from PyPI: no matching distribution. Published: 7 µs a node." in passed_over(figures, [nobody])
+    assert (
+        "Nobody could not be installed from PyPI: no matching distribution. Published: 7 µs a node."
+        in passed_over(figures, [nobody])
+    )
 
 
 def test_a_process_that_takes_too_long_is_a_cell_that_says_so(tmp_path):
@@ -107,11 +123,14 @@ def test_a_size_that_cannot_fit_is_not_tried():
 
 def test_every_round_begins_with_another_column():
     two = [Column(name=name, module=SimpleNamespace(chain=None)) for name in "ab"]
-    orders = [[column.name for _, _, column in turns([BY_NAME["chain"]], two, number, Pace())] for number in (0, 1)]
+    orders = [
+        [column.name for _, _, column in turns([BY_NAME["chain"]], two, number, Pace())]
+        for number in (0, 1)
+    ]
     assert orders == [["a", "b"] * 3, ["b", "a"] * 3]
 
 
-# ------------------------------------------------------------------------------------------------ showing
+# ------------------------------------------------------------------------------------------------ s
 
 
 def test_a_cell_is_a_median_with_its_spread():
@@ -124,14 +143,21 @@ def test_a_cell_is_a_median_with_its_spread():
 def test_figures_come_back_as_they_were_kept(tmp_path):
     figures = measured(("chain", 10, "axil", [1e-5, 2e-5]))
     figures.cell("chain", 100, "axil").failure = "over 40 s"
-    figures.machine, figures.versions, figures.absent = "here", {"axil": "1"}, {"nobody": "not there"}
+    figures.machine, figures.versions, figures.absent = (
+        "here",
+        {"axil": "1"},
+        {"nobody": "not there"},
+    )
     file = tmp_path / "figures.json"
     file.write_text(figures.as_json(), "utf-8")
     assert Figures.read(file).as_json() == figures.as_json()
 
 
 def test_what_was_measured_anew_takes_the_place_of_what_was_kept():
-    kept, new = measured(("chain", 10, "axil", [1.0]), ("loop", 100, "axil", [1.0])), measured(("chain", 10, "axil", [2.0]))
+    kept, new = (
+        measured(("chain", 10, "axil", [1.0]), ("loop", 100, "axil", [1.0])),
+        measured(("chain", 10, "axil", [2.0])),
+    )
     kept.update(new)
     assert (kept.of("chain", 10, "axil"), kept.of("loop", 100, "axil")) == (2.0, 1.0)
 
@@ -146,41 +172,61 @@ def test_a_table_shows_ratios_to_ours_and_why_there_is_no_figure():
 def test_verdicts_are_computed():
     figures = measured(("chain", 1000, "axil", [2e-3]))
     for most, verdict in ((3, "holds"), (1, "**fails**")):
-        assert Target(what="", measured=each("chain", 1000, "axil"), most=most).verdict(figures) == verdict
-    assert Target(what="", measured=each("chain", 1000, "burr"), least=3).verdict(figures) == "not measured"
+        assert (
+            Target(what="", measured=each("chain", 1000, "axil"), most=most).verdict(figures)
+            == verdict
+        )
+    assert (
+        Target(what="", measured=each("chain", 1000, "burr"), least=3).verdict(figures)
+        == "not measured"
+    )
     assert "| ≤ 3.00 µs | 2.00 µs | holds |" in table_of_targets(figures)
 
 
 def test_every_target_can_be_measured_by_some_column_at_its_size():
-    """A target that names a column, a workload or a size that there is not would never be measured."""
+    """A target that names a column, a workload or a size that there is not would never be
+    measured.
+    """
     everything = Figures()
     for column in columns():
         for workload in WORKLOADS:
             for size in column.sizes(workload) if column.can(workload) else ():
                 names = ("seconds", "processor", "made", "grown", "early", "late", "disk")
-                everything.cell(workload.name, size, column.name).samples = [dict.fromkeys(names, float(size) + 1)]
+                everything.cell(workload.name, size, column.name).samples = [
+                    dict.fromkeys(names, float(size) + 1)
+                ]
     assert [target.what for target in all_targets() if target.measured(everything) is None] == []
 
 
 def test_a_plot_is_the_same_for_the_same_figures_and_well_formed():
-    lines = [Line(title="a & b", points=((10, 1e-5), (100, 1e-4)), kind="ours"), Line(title="alone", points=((10, 1.0),))]
+    lines = [
+        Line(title="a & b", points=((10, 1e-5), (100, 1e-4)), kind="ours"),
+        Line(title="alone", points=((10, 1.0),)),
+    ]
     drawing = plot("n < m", lines)
     assert drawing == plot("n < m", lines)
-    texts = [element.text for element in ElementTree.fromstring(drawing).iter("{http://www.w3.org/2000/svg}text")]
+    texts = [
+        element.text
+        for element in ElementTree.fromstring(drawing).iter("{http://www.w3.org/2000/svg}text")
+    ]
     assert "a & b" in texts
     assert "alone" not in " ".join(texts)
 
 
 def test_the_page_says_what_the_kept_figures_say():
     texts = page.pages(Figures.read(page.KEPT), columns(), page.INDEX.read_text("utf-8"))
-    assert [name for name, text in texts.items() if (page.FOLDER / name).read_text("utf-8") != text] == []
+    assert [
+        name for name, text in texts.items() if (page.FOLDER / name).read_text("utf-8") != text
+    ] == []
 
 
 def test_the_worker_needs_no_more_than_the_standard_library():
     allowed = {"case", "workloads"}
     for name in ("case", "workloads", "worker"):
         source = inspect.getsource(__import__(f"{__package__}.bench.{name}", fromlist=["*"]))
-        inside = {line.split()[1].lstrip(".") for line in source.splitlines() if line.startswith("from .")}
+        inside = {
+            line.split()[1].lstrip(".") for line in source.splitlines() if line.startswith("from .")
+        }
         assert inside <= allowed
         assert "import axil" not in source
 
@@ -193,10 +239,22 @@ def test_a_floor_is_one_sentence_and_one_table(name, monkeypatch):
     head, _, *rows = (line.strip("|").split("|") for line in table.splitlines())
     assert rows
     assert all(len(row) == len(head) and row[0].strip() for row in rows)
-    assert all(float(cell.replace(",", "")) is not None for row in rows for cell in row[1:] if cell.strip())
+    assert all(
+        float(cell.replace(",", "")) is not None for row in rows for cell in row[1:] if cell.strip()
+    )
 
 
 def test_the_exponents_of_runs_are_shown_beside_those_of_the_same_by_hand():
-    figures = measured(*(("dag", size, column, [size * 1e-6]) for size in (100, 1000) for column in ("axil", "by_hand")))
-    (line,) = (line for line in table_of_targets(figures).splitlines() if line.startswith("| random acyclic graph, exponent of the run"))
+    figures = measured(
+        *(
+            ("dag", size, column, [size * 1e-6])
+            for size in (100, 1000)
+            for column in ("axil", "by_hand")
+        )
+    )
+    (line,) = (
+        line
+        for line in table_of_targets(figures).splitlines()
+        if line.startswith("| random acyclic graph, exponent of the run")
+    )
     assert line == "| random acyclic graph, exponent of the run | ≤ 1.05 | 1.00 | holds | 1.00 |"

@@ -1,4 +1,6 @@
-"""What an activation of a DevAll workflow costs, in Python calls: few, and the same in a small graph and in a large one."""
+"""What an activation of a DevAll workflow costs, in Python calls: few, and the same in a small
+graph and in a large one.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What retrievers find of the labelled set; a little less than was measured, so that a slip is seen. ``make bench`` prints the figures."""
+"""What retrievers find of the labelled set; a little less than was measured, so that a slip is
+seen. ``make bench`` prints the figures.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,11 @@ import pytest
 
 from . import retrieval
 
-LEAST = {"keyword (BM25)": (0.93, 0.85), "vector (lexical embedder)": (0.85, 0.70), "hybrid of both (RRF)": (0.90, 0.82)}
+LEAST = {
+    "keyword (BM25)": (0.93, 0.85),
+    "vector (lexical embedder)": (0.85, 0.70),
+    "hybrid of both (RRF)": (0.90, 0.82),
+}
 
 
 @pytest.mark.parametrize("name", LEAST)
@@ -19,7 +25,9 @@ def test_answers_are_among_the_first(name):
 
 
 def test_a_hybrid_finds_more_than_the_weaker_of_the_two():
-    measured = {name: asyncio.run(retrieval.quality(each)) for name, each in retrieval.retrievers().items()}
+    measured = {
+        name: asyncio.run(retrieval.quality(each)) for name, each in retrieval.retrievers().items()
+    }
     assert measured["hybrid of both (RRF)"] > measured["vector (lexical embedder)"]
 
 

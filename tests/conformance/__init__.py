@@ -1,1 +1,3 @@
-"""axil beside what it grew out of: recorded runs of three systems, and the sentences of its own semantics."""
+"""axil beside what it grew out of: recorded runs of three systems, and the sentences of its own
+semantics.
+"""

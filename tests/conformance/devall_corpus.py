@@ -1,9 +1,11 @@
-"""What workflow files of DevAll need, and how they end: found out by reading and by running them, and written down as a table.
+"""What workflow files of DevAll need, and how they end: found out by reading and by running them,
+and written down as a table.
 
     python -m tests.conformance.devall_corpus       writes the table into docs/reference/devall.md
 
-Everything that files need from outside has a stand-in here: the model answers from a script, people agree, functions and servers do
-nothing. The files are not part of the project; without them there is nothing to do.
+Everything that files need from outside has a stand-in here: the model answers from a script, people
+agree, functions and servers do nothing. The files are not part of the project; without them there
+is nothing to do.
 """
 
 from __future__ import annotations
@@ -22,9 +24,7 @@ from typing import Any
 import importlib_metadata
 
 from axil import AxilError, GraphSpec, Result, SpecError, Workflow, run_sync
-from axil.files import Reading, include, inline, load
-from axil.planner import Setting
-from axil.registry import Registry
+from axil.plugin import CompileOptions, LoadOptions, Registry, include_spec, inline_spec, load_spec
 from axil_agent import Scripted, Tool
 from axil_control.channels import Replies
 from axil_devall import stores, tooling
@@ -35,10 +35,15 @@ ROOT = Path(__file__).resolve().parents[2]
 CORPUS = ROOT.parent / "shared" / "chatdev_yaml"
 FILES = sorted(CORPUS.rglob("*.yaml")) if CORPUS.is_dir() else []
 PAGE = ROOT / "docs/reference/devall.md"
-ENVIRONMENT = {"BASE_URL": "http://localhost", **dict.fromkeys(("API_KEY", "MODEL_NAME", "MEM0_API_KEY"), "set by the test")}
+ENVIRONMENT = {
+    "BASE_URL": "http://localhost",
+    **dict.fromkeys(("API_KEY", "MODEL_NAME", "MEM0_API_KEY"), "set by the test"),
+}
 
 SCRIPTS: Mapping[str, Mapping[str, Any]] = {
-    "data_visualization_enhanced_v2.yaml": {"default": "```python\nprint('ACCEPT VISUALIZE CLEAN')\n```\nACCEPT"},
+    "data_visualization_enhanced_v2.yaml": {
+        "default": "```python\nprint('ACCEPT VISUALIZE CLEAN')\n```\nACCEPT"
+    },
     "demo_loop_timer.yaml": {"default": {"text": "OK", "delay": 2.5}},
     "reflexion_product.yaml": {"default": "Verdict: STOP"},
     "reflexion_loop.yaml": {"default": "Verdict: STOP"},
@@ -98,7 +103,12 @@ class Service:
 
 def stand_in(name: str) -> Tool:
     """A tool that is declared in files and never called by their scripts."""
-    return Tool(name=name, description="", parameters={"type": "object", "properties": {}}, call=lambda: "done")
+    return Tool(
+        name=name,
+        description="",
+        parameters={"type": "object", "properties": {}},
+        call=lambda: "done",
+    )
 
 
 def outside(*functions: str) -> dict[tuple[str, str], Any]:
@@ -112,7 +122,11 @@ def outside(*functions: str) -> dict[tuple[str, str], Any]:
 
 def registry(around: Mapping[tuple[str, str], Any]) -> Registry:
     """All that is installed, but for what ``around`` holds: that is taken instead."""
-    installed = [each for each in importlib_metadata.entry_points() if (each.group.removeprefix("axil."), each.name) not in around]
+    installed = [
+        each
+        for each in importlib_metadata.entry_points()
+        if (each.group.removeprefix("axil."), each.name) not in around
+    ]
     made = Registry(entry_points=installed)
     for (kind, name), component in around.items():
         made.register(kind, name, component)
@@ -128,7 +142,9 @@ def nothing_missing() -> Iterator[None]:
     before = sys.modules.get("mem0")
     sys.modules["mem0"] = service
     tooling.shutil.which = lambda name, *more: f"/{name}"  # type: ignore[assignment]  # a stand-in
-    stores.importlib.util.find_spec = lambda name, *more: name if name == "mem0" else find(name, *more)  # type: ignore[assignment]
+    stores.importlib.util.find_spec = lambda name, *more: (
+        name if name == "mem0" else find(name, *more)
+    )  # type: ignore[assignment]
     try:
         yield
     finally:
@@ -138,7 +154,7 @@ def nothing_missing() -> Iterator[None]:
             sys.modules["mem0"] = before
 
 
-# --------------------------------------------------------------------------------------------------------------- reading
+# --------------------------------------------------------------------------------------------------
 
 
 @dataclass(kw_only=True)
@@ -154,7 +170,9 @@ class Needs:
         parts = [
             ", ".join(f"`${{{name}}}`" for name in sorted(self.variables)),
             f"models: {', '.join(sorted(self.providers))}" if self.providers else "",
-            f"functions: {', '.join(f'`{name}`' for name in sorted(self.functions))}" if self.functions else "",
+            f"functions: {', '.join(f'`{name}`' for name in sorted(self.functions))}"
+            if self.functions
+            else "",
             *sorted(self.others),
         ]
         return "; ".join(part for part in parts if part) or "nothing"
@@ -169,7 +187,9 @@ def needs_of(spec: GraphSpec, using: Registry) -> Needs:
             needs.others.add("the package `mem0ai` and its service")
         elif (config.get("embedding") or {}).get("provider"):
             needs.others.add(f"embeddings: {config['embedding']['provider']}")
-        needs.others |= {f"files below `{source['path']}`" for source in config.get("file_sources") or ()}
+        needs.others |= {
+            f"files below `{source['path']}`" for source in config.get("file_sources") or ()
+        }
     for node in spec.nodes:
         kind, config = (node.use.type, node.use.config) if node.use else ("", {})
         if kind == "devall.agent":
@@ -179,12 +199,12 @@ def needs_of(spec: GraphSpec, using: Registry) -> Needs:
         elif kind == "python":
             needs.others.add("`--allow-code`")
         elif kind == "subgraph":
-            reading = Reading(environment=ENVIRONMENT, registry=using)
+            reading = LoadOptions(environment=ENVIRONMENT, registry=using)
             file = config["config"].get("path") if config["type"] == "file" else None
             inner = (
-                include(file, spec.extras, registry=using, reading=reading)
+                include_spec(file, spec.extras, registry=using, reading=reading)
                 if file
-                else inline(config["config"], spec.extras, reading=reading)
+                else inline_spec(config["config"], spec.extras, reading=reading)
             )
             found = needs_of(inner, using)
             needs.variables |= found.variables
@@ -202,7 +222,9 @@ def _agent(config: Mapping[str, Any], needs: Needs) -> None:
         if each["type"] == "function":
             needs.functions |= set(expanded(tool["name"] for tool in inner["tools"]))
         elif each["type"] == "mcp_local":
-            needs.others.add(f"the MCP server `{' '.join([inner['command'], *inner.get('args', [])])}`")
+            needs.others.add(
+                f"the MCP server `{' '.join([inner['command'], *inner.get('args', [])])}`"
+            )
         else:
             needs.others.add(f"the MCP server at `{inner['server']}`")
     if (config.get("skills") or {}).get("enabled"):
@@ -210,7 +232,7 @@ def _agent(config: Mapping[str, Any], needs: Needs) -> None:
         needs.others.add(f"the skills {names}" if names else "skills")
 
 
-# --------------------------------------------------------------------------------------------------------------- running
+# --------------------------------------------------------------------------------------------------
 
 
 def run(file: Path, using: Registry) -> tuple[Result, Scripted]:
@@ -219,9 +241,14 @@ def run(file: Path, using: Registry) -> tuple[Result, Scripted]:
     script = Scripted(dict(SCRIPTS.get(file.name, {})), sleep=clock.sleep)
     with tempfile.TemporaryDirectory() as temporary, nothing_missing(), script.everywhere():
         folder = furnished(Path(temporary) / "files")
-        spec = load(folder / file.relative_to(CORPUS), registry=using, environment=ENVIRONMENT)
-        flow = Workflow(spec, Setting(registry=using, environment=ENVIRONMENT))
-        ways = {"channel": Replies([AGREED] * 50), "clock": clock, "workspace": Path(temporary) / "work", "allow": frozenset({"code"})}
+        spec = load_spec(folder / file.relative_to(CORPUS), registry=using, environment=ENVIRONMENT)
+        flow = Workflow(spec, CompileOptions(registry=using, environment=ENVIRONMENT))
+        ways = {
+            "channel": Replies([AGREED] * 50),
+            "clock": clock,
+            "workspace": Path(temporary) / "work",
+            "allow": frozenset({"code"}),
+        }
         return run_sync(flow.run("TASK", **ways)), script
 
 
@@ -254,14 +281,18 @@ def ended(file: Path, using: Registry) -> str:
 def told(error: AxilError) -> str:
     """An error in a cell: its ids, and where."""
     problems = error.problems if isinstance(error, SpecError) else [getattr(error, "problem", None)]
-    found = Counter(f"{p.id} `{p.where.rpartition(' ')[2].rstrip(':')}`" for p in problems if p is not None)
+    found = Counter(
+        f"{p.id} `{p.where.rpartition(' ')[2].rstrip(':')}`" for p in problems if p is not None
+    )
     first, *rest = sorted(found)
     more = f" and {len(rest)} more" if rest else ""
     return f"refused: {first}{more}"
 
 
 def shown(file: Path) -> str:
-    """What the page calls a file: those that were changed so that they ask no service are marked."""
+    """What the page calls a file: those that were changed so that they ask no service are
+    marked.
+    """
     home, *rest = file.relative_to(CORPUS).parts
     return f"`{'/'.join(rest)}`{'' if home == 'yaml_instance' else ', changed'}"
 
@@ -271,7 +302,7 @@ def row(file: Path) -> str:
     name = shown(file)
     using = registry(outside("get_weather", "get_city_num"))
     try:
-        needs = str(needs_of(load(file, registry=using, environment=ENVIRONMENT), using))
+        needs = str(needs_of(load_spec(file, registry=using, environment=ENVIRONMENT), using))
     except AxilError:
         needs = "to be mended"
     return f"| {name} | {needs} | {ended(file, using)} |"
@@ -289,7 +320,9 @@ def functions() -> str:
 
 def between(page: str, name: str) -> str:
     """What stands between two markers of the page."""
-    return page.partition(f"<!-- {name}: begin -->")[2].partition(f"<!-- {name}: end -->")[0].strip()
+    return (
+        page.partition(f"<!-- {name}: begin -->")[2].partition(f"<!-- {name}: end -->")[0].strip()
+    )
 
 
 def written(page: str, **parts: str) -> str:
@@ -304,4 +337,7 @@ def written(page: str, **parts: str) -> str:
 if __name__ == "__main__":
     if not FILES:
         sys.exit("the files are not beside this checkout")
-    PAGE.write_text(written(PAGE.read_text("utf-8"), functions=functions(), files=f"\n{table(FILES)}\n"), "utf-8")
+    PAGE.write_text(
+        written(PAGE.read_text("utf-8"), functions=functions(), files=f"\n{table(FILES)}\n"),
+        "utf-8",
+    )

@@ -1,4 +1,7 @@
-"""MASFactory's recorded graphs, written in axil's vocabulary. Each function gives a built graph, and what its bodies noted."""
+"""MASFactory's recorded graphs, written in axil's vocabulary.
+
+Each function gives a built graph, and what its bodies noted.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,9 @@ def custom(graph: Graph, name: str, function: Callable[..., Any], **options: Any
 
 def linear_field_routing() -> Made:
     g = RootGraph("g")
-    extract = custom(g, "extract", lambda inputs: {"title": inputs["raw"].strip(), "len": len(inputs["raw"])})
+    extract = custom(
+        g, "extract", lambda inputs: {"title": inputs["raw"].strip(), "len": len(inputs["raw"])}
+    )
     render = custom(g, "render", lambda inputs: {"result": f"{inputs['title']} ({inputs['len']})"})
     g.edge_from_entry(extract, ["raw"])
     g.create_edge(extract, render, ["title", "len"])
@@ -39,7 +44,10 @@ def vertical_attributes_counter() -> Made:
     def count(inputs: Any, attributes: Any) -> Any:
         return {"payload": inputs["payload"], "counter": attributes["counter"] + 1}
 
-    n1, n2 = (custom(g, name, count, pull_keys={"counter": ""}, push_keys={"counter": ""}) for name in ("n1", "n2"))
+    n1, n2 = (
+        custom(g, name, count, pull_keys={"counter": ""}, push_keys={"counter": ""})
+        for name in ("n1", "n2")
+    )
     g.edge_from_entry(n1, ["payload"])
     g.create_edge(n1, n2, ["payload"])
     g.edge_to_exit(n2, ["payload", "counter"])
@@ -48,7 +56,9 @@ def vertical_attributes_counter() -> Made:
 
 def logic_switch_three_ways() -> Made:
     g = RootGraph("g")
-    scorer = custom(g, "scorer", lambda inputs: {**inputs, "score": min(1, len(inputs["content"]) / 200)})
+    scorer = custom(
+        g, "scorer", lambda inputs: {**inputs, "score": min(1, len(inputs["content"]) / 200)}
+    )
     router = g.create_node(LogicSwitch, name="router")
     g.edge_from_entry(scorer, ["content"])
     g.create_edge(scorer, router, ["content", "score"])
@@ -66,7 +76,9 @@ def logic_switch_three_ways() -> Made:
 
 def diamond(left: bool, right: bool) -> Made:
     g = RootGraph("g")
-    sw = g.create_node(LogicSwitch, name="sw", routes={"left": lambda m, a: left, "right": lambda m, a: right})
+    sw = g.create_node(
+        LogicSwitch, name="sw", routes={"left": lambda m, a: left, "right": lambda m, a: right}
+    )
     join = custom(g, "join", lambda inputs: {"seen": dict(inputs)})
     g.edge_from_entry(sw, ["x"])
     for name, key in (("left", "l"), ("right", "r")):
@@ -100,10 +112,18 @@ def order_zab() -> Made:
 
 
 def counting_loop(**options: Any) -> Made:
-    return stepping_loop(["count"], ["count"], lambda inputs: {"count": inputs["count"] + 1}, **options)
+    return stepping_loop(
+        ["count"], ["count"], lambda inputs: {"count": inputs["count"] + 1}, **options
+    )
 
 
-def stepping_loop(out: list[str], back: list[str], step: Callable[..., Any], comes_in: list[str] | None = None, **options: Any) -> Made:
+def stepping_loop(
+    out: list[str],
+    back: list[str],
+    step: Callable[..., Any],
+    comes_in: list[str] | None = None,
+    **options: Any,
+) -> Made:
     g = RootGraph("g")
     noted: dict[str, Any] = {"step_inputs": []}
 
@@ -138,8 +158,12 @@ def loop_break_with_terminate_node() -> Made:
     sw = loop.create_node(LogicSwitch, name="sw")
     loop.edge_from_controller(step, ["n"])
     loop.create_edge(step, sw, ["n"])
-    sw.condition_binding(lambda message, attributes: message["n"] < 3, loop.edge_to_controller(sw, ["n"]))
-    sw.condition_binding(lambda message, attributes: message["n"] >= 3, loop.edge_to_terminate_node(sw, ["n"]))
+    sw.condition_binding(
+        lambda message, attributes: message["n"] < 3, loop.edge_to_controller(sw, ["n"])
+    )
+    sw.condition_binding(
+        lambda message, attributes: message["n"] >= 3, loop.edge_to_terminate_node(sw, ["n"])
+    )
     g.edge_from_entry(loop, ["n"])
     g.edge_to_exit(loop, ["n"])
     return g.build(), {}
@@ -150,7 +174,9 @@ def solver_critics_loop() -> Made:
     vsf = g.create_node(Graph, name="vsf")
     first = custom(vsf, "first", lambda inputs: {"sol": "F:" + inputs["q"]})
     loop = vsf.create_node(Loop, name="vsf_vertical_decision_graph", max_iterations=2)
-    solver = custom(loop, "solver", lambda inputs: {"sol": inputs["sol"] + "+" + "".join(inputs["fb"])})
+    solver = custom(
+        loop, "solver", lambda inputs: {"sol": inputs["sol"] + "+" + "".join(inputs["fb"])}
+    )
     for name in ("k1", "k2"):
         critic = custom(loop, name, giving({"fb": name}))
         loop.edge_from_controller(critic, ["sol"])
@@ -196,14 +222,28 @@ def brainstorm_broadcast() -> Made:
 def generator_verifier(accepts_at: int, most: int) -> Made:
     g = RootGraph("g")
     gv = g.create_node(Loop, name="gv", max_iterations=most)
-    generator = custom(gv, "generator", lambda inputs: {"attempt": inputs["attempt"] + 1, "candidate": f"draft-{inputs['attempt'] + 1}"})
-    verifier = custom(gv, "verifier", lambda inputs: {**inputs, "accepted": inputs["attempt"] >= accepts_at})
+    generator = custom(
+        gv,
+        "generator",
+        lambda inputs: {
+            "attempt": inputs["attempt"] + 1,
+            "candidate": f"draft-{inputs['attempt'] + 1}",
+        },
+    )
+    verifier = custom(
+        gv, "verifier", lambda inputs: {**inputs, "accepted": inputs["attempt"] >= accepts_at}
+    )
     decision = gv.create_node(LogicSwitch, name="decision")
     gv.edge_from_controller(generator, ["attempt"])
     gv.create_edge(generator, verifier, ["attempt", "candidate"])
     gv.create_edge(verifier, decision, ["attempt", "candidate", "accepted"])
-    decision.condition_binding(lambda message: not message["accepted"], gv.edge_to_controller(decision, ["attempt", "candidate"]))
-    decision.condition_binding(lambda message: message["accepted"], gv.edge_to_terminate_node(decision, ["candidate"]))
+    decision.condition_binding(
+        lambda message: not message["accepted"],
+        gv.edge_to_controller(decision, ["attempt", "candidate"]),
+    )
+    decision.condition_binding(
+        lambda message: message["accepted"], gv.edge_to_terminate_node(decision, ["candidate"])
+    )
     g.edge_from_entry(gv, ["attempt"])
     g.edge_to_exit(gv, ["candidate"])
     return g.build(), {}
@@ -241,14 +281,22 @@ GRAPHS: dict[str, Callable[[], Made]] = {
     "diamond_both": lambda: diamond(True, True),
     "diamond_none": lambda: diamond(False, False),
     "sequential_order_rescans_from_first_node": order_zab,
-    "loop_predicate": lambda: counting_loop(max_iterations=50, terminate_condition_function=lambda inputs: inputs["count"] >= 3),
+    "loop_predicate": lambda: counting_loop(
+        max_iterations=50, terminate_condition_function=lambda inputs: inputs["count"] >= 3
+    ),
     "loop_max_iterations": lambda: counting_loop(max_iterations=3),
     "loop_predicate_call_trace": loop_predicate_call_trace,
     "loop_break_with_terminate_node": loop_break_with_terminate_node,
     "loop_first_round_placeholder": lambda: stepping_loop(
-        ["n", "adv"], ["n", "adv"], lambda i: {"n": i["n"] + 1, "adv": f"A{i['n']}"}, ["n"], max_iterations=2
+        ["n", "adv"],
+        ["n", "adv"],
+        lambda i: {"n": i["n"] + 1, "adv": f"A{i['n']}"},
+        ["n"],
+        max_iterations=2,
     ),
-    "loop_controller_keeps_fields": lambda: stepping_loop(["n", "q"], ["n"], lambda i: {"n": i["n"] + 1}, max_iterations=3),
+    "loop_controller_keeps_fields": lambda: stepping_loop(
+        ["n", "q"], ["n"], lambda i: {"n": i["n"] + 1}, max_iterations=3
+    ),
     "solver_critics_loop": solver_critics_loop,
     "brainstorm_broadcast": brainstorm_broadcast,
     "generator_verifier_accepts": lambda: generator_verifier(2, 5),

@@ -1,6 +1,7 @@
 """Recorded behaviour of the systems that axil grew out of, and how to compare a run with it.
 
-The recordings lie in a folder ``shared`` beside the checkout. Where it is not there, the tests that read it pass over it.
+The recordings lie in a folder ``shared`` beside the checkout. Where it is not there, the tests that
+read it pass over it.
 """
 
 from __future__ import annotations
@@ -18,12 +19,16 @@ import pytest
 from axil import Activation, GraphSpec
 
 SHARED = Path(__file__).resolve().parents[2].parent / "shared"
-absent = pytest.mark.skipif(not (SHARED / "cases").is_dir(), reason="the recorded cases are not beside this checkout")
+absent = pytest.mark.skipif(
+    not (SHARED / "cases").is_dir(), reason="the recorded cases are not beside this checkout"
+)
 
 
 @cache
 def cases(system: str) -> dict[str, dict[str, Any]]:
-    """The recorded cases of ``masfactory``, ``evofabric`` or ``chatdev`` by name; none where the folder is absent."""
+    """The recorded cases of ``masfactory``, ``evofabric`` or ``chatdev`` by name; none where the
+    folder is absent.
+    """
     file = SHARED / "cases" / f"{system}.json"
     if not file.is_file():
         return {}
@@ -51,7 +56,9 @@ class Watch:
 
     @property
     def order(self) -> list[str]:
-        """Names of the nodes and graphs that fired; a loop's controller is called ``<loop>_controller``."""
+        """Names of the nodes and graphs that fired; a loop's controller is called
+        ``<loop>_controller``.
+        """
         return [named(activation) for activation, kind in self.started if kind != "cycle"]
 
     @property
@@ -67,7 +74,9 @@ def named(activation: Activation) -> str:
 
 
 def dependent(spec: GraphSpec, name: str = "") -> set[frozenset[str]]:
-    """Pairs of nodes that an edge, or a graph around one of them, keeps from running at the same time."""
+    """Pairs of nodes that an edge, or a graph around one of them, keeps from running at the same
+    time.
+    """
     inside: dict[str, set[str]] = {}
     pairs: set[frozenset[str]] = set()
     for node in spec.nodes:
@@ -94,15 +103,19 @@ def all_names(spec: GraphSpec, name: str = "") -> set[str]:
     return found
 
 
-def assert_same_order(got: Sequence[str], recorded: Sequence[str], pairs: Iterable[frozenset[str]]) -> None:
+def assert_same_order(
+    got: Sequence[str], recorded: Sequence[str], pairs: Iterable[frozenset[str]]
+) -> None:
     """``got`` is one of the orders that the graph allows, if it allows ``recorded``.
 
-    Two sequences are the same up to swaps of independent neighbours exactly if they agree on every dependent pair
-    (Mazurkiewicz traces).
+    Two sequences are the same up to swaps of independent neighbours exactly if they agree on every
+    dependent pair (Mazurkiewicz traces).
     """
     assert Counter(got) == Counter(recorded)
     for pair in pairs:
-        assert [name for name in got if name in pair] == [name for name in recorded if name in pair], f"{sorted(pair)} in {list(got)}"
+        assert [name for name in got if name in pair] == [
+            name for name in recorded if name in pair
+        ], f"{sorted(pair)} in {list(got)}"
 
 
 def pairs_of(names: Iterable[str]) -> set[frozenset[str]]:

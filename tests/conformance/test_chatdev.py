@@ -1,4 +1,6 @@
-"""DevAll's recorded runs: its workflow files as they are, against scripted people and a scripted model."""
+"""DevAll's recorded runs: its workflow files as they are, against scripted people and a scripted
+model.
+"""
 
 from __future__ import annotations
 
@@ -12,17 +14,12 @@ from typing import Any
 import pytest
 
 from axil import AxilError, GraphSpec, NodeFailed, Result, SpecError, Use, Workflow, run_sync
-from axil.errors import CycleError
-from axil.files import load
-from axil.inputs import gathered, text_of
-from axil.planner import Setting
-from axil.registry import Registry
+from axil.plugin import CompileOptions, CycleError, Registry, gather_messages, load_spec, text_of
 from axil_agent import Scripted
 from axil_agent.errors import ModelError
 from axil_control.channels import Replies
 
-from .devall_corpus import JumpingClock, outside
-from .devall_corpus import registry as known
+from .devall_corpus import JumpingClock, outside, registry as known
 from .recorded import Watch, absent, assert_same_order, cases
 
 pytestmark = absent
@@ -36,7 +33,7 @@ def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("API_KEY", "none")
 
 
-# ------------------------------------------------------------------------------------------------------------ running
+# --------------------------------------------------------------------------------------------------
 
 
 CUT = 400  # characters of a text that the recordings keep
@@ -53,7 +50,7 @@ def watcher(log: Log) -> type:
             self.body, self.name, self.mode = body, name, body.mode
 
         def __call__(self, task: Any, ctx: Any) -> Any:
-            row = (self.name, [seen(m) for m in gathered(task.tokens)], [])
+            row = (self.name, [seen(m) for m in gather_messages(task.tokens)], [])
             log.append(row)
             if self.mode == "async":
                 return self.awaited(task, ctx, row)
@@ -63,7 +60,11 @@ def watcher(log: Log) -> type:
             return self.noted(await self.body(task, ctx), row)
 
         def noted(self, out: Any, row: Any) -> Any:
-            row[2].extend({"role": m["role"], "text": text_of(m)[:CUT]} for m in out.output or () if isinstance(m, dict))
+            row[2].extend(
+                {"role": m["role"], "text": text_of(m)[:CUT]}
+                for m in out.output or ()
+                if isinstance(m, dict)
+            )
             return out
 
     class Watched:
@@ -75,7 +76,12 @@ def watcher(log: Log) -> type:
 
 def seen(message: dict[str, Any]) -> dict[str, Any]:
     source = message.get("source") or "TASK"
-    return {"role": message["role"], "source": source, "text": text_of(message)[:CUT], "keep": bool(message.get("keep"))}
+    return {
+        "role": message["role"],
+        "source": source,
+        "text": text_of(message)[:CUT],
+        "keep": bool(message.get("keep")),
+    }
 
 
 def watched(spec: GraphSpec) -> GraphSpec:
@@ -83,7 +89,12 @@ def watched(spec: GraphSpec) -> GraphSpec:
     nodes = []
     for node in spec.nodes:
         inside = 1 if node.wrappers and node.wrappers[0].type == "inbox" else 0
-        nodes.append(replace(node, wrappers=(*node.wrappers[:inside], Use(type="watched"), *node.wrappers[inside:])))
+        nodes.append(
+            replace(
+                node,
+                wrappers=(*node.wrappers[:inside], Use(type="watched"), *node.wrappers[inside:]),
+            )
+        )
     return replace(spec, nodes=tuple(nodes))
 
 
@@ -102,7 +113,10 @@ def execute_code(code: str) -> str:
     return f"[ran {len(code)} characters]"
 
 
-OUTSIDE: dict[tuple[str, str], Any] = {**outside(), **{("tools", f.__name__): f for f in (get_weather, get_city_num, execute_code)}}
+OUTSIDE: dict[tuple[str, str], Any] = {
+    **outside(),
+    **{("tools", f.__name__): f for f in (get_weather, get_city_num, execute_code)},
+}
 """What the recordings had around them: functions, and a service."""
 
 
@@ -138,10 +152,14 @@ def run(case: dict[str, Any], folder: Path, *, scripted: bool = True) -> Told:
     for name, text in case.get("files", {}).items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, "utf-8")
-    for skill in re.findall(r"- name: ([a-z-]+)$", case["yaml"].partition("skills:")[2], re.MULTILINE):
+    for skill in re.findall(
+        r"- name: ([a-z-]+)$", case["yaml"].partition("skills:")[2], re.MULTILINE
+    ):
         (folder / ".agents/skills" / skill / "references").mkdir(parents=True)
         (folder / ".agents/skills" / skill / "SKILL.md").write_text(SKILL, "utf-8")
-        (folder / ".agents/skills" / skill / "references/examples.md").write_text("sum(range(10))", "utf-8")
+        (folder / ".agents/skills" / skill / "references/examples.md").write_text(
+            "sum(range(10))", "utf-8"
+        )
     workspace = folder / "workspace"
     workspace.mkdir()
     clock = JumpingClock()
@@ -156,15 +174,19 @@ def run(case: dict[str, Any], folder: Path, *, scripted: bool = True) -> Told:
     }
     try:
         with told.script.everywhere() if scripted else nullcontext():
-            told.spec = load(folder / "flow.yaml", registry=using)
-            told.result = run_sync(Workflow(watched(told.spec), Setting(registry=using)).run(case["input"], **options))
+            told.spec = load_spec(folder / "flow.yaml", registry=using)
+            told.result = run_sync(
+                Workflow(watched(told.spec), CompileOptions(registry=using)).run(
+                    case["input"], **options
+                )
+            )
     except AxilError as error:
         told.error = error
         told.result = getattr(error, "result", None)
     return told
 
 
-# ---------------------------------------------------------------------------------------------------------- comparing
+# --------------------------------------------------------------------------------------------------
 
 
 def flat(groups: list[Any]) -> list[str]:
@@ -189,8 +211,15 @@ def noted(log: Log) -> dict[str, list[tuple[Any, Any]]]:
     return found
 
 
-REORDERED = {"real_demo_dynamic", "real_spring_text_image_EN", "real_chatdev_v1_fast", "cycle_trigger_false_does_not_order"}
-"""Cases in which messages met in the order of their sources' layers or of completion; in axil they meet in the order of the edges."""
+REORDERED = {
+    "real_demo_dynamic",
+    "real_spring_text_image_EN",
+    "real_chatdev_v1_fast",
+    "cycle_trigger_false_does_not_order",
+}
+"""Cases in which messages met in the order of their sources' layers or of completion; in axil they
+meet in the order of the edges.
+"""
 
 
 def words(text: str | None) -> list[str]:
@@ -204,9 +233,21 @@ def compare(case: dict[str, Any], told: Told) -> None:
     assert told.spec is not None
     assert told.result.status == "done"
     names = {node.id for node in told.spec.nodes}
-    fired = [activation.node for activation, kind in told.watch.started if kind != "cycle" and activation.path in names]
-    fired = [name for name in fired if name in case["execution_counts"] or not case["yaml"].count("is_majority_voting: true")]
-    edges = {frozenset((edge.source, edge.target)) for edge in told.spec.edges if edge.source != edge.target}
+    fired = [
+        activation.node
+        for activation, kind in told.watch.started
+        if kind != "cycle" and activation.path in names
+    ]
+    fired = [
+        name
+        for name in fired
+        if name in case["execution_counts"] or not case["yaml"].count("is_majority_voting: true")
+    ]
+    edges = {
+        frozenset((edge.source, edge.target))
+        for edge in told.spec.edges
+        if edge.source != edge.target
+    }
     assert Counter(fired) == Counter(case["execution_counts"])
     assert_same_order(fired, flat(case["expected_order_groups"]), edges)
     if case.get("trace"):
@@ -215,10 +256,16 @@ def compare(case: dict[str, Any], told: Told) -> None:
         sort = case["name"] in REORDERED
         for name, activations in rows(case["trace"]).items():
             if kinds.get(name) != "subgraph":
-                assert got.get(name) == activations or (sort and sorted_rows(got.get(name, [])) == sorted_rows(activations)), name
+                assert got.get(name) == activations or (
+                    sort and sorted_rows(got.get(name, [])) == sorted_rows(activations)
+                ), name
     for name, inner in (case.get("nested_orders") or {}).items():
         outer = name.removesuffix("_subgraph")
-        fired_inside = [a.node for a, kind in told.watch.started if kind != "cycle" and a.path.startswith(f"{outer}/")]
+        fired_inside = [
+            a.node
+            for a, kind in told.watch.started
+            if kind != "cycle" and a.path.startswith(f"{outer}/")
+        ]
         assert Counter(fired_inside) == Counter(flat(inner))
     if case["name"] in REORDERED:
         assert words(told.result.output) == words(case["expected_final_output"])
@@ -241,7 +288,11 @@ INVERTED = {
     },
     "human_empty_reply": {"expected_final_output": "", "trace": None},
     "real_demo_dynamic": {"trace": None},  # what meets in another order is cut off elsewhere
-    "dynamic_tree_single_item_not_executed": {"expected_final_output": "EXECUTED", "trace": None, "model_calls": 1},
+    "dynamic_tree_single_item_not_executed": {
+        "expected_final_output": "EXECUTED",
+        "trace": None,
+        "model_calls": 1,
+    },
 }
 """Recorded defects, and what cannot be compared: what a sane engine gives instead."""
 
@@ -263,7 +314,9 @@ ORDINARY = [name for name in CASES if name not in FAILS]
 
 
 def test_every_recorded_error_is_an_error_here_or_was_a_defect():
-    errors = {name for name, case in CASES.items() if case["expected_error"] and name not in INVERTED}
+    errors = {
+        name for name, case in CASES.items() if case["expected_error"] and name not in INVERTED
+    }
     assert errors - set(FAILS) == set()
     assert (set(FAILS) | set(INVERTED)) - set(CASES) == set()
 

@@ -1,4 +1,6 @@
-"""What DevAll's study says beyond its recorded runs, and what axil does where DevAll races, stalls or guesses."""
+"""What DevAll's study says beyond its recorded runs, and what axil does where DevAll races, stalls
+or guesses.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +12,7 @@ from typing import Any
 import pytest
 
 from axil import AxilError, NodeFailed, SpecError, Workflow, run_sync
-from axil.files import load
-from axil.planner import Setting
+from axil.plugin import CompileOptions, load_spec
 
 from .test_chatdev import Told, _environment, noted, registry, run  # noqa: F401  # a fixture
 
@@ -40,12 +41,23 @@ class Flow:
     """A workflow file being written, and its run."""
 
     def __init__(
-        self, folder: Path, start: Any, end: Any, edges: list[Any], *, replies: Any = None, people: Any = (), **nodes: Any
+        self,
+        folder: Path,
+        start: Any,
+        end: Any,
+        edges: list[Any],
+        *,
+        replies: Any = None,
+        people: Any = (),
+        **nodes: Any,
     ) -> None:
         graph: dict[str, Any] = {"id": "t", "start": start, "end": end, **nodes.pop("graph", {})}
         graph["nodes"] = [{"id": name, **node} for name, node in nodes.items()]
         graph["edges"] = [self.edge(edge) for edge in edges]
-        rules = [{"match": {"system_contains": name}, "replies": said} for name, said in (replies or {}).items()]
+        rules = [
+            {"match": {"system_contains": name}, "replies": said}
+            for name, said in (replies or {}).items()
+        ]
         self.case: dict[str, Any] = {
             "yaml": json.dumps({"version": "0.0.0", "vars": {}, "graph": graph}),
             "input": "TASK",
@@ -80,7 +92,10 @@ class Flow:
 
     def notes(self, name: str) -> Notes:
         assert self.told is not None
-        return [([m["text"] for m in got], [m["text"] for m in gave]) for got, gave in noted(self.told.log).get(name, [])]
+        return [
+            ([m["text"] for m in got], [m["text"] for m in gave])
+            for got, gave in noted(self.told.log).get(name, [])
+        ]
 
 
 def flow(folder: Path, *args: Any, **more: Any) -> Flow:
@@ -89,7 +104,7 @@ def flow(folder: Path, *args: Any, **more: Any) -> Flow:
     return made
 
 
-# ---------------------------------------------------------------------------------------------------------------- DAGs
+# --------------------------------------------------------------------------------------------------
 
 
 def test_a_node_without_in_edges_that_is_no_start_is_skipped_and_its_target_is_not(tmp_path):
@@ -109,7 +124,9 @@ def test_two_edges_between_the_same_nodes_both_exist(tmp_path):
 
 
 def test_a_dropped_payload_neither_triggers_nor_carries(tmp_path):
-    drop = {"process": {"type": "regex_extract", "config": {"pattern": "nope", "on_no_match": "drop"}}}
+    drop = {
+        "process": {"type": "regex_extract", "config": {"pattern": "nope", "on_no_match": "drop"}}
+    }
     made = flow(tmp_path, "A", ["B", "C"], [("A->B", drop), "A->C"], A=literal("a"), B=PASS, C=PASS)
     assert (made.fired, made.output) == (["A", "C"], "a")
 
@@ -126,30 +143,68 @@ def test_a_dropped_payload_neither_triggers_nor_carries(tmp_path):
 )
 def test_a_pattern_takes_from_a_message_what_it_names(tmp_path, config, gives):
     process = {"process": {"type": "regex_extract", "config": config}}
-    assert flow(tmp_path, "A", "Z", [("A->Z", process)], A=literal("a b1 b2"), Z=PASS).output == gives
+    assert (
+        flow(tmp_path, "A", "Z", [("A->Z", process)], A=literal("a b1 b2"), Z=PASS).output == gives
+    )
 
 
 def test_messages_become_a_users_words_but_those_of_a_literal(tmp_path):
-    made = flow(tmp_path, "A", "Z", ["A->G", "G->Z"], A=literal("hi", "assistant"), G=agent("AGENT-G"), Z=ALL)
+    made = flow(
+        tmp_path,
+        "A",
+        "Z",
+        ["A->G", "G->Z"],
+        A=literal("hi", "assistant"),
+        G=agent("AGENT-G"),
+        Z=ALL,
+    )
     assert made.told is not None
     roles = {name: [m["role"] for m in got] for name, got, _ in made.told.log}
     assert roles == {"A": ["user"], "G": ["assistant"], "Z": ["user"]}
 
 
-# --------------------------------------------------------------------------------------------------- what nodes remember
+# --------------------------------------------------------------------------------------------------
 
 
 def test_a_window_keeps_the_newest_messages_and_the_nodes_own_words(tmp_path):
     edges = ["W->R", ("R->W", {"condition": LACKS["GO"]}), ("R->Z", {"condition": HAS["GO"]})]
     replies = {"AGENT-W": ["d1", "d2", "d3"], "AGENT-R": ["no", "no2", "GO"]}
-    made = flow(tmp_path, "W", "Z", edges, W=agent("AGENT-W", context_window=2), R=agent("AGENT-R"), Z=PASS, replies=replies)
-    assert [got for got, _ in made.notes("W")] == [["TASK"], ["TASK", "d1", "no"], ["d1", "no", "d2", "no2"]]
+    made = flow(
+        tmp_path,
+        "W",
+        "Z",
+        edges,
+        W=agent("AGENT-W", context_window=2),
+        R=agent("AGENT-R"),
+        Z=PASS,
+        replies=replies,
+    )
+    assert [got for got, _ in made.notes("W")] == [
+        ["TASK"],
+        ["TASK", "d1", "no"],
+        ["d1", "no", "d2", "no2"],
+    ]
 
 
 def test_a_kept_message_stays_for_all_later_firings(tmp_path):
-    edges = [("S->W", {"keep_message": True}), "W->R", ("R->W", {"condition": LACKS["GO"]}), ("R->Z", {"condition": HAS["GO"]})]
+    edges = [
+        ("S->W", {"keep_message": True}),
+        "W->R",
+        ("R->W", {"condition": LACKS["GO"]}),
+        ("R->Z", {"condition": HAS["GO"]}),
+    ]
     replies = {"AGENT-W": ["d1", "d2", "d3"], "AGENT-R": ["no", "no2", "GO"]}
-    made = flow(tmp_path, "S", "Z", edges, S=literal("keep"), W=agent("AGENT-W"), R=agent("AGENT-R"), Z=PASS, replies=replies)
+    made = flow(
+        tmp_path,
+        "S",
+        "Z",
+        edges,
+        S=literal("keep"),
+        W=agent("AGENT-W"),
+        R=agent("AGENT-R"),
+        Z=PASS,
+        replies=replies,
+    )
     assert [got for got, _ in made.notes("W")] == [["keep"], ["keep", "no"], ["keep", "no2"]]
 
 
@@ -160,29 +215,73 @@ def test_clearing_kept_context_drops_what_was_kept(tmp_path):
         ("R->W", {"condition": LACKS["GO"], "clear_context": True, "clear_kept_context": True}),
         ("R->Z", {"condition": HAS["GO"]}),
     ]
-    made = flow(tmp_path, "S", "Z", edges, S=literal("keep"), W=agent("W"), R=agent("R"), Z=PASS, replies={"R": ["no", "GO"]})
+    made = flow(
+        tmp_path,
+        "S",
+        "Z",
+        edges,
+        S=literal("keep"),
+        W=agent("W"),
+        R=agent("R"),
+        Z=PASS,
+        replies={"R": ["no", "GO"]},
+    )
     assert [got for got, _ in made.notes("W")] == [["keep"], ["no"]]
 
 
-# -------------------------------------------------------------------------------------------------------------- cycles
+# --------------------------------------------------------------------------------------------------
 
 
 def test_a_cycle_without_a_live_entry_starts_at_its_start_node(tmp_path):
     edges = ["A->B", ("B->A", {"condition": LACKS["GO"]}), ("B->Z", {"condition": HAS["GO"]})]
-    made = flow(tmp_path, "A", "Z", edges, A=agent("AGENT-A"), B=agent("AGENT-B"), Z=PASS, replies={"AGENT-B": ["no", "GO"]})
+    made = flow(
+        tmp_path,
+        "A",
+        "Z",
+        edges,
+        A=agent("AGENT-A"),
+        B=agent("AGENT-B"),
+        Z=PASS,
+        replies={"AGENT-B": ["no", "GO"]},
+    )
     assert made.fired == ["A", "B", "A", "B", "Z"]
 
 
 def test_a_cycle_may_be_left_before_its_body_is_reached(tmp_path):
     edges = [("A->X", {"condition": HAS["GO"]}), ("A->B", {"condition": LACKS["GO"]}), "B->A"]
-    made = flow(tmp_path, "A", "X", edges, A=agent("AGENT-A"), B=literal("b"), X=PASS, replies={"AGENT-A": ["GO"]})
+    made = flow(
+        tmp_path,
+        "A",
+        "X",
+        edges,
+        A=agent("AGENT-A"),
+        B=literal("b"),
+        X=PASS,
+        replies={"AGENT-A": ["GO"]},
+    )
     assert made.fired == ["A", "X"]
 
 
 def test_an_inner_cycle_may_leave_the_outer_one_as_well(tmp_path):
-    edges = ["W->G", "G->V", ("V->G", {"condition": LACKS["GO"]}), ("V->Z", {"condition": HAS["GO"]}), ("V->W", {"condition": HAS["STOP"]})]
+    edges = [
+        "W->G",
+        "G->V",
+        ("V->G", {"condition": LACKS["GO"]}),
+        ("V->Z", {"condition": HAS["GO"]}),
+        ("V->W", {"condition": HAS["STOP"]}),
+    ]
     replies = {"AGENT-V": ["no", "GO"]}
-    made = flow(tmp_path, "W", "Z", edges, W=agent("AGENT-W"), G=agent("AGENT-G"), V=agent("AGENT-V"), Z=PASS, replies=replies)
+    made = flow(
+        tmp_path,
+        "W",
+        "Z",
+        edges,
+        W=agent("AGENT-W"),
+        G=agent("AGENT-G"),
+        V=agent("AGENT-V"),
+        Z=PASS,
+        replies=replies,
+    )
     assert made.fired == ["W", "G", "V", "G", "V", "Z"]
 
 
@@ -195,7 +294,17 @@ def test_a_self_loop_inside_a_larger_cycle_turns(tmp_path):
         ("C->Z", {"condition": HAS["STOP"]}),
     ]
     replies = {"AGENT-B": ["no", "GO", "no", "no", "GO"], "AGENT-C": ["again", "STOP"]}
-    made = flow(tmp_path, "A", "Z", edges, A=literal("a"), B=agent("AGENT-B"), C=agent("AGENT-C"), Z=PASS, replies=replies)
+    made = flow(
+        tmp_path,
+        "A",
+        "Z",
+        edges,
+        A=literal("a"),
+        B=agent("AGENT-B"),
+        C=agent("AGENT-C"),
+        Z=PASS,
+        replies=replies,
+    )
     assert made.fired == ["A", "B", "B", "C", "A", "B", "B", "B", "C", "Z"]
 
 
@@ -210,26 +319,62 @@ def test_a_cycle_that_nothing_ends_meets_its_limit_and_the_run_says_so(tmp_path)
 
 def test_two_start_nodes_in_one_cycle_are_an_error(tmp_path):
     with pytest.raises(AxilError, match="A, B"):
-        flow(tmp_path, ["A", "B"], "Z", ["A->B", "B->A", "B->Z"], A=literal("a"), B=literal("b"), Z=PASS)
+        flow(
+            tmp_path,
+            ["A", "B"],
+            "Z",
+            ["A->B", "B->A", "B->Z"],
+            A=literal("a"),
+            B=literal("b"),
+            Z=PASS,
+        )
 
 
 def test_queued_data_of_a_cycle_that_was_left_waits_for_its_next_entry(tmp_path):
-    """Payloads that reach nobody in a round wait for the next; so they do when the cycle is entered again."""
-    edges = ["O->A", "A->B", "B->Q", "Q->O", ("B->A", {"trigger": False}), ("Q->Z", {"condition": HAS["GO"]})]
+    """Payloads that reach nobody in a round wait for the next; so they do when the cycle is entered
+    again.
+    """
+    edges = [
+        "O->A",
+        "A->B",
+        "B->Q",
+        "Q->O",
+        ("B->A", {"trigger": False}),
+        ("Q->Z", {"condition": HAS["GO"]}),
+    ]
     made = flow(
-        tmp_path, "O", "Z", edges, O=literal("o"), A=ALL, B=literal("b"), Q=agent("AGENT-Q"), Z=PASS, replies={"AGENT-Q": ["no", "GO"]}
+        tmp_path,
+        "O",
+        "Z",
+        edges,
+        O=literal("o"),
+        A=ALL,
+        B=literal("b"),
+        Q=agent("AGENT-Q"),
+        Z=PASS,
+        replies={"AGENT-Q": ["no", "GO"]},
     )
     assert [sorted(got) for got, _ in made.notes("A")] == [["o"], ["b", "o"]]
 
 
-# ------------------------------------------------------------------------------------------------------ counters, timers
+# --------------------------------------------------------------------------------------------------
 
 
 def test_a_counter_that_resets_counts_again_and_one_that_does_not_sends_at_every_firing(tmp_path):
     def sent(folder: Path, reset: bool) -> list[bool]:
         folder.mkdir()
         edges = ["A->K", "A->M", ("K->A", {"trigger": False}), "M->A", "M->Z", "A->A2", "A2->A"]
-        made = flow(folder, "A", "Z", edges, A=literal("a"), K=counter(2, reset_on_emit=reset), M=counter(6), A2=PASS, Z=PASS)
+        made = flow(
+            folder,
+            "A",
+            "Z",
+            edges,
+            A=literal("a"),
+            K=counter(2, reset_on_emit=reset),
+            M=counter(6),
+            A2=PASS,
+            Z=PASS,
+        )
         return [bool(gave) for _, gave in made.notes("K")]
 
     assert sent(tmp_path / "reset", True) == [False, True, False, True, False, True]
@@ -240,19 +385,55 @@ def test_a_timer_that_resets_sends_each_time_its_time_is_up(tmp_path):
     timer = {"type": "loop_timer", "config": {"max_duration": 2.5, "message": "TIME"}}
     edges = ["W->T", "W->C", "C->W", "C->Z", ("T->W", {"trigger": False})]
     replies = {"AGENT-W": [{"delay": 1, "text": "x"}]}
-    made = flow(tmp_path, "W", "Z", [*edges, "W->W2", "W2->W"], W=agent("AGENT-W"), T=timer, C=counter(9), W2=PASS, Z=PASS, replies=replies)
-    assert [bool(gave) for _, gave in made.notes("T")] == [False, False, False, True, False, False, True, False, False]
+    made = flow(
+        tmp_path,
+        "W",
+        "Z",
+        [*edges, "W->W2", "W2->W"],
+        W=agent("AGENT-W"),
+        T=timer,
+        C=counter(9),
+        W2=PASS,
+        Z=PASS,
+        replies=replies,
+    )
+    assert [bool(gave) for _, gave in made.notes("T")] == [
+        False,
+        False,
+        False,
+        True,
+        False,
+        False,
+        True,
+        False,
+        False,
+    ]
 
 
-# -------------------------------------------------------------------------------------------------------- subgraphs, votes
+# --------------------------------------------------------------------------------------------------
 
 ECHO = {"AGENT-Z": [{"echo_user": True}]}
-INNER = {"id": "sub", "start": ["I"], "end": ["J"], "nodes": [{"id": "I", **ALL}, {"id": "J", **ALL}], "edges": [{"from": "I", "to": "J"}]}
+INNER = {
+    "id": "sub",
+    "start": ["I"],
+    "end": ["J"],
+    "nodes": [{"id": "I", **ALL}, {"id": "J", **ALL}],
+    "edges": [{"from": "I", "to": "J"}],
+}
 
 
 def test_all_messages_enter_a_subgraph_and_all_of_its_last_nodes_messages_come_out(tmp_path):
     sub = {"type": "subgraph", "config": {"type": "config", "config": INNER}}
-    made = flow(tmp_path, "A", "Z", ["A->B", "A->S", "B->S", "S->Z"], A=literal("a"), B=literal("b"), S=sub, Z=ALL)
+    made = flow(
+        tmp_path,
+        "A",
+        "Z",
+        ["A->B", "A->S", "B->S", "S->Z"],
+        A=literal("a"),
+        B=literal("b"),
+        S=sub,
+        Z=ALL,
+    )
     assert made.notes("Z") == [(["a", "b"], ["a", "b"])]
 
 
@@ -280,24 +461,42 @@ def test_a_person_is_asked_from_inside_a_subgraph_as_from_anywhere(tmp_path):
 
 
 def test_a_file_that_includes_itself_is_an_error_that_names_the_circle(tmp_path):
-    made = Flow(tmp_path, "S", "S", [], S={"type": "subgraph", "config": {"type": "file", "config": {"path": "flow.yaml"}}})
+    made = Flow(
+        tmp_path,
+        "S",
+        "S",
+        [],
+        S={"type": "subgraph", "config": {"type": "file", "config": {"path": "flow.yaml"}}},
+    )
     with pytest.raises(SpecError, match="includes itself"):
         made.run()
 
 
 def test_of_equal_votes_the_first_declared_wins(tmp_path):
-    made = flow(tmp_path, "A", "A", [], A=literal("x"), B=literal("y"), C=literal("y"), D=literal("x"), graph={"is_majority_voting": True})
+    made = flow(
+        tmp_path,
+        "A",
+        "A",
+        [],
+        A=literal("x"),
+        B=literal("y"),
+        C=literal("y"),
+        D=literal("x"),
+        graph={"is_majority_voting": True},
+    )
     assert made.output == "x"
 
 
-# --------------------------------------------------------------------------------------------------------- maps, trees
+# --------------------------------------------------------------------------------------------------
 
 
 def dynamic(kind: str, split: dict[str, Any], **config: Any) -> dict[str, Any]:
     return {"dynamic": {"type": kind, "split": split, "config": config}}
 
 
-def mapped(folder: Path, text: str, split: dict[str, Any], *more: Any, kind: str = "map", **config: Any) -> list[str]:
+def mapped(
+    folder: Path, text: str, split: dict[str, Any], *more: Any, kind: str = "map", **config: Any
+) -> list[str]:
     made = flow(
         folder,
         "A",
@@ -317,7 +516,11 @@ def test_a_map_over_a_json_path_fires_once_for_each_item(tmp_path):
 
 
 def test_a_json_path_may_be_written_with_its_wildcards(tmp_path):
-    assert mapped(tmp_path, '{"items": [{"n": 1}, {"n": 2}]}', {"type": "json_path", "config": {"json_path": "$.items[*].n"}}) == [
+    assert mapped(
+        tmp_path,
+        '{"items": [{"n": 1}, {"n": 2}]}',
+        {"type": "json_path", "config": {"json_path": "$.items[*].n"}},
+    ) == [
         "(1)",
         "(2)",
     ]
@@ -325,32 +528,76 @@ def test_a_json_path_may_be_written_with_its_wildcards(tmp_path):
 
 def test_a_json_path_that_is_not_understood_is_an_error(tmp_path):
     with pytest.raises(AxilError, match="json_path"):
-        mapped(tmp_path, '{"items": [1]}', {"type": "json_path", "config": {"json_path": "$.items[?(@.n)]"}})
+        mapped(
+            tmp_path,
+            '{"items": [1]}',
+            {"type": "json_path", "config": {"json_path": "$.items[?(@.n)]"}},
+        )
 
 
 def test_five_items_in_groups_of_two_take_six_firings(tmp_path):
     split = {"type": "regex", "config": {"pattern": "i\\d"}}
-    assert mapped(tmp_path, "i1 i2 i3 i4 i5", split, kind="tree", group_size=2) == ["(((i1+i2)+(i3+i4))+((i5)))"]
+    assert mapped(tmp_path, "i1 i2 i3 i4 i5", split, kind="tree", group_size=2) == [
+        "(((i1+i2)+(i3+i4))+((i5)))"
+    ]
 
 
 def test_a_map_without_items_fires_once_for_what_is_the_same_for_all(tmp_path):
-    edges = [("A->Z", dynamic("map", {"type": "json_path", "config": {"json_path": "items"}})), "A->S", "S->Z", "Z->O"]
-    made = flow(tmp_path, "A", "O", edges, A=literal('{"items": []}'), S=literal("same"), Z=agent("AGENT-Z"), O=ALL, replies=ECHO)
+    edges = [
+        ("A->Z", dynamic("map", {"type": "json_path", "config": {"json_path": "items"}})),
+        "A->S",
+        "S->Z",
+        "Z->O",
+    ]
+    made = flow(
+        tmp_path,
+        "A",
+        "O",
+        edges,
+        A=literal('{"items": []}'),
+        S=literal("same"),
+        Z=agent("AGENT-Z"),
+        O=ALL,
+        replies=ECHO,
+    )
     assert made.notes("Z") == [(['{"items": []}', "same"], ["(same)"])]
 
 
 def test_a_json_path_that_leads_nowhere_finds_no_items(tmp_path):
-    edges = [("A->Z", dynamic("map", {"type": "json_path", "config": {"json_path": "items"}})), "A->S", "S->Z", "Z->O"]
-    made = flow(tmp_path, "A", "O", edges, A=literal("{}"), S=literal("same"), Z=agent("AGENT-Z"), O=ALL, replies=ECHO)
+    edges = [
+        ("A->Z", dynamic("map", {"type": "json_path", "config": {"json_path": "items"}})),
+        "A->S",
+        "S->Z",
+        "Z->O",
+    ]
+    made = flow(
+        tmp_path,
+        "A",
+        "O",
+        edges,
+        A=literal("{}"),
+        S=literal("same"),
+        Z=agent("AGENT-Z"),
+        O=ALL,
+        replies=ECHO,
+    )
     assert made.output == "(same)"
 
 
-# ------------------------------------------------------------------------------------------------------- ends and errors
+# --------------------------------------------------------------------------------------------------
 
 
 def test_a_failing_node_fails_the_run_and_is_named(tmp_path):
     with pytest.raises(NodeFailed, match='node "A"'):
-        flow(tmp_path, "A", "Z", ["A->Z"], A=agent("AGENT-A"), Z=PASS, replies={"AGENT-A": [{"status": 400}]})
+        flow(
+            tmp_path,
+            "A",
+            "Z",
+            ["A->Z"],
+            A=agent("AGENT-A"),
+            Z=PASS,
+            replies={"AGENT-A": [{"status": 400}]},
+        )
 
 
 def test_everything_that_is_wrong_with_a_file_is_said_at_once(tmp_path):
@@ -364,11 +611,11 @@ def test_everything_that_is_wrong_with_a_file_is_said_at_once(tmp_path):
 def test_an_unknown_key_is_an_error_and_in_files_of_version_0_a_warning(tmp_path):
     made = Flow(tmp_path, "A", "A", [], A={**literal("a"), "colour": "red"})
     (tmp_path / "flow.json").write_text(made.case["yaml"], "utf-8")
-    spec = load(tmp_path / "flow.json")
+    spec = load_spec(tmp_path / "flow.json")
     assert ["colour" in str(problem) for problem in spec.extras["warnings"]] == [True]
     (tmp_path / "flow.json").write_text(made.case["yaml"].replace('"0.0.0"', '"1"'), "utf-8")
     with pytest.raises(SpecError, match=r"AX141.*colour"):
-        load(tmp_path / "flow.json")
+        load_spec(tmp_path / "flow.json")
 
 
 def test_a_node_whose_type_nobody_provides_is_an_error_before_anything_runs(tmp_path):
@@ -377,9 +624,16 @@ def test_a_node_whose_type_nobody_provides_is_an_error_before_anything_runs(tmp_
         made.run()
 
 
-def test_a_missing_processor_is_an_error_before_anything_runs_and_a_failing_one_fails_its_source(tmp_path):
+def test_a_missing_processor_is_an_error_before_anything_runs_and_a_failing_one_fails_its_source(
+    tmp_path,
+):
     made = Flow(
-        tmp_path, "A", "Z", [("A->Z", {"process": {"type": "function", "config": {"name": "nobody_has_it"}}})], A=literal("a"), Z=PASS
+        tmp_path,
+        "A",
+        "Z",
+        [("A->Z", {"process": {"type": "function", "config": {"name": "nobody_has_it"}}})],
+        A=literal("a"),
+        Z=PASS,
     )
     with pytest.raises(AxilError, match="nobody_has_it"):
         made.run()
@@ -388,7 +642,13 @@ def test_a_missing_processor_is_an_error_before_anything_runs_and_a_failing_one_
 
 def test_any_name_may_stand_in_a_cycle(tmp_path):
     nodes = {"node_1": literal("s"), "out_node_": literal("a"), "cycle_0": PASS}
-    made = flow(tmp_path, "node_1", "cycle_0", ["node_1->out_node_", "out_node_->node_1", "out_node_->cycle_0"], **nodes)
+    made = flow(
+        tmp_path,
+        "node_1",
+        "cycle_0",
+        ["node_1->out_node_", "out_node_->node_1", "out_node_->cycle_0"],
+        **nodes,
+    )
     assert (made.fired, made.output) == (["node_1", "out_node_", "cycle_0"], "a")
 
 
@@ -404,21 +664,38 @@ def test_a_counter_counts_within_one_run(tmp_path):
     made = Flow(tmp_path, "A", "K", ["A->K"], A=literal("a"), K=counter(2))
     (tmp_path / "flow.yaml").write_text(made.case["yaml"], "utf-8")
     using = registry([])
-    workflow = Workflow(load(tmp_path / "flow.yaml", registry=using), Setting(registry=using))
+    workflow = Workflow(
+        load_spec(tmp_path / "flow.yaml", registry=using), CompileOptions(registry=using)
+    )
     assert [run_sync(workflow.run("TASK")).messages for _ in range(4)] == [()] * 4
 
 
 def test_an_edited_subgraph_file_is_read_again_for_the_next_plan(tmp_path):
     (tmp_path / "flow.yaml").write_text(
-        Flow(tmp_path, "S", "S", [], S={"type": "subgraph", "config": {"type": "file", "config": {"path": "sub.yaml"}}}).case["yaml"],
+        Flow(
+            tmp_path,
+            "S",
+            "S",
+            [],
+            S={"type": "subgraph", "config": {"type": "file", "config": {"path": "sub.yaml"}}},
+        ).case["yaml"],
         "utf-8",
     )
     said = []
     for text in ("first", "second"):
-        (tmp_path / "sub.yaml").write_text(Flow(tmp_path, "A", "A", [], A=literal(text)).case["yaml"], "utf-8")
+        (tmp_path / "sub.yaml").write_text(
+            Flow(tmp_path, "A", "A", [], A=literal(text)).case["yaml"], "utf-8"
+        )
         using = registry([])
-        said.append(run_sync(Workflow(load(tmp_path / "flow.yaml", registry=using), Setting(registry=using)).run("TASK")).output)
+        said.append(
+            run_sync(
+                Workflow(
+                    load_spec(tmp_path / "flow.yaml", registry=using),
+                    CompileOptions(registry=using),
+                ).run("TASK")
+            ).output
+        )
     assert said == ["first", "second"]
 
 
-# -------------------------------------------------------------------------------------------------------------- corpus
+# --------------------------------------------------------------------------------------------------

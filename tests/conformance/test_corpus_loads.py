@@ -1,4 +1,5 @@
-"""Files that people wrote for another engine: each loads unmodified, or says precisely what is wrong with it.
+"""Files that people wrote for another engine: each loads unmodified, or says precisely what is
+wrong with it.
 
 The files are not part of the project. Where they are not at hand, these tests are passed over.
 """
@@ -11,19 +12,31 @@ from pathlib import Path
 
 import pytest
 
-from axil.errors import SpecError
-from axil.files import Reading, dump, include, load, parse_json, spec_from
-from axil.registry import Policy, Registry
-from axil.spec import SURROUNDINGS, GraphSpec
+from axil import GraphSpec, SpecError
+from axil.plugin import (
+    SURROUNDINGS,
+    LoadOptions,
+    Policy,
+    Registry,
+    dump_spec,
+    include_spec,
+    load_spec,
+    parse_json,
+    spec_from_document,
+)
 from axil_yaml import parse_yaml
 
 CORPUS = Path(__file__).resolve().parents[3] / "shared" / "chatdev_yaml"
 FILES = sorted(CORPUS.rglob("*.yaml")) if CORPUS.is_dir() else []
-ENVIRONMENT = dict.fromkeys(("BASE_URL", "API_KEY", "MODEL_NAME", "MEM0_API_KEY"), "set by the test")
+ENVIRONMENT = dict.fromkeys(
+    ("BASE_URL", "API_KEY", "MODEL_NAME", "MEM0_API_KEY"), "set by the test"
+)
 
 BROKEN = {
     "yaml_instance/demo_sub_graph.yaml": ["AX114 {}:30 nodes[1].config.config: no start"],
-    "yaml_instance/subgraphs/reflexion_loop.yaml": ["AX103 {}:14 memory[0].config: expected a mapping, found nothing."],
+    "yaml_instance/subgraphs/reflexion_loop.yaml": [
+        "AX103 {}:14 memory[0].config: expected a mapping, found nothing."
+    ],
 }
 """What is wrong with files that DevAll cannot run either."""
 
@@ -60,25 +73,41 @@ def test_a_file_loads_or_says_what_is_wrong_with_it(file):
     expected = BROKEN.get(relative(file))
     if expected is not None:
         with pytest.raises(SpecError) as caught:
-            load(file, registry=registry(), environment=ENVIRONMENT)
-        found = [line for line in str(caught.value).splitlines() if not line.startswith("AX301")]  # no node type is known here
-        assert [line.startswith(start.format(file)) for line, start in zip(found, expected, strict=True)] == [True] * len(expected)
+            load_spec(file, registry=registry(), environment=ENVIRONMENT)
+        # no node type is known here
+        found = [line for line in str(caught.value).splitlines() if not line.startswith("AX301")]
+        assert [
+            line.startswith(start.format(file)) for line, start in zip(found, expected, strict=True)
+        ] == [True] * len(expected)
         return
-    spec = load(file, registry=registry(), environment=ENVIRONMENT)
+    spec = load_spec(file, registry=registry(), environment=ENVIRONMENT)
     assert all(node.place is not None and node.place.line for node in spec.nodes)
-    again = spec_from(parse_json(json.dumps(dump(spec)), "again.json"), Reading(environment=ENVIRONMENT, registry=registry()))
+    again = spec_from_document(
+        parse_json(json.dumps(dump_spec(spec)), "again.json"),
+        LoadOptions(environment=ENVIRONMENT, registry=registry()),
+    )
     assert bare(again) == bare(spec)
     assert again.digest() == spec.digest()
 
 
 @pytest.mark.parametrize("name", INCLUDED)
 def test_a_file_finds_what_it_includes(name):
-    spec = load(CORPUS / name, registry=registry(), environment=ENVIRONMENT)
-    inner = include(INCLUDED[name], spec.extras, registry=registry(), reading=Reading(environment=ENVIRONMENT, registry=registry()))
+    spec = load_spec(CORPUS / name, registry=registry(), environment=ENVIRONMENT)
+    inner = include_spec(
+        INCLUDED[name],
+        spec.extras,
+        registry=registry(),
+        reading=LoadOptions(environment=ENVIRONMENT, registry=registry()),
+    )
     assert inner.nodes
 
 
 def test_without_its_variables_a_file_names_each_of_them():
     with pytest.raises(SpecError) as caught:
-        load(CORPUS / "yaml_instance" / "demo_loop_timer.yaml", registry=registry(), environment={})
-    assert "demo_loop_timer.yaml:18 nodes[0].config.base_url: nothing is known for ${BASE_URL}, nor at line 34." in str(caught.value)
+        load_spec(
+            CORPUS / "yaml_instance" / "demo_loop_timer.yaml", registry=registry(), environment={}
+        )
+    assert (
+        "demo_loop_timer.yaml:18 nodes[0].config.base_url: nothing is known for ${BASE_URL}, nor "
+        "at line 34." in str(caught.value)
+    )

@@ -9,7 +9,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/explanation/divergences.md"
-ROWS = [line for line in PAGE.read_text("utf-8").splitlines() if re.match(r"\| .+ \| [MDE, ]+ \|", line)]
+ROWS = [
+    line for line in PAGE.read_text("utf-8").splitlines() if re.match(r"\| .+ \| [MDE, ]+ \|", line)
+]
 LINK = re.compile(r"\[([^\]]+)\]\(([^)]+)\)")
 
 
@@ -19,4 +21,6 @@ def test_a_divergence_is_pinned_by_a_test(row):
     assert links
     for sentence, where in links:
         text = (PAGE.parent / where).resolve().read_text("utf-8")
-        assert f"def test_{sentence.replace(' ', '_')}(" in text or f'"sentence": "{sentence}"' in text
+        assert (
+            f"def test_{sentence.replace(' ', '_')}(" in text or f'"sentence": "{sentence}"' in text
+        )

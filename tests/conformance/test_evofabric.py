@@ -1,7 +1,8 @@
 """EvoFabric's recorded runs, each graph written in axil's vocabulary.
 
-Where a verdict says WEAKNESS, what is asserted is what a correct engine gives. Cases that were recorded and are not in the
-folder beside the checkout are rebuilt from the study of EvoFabric; they are marked ``rebuilt``.
+Where a verdict says WEAKNESS, what is asserted is what a correct engine gives. Cases that were
+recorded and are not in the folder beside the checkout are rebuilt from the study of EvoFabric; they
+are marked ``rebuilt``.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import pytest
 from pydantic import BaseModel
 
 from axil import Limits, NodeFailed, Result, RootGraph, SpecError, run_sync
-from axil.errors import InvalidValue, RouteError, UndeclaredField
+from axil.plugin import InvalidValue, RouteError, UndeclaredField
 
 from .recorded import Watch, assert_same_order, cases
 
@@ -88,18 +89,29 @@ class Flow:
 
 def plain(state: Any) -> dict[str, Any]:
     values = state.model_dump() if isinstance(state, BaseModel) else dict(state)
-    return {name: list(value) if name in ("log", "messages") else value for name, value in values.items()}
+    return {
+        name: list(value) if name in ("log", "messages") else value
+        for name, value in values.items()
+    }
 
 
-def flow(schema: Any = Logged, *edges: str, join: dict[str, str] | None = None, **deltas: Any) -> Flow:
-    """``edges`` are written ``a->b``; nodes are made in the order in which they are named, all joining with ``each``."""
+def flow(
+    schema: Any = Logged, *edges: str, join: dict[str, str] | None = None, **deltas: Any
+) -> Flow:
+    """``edges`` are written ``a->b``; nodes are made in the order in which they are named, all
+    joining with ``each``.
+    """
     made = Flow(RootGraph("g", state=schema, cycles="allow"))
-    names = dict.fromkeys(name for edge in edges for name in edge.split("->") if name not in ("start", "end"))
+    names = dict.fromkeys(
+        name for edge in edges for name in edge.split("->") if name not in ("start", "end")
+    )
     for name in names:
         made.node(name, deltas.get(name), join=(join or {}).get(name, "each"))
     for edge in edges:
         source, target = edge.split("->")
-        made.graph.create_edge("entry" if source == "start" else source, "exit" if target == "end" else target)
+        made.graph.create_edge(
+            "entry" if source == "start" else source, "exit" if target == "end" else target
+        )
     return made
 
 
@@ -118,7 +130,7 @@ def gives(value: Any) -> Callable[[Any], Any]:
     return lambda state: value
 
 
-# --------------------------------------------------------------------------------------------------- the recorded cases
+# --------------------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -133,7 +145,17 @@ class Expected:
 
 
 def c10() -> Flow:
-    return flow(Plain, "start->a", "a->b", "b->b2", "a->c", a=gives({}), b=gives({"x": "B"}), c=gives({"x": "C"}), b2=gives({}))
+    return flow(
+        Plain,
+        "start->a",
+        "a->b",
+        "b->b2",
+        "a->c",
+        a=gives({}),
+        b=gives({"x": "B"}),
+        c=gives({"x": "C"}),
+        b2=gives({}),
+    )
 
 
 def c11() -> Flow:
@@ -164,7 +186,14 @@ def c12() -> Flow:
 
 
 def c14() -> Flow:
-    made = flow(Logged, "start->a", "a->b", "a->c", b=gives({"log": ["b"], "x": "B"}), c=gives({"log": ["c"], "x": "C"}))
+    made = flow(
+        Logged,
+        "start->a",
+        "a->b",
+        "a->c",
+        b=gives({"log": ["b"], "x": "B"}),
+        c=gives({"log": ["c"], "x": "C"}),
+    )
     made.node("d", join="all", merge=lambda states: {"x": "+".join(state.x for state in states)})
     made.graph.create_edges([("b", "d"), ("c", "d")])
     return made
@@ -197,22 +226,54 @@ def c36() -> Flow:
 
 
 EXPECTED: dict[str, Expected] = {
-    "c01": Expected(lambda: flow(Logged, "start->a", "a->b", "b->c", b=gives({"log": ["b"], "x": "B"}))),
-    "c03": Expected(lambda: flow(Talk, "start->a", a=gives({"messages": [{"role": "assistant", "content": "new", "msg_id": "1"}]}))),
+    "c01": Expected(
+        lambda: flow(Logged, "start->a", "a->b", "b->c", b=gives({"log": ["b"], "x": "B"}))
+    ),
+    "c03": Expected(
+        lambda: flow(
+            Talk,
+            "start->a",
+            a=gives({"messages": [{"role": "assistant", "content": "new", "msg_id": "1"}]}),
+        )
+    ),
     "c04": Expected(
-        lambda: flow(Plain, "start->a", "a->b", "a->c", a=gives({"last": "a"}), b=gives({"x": "B"}), c=gives({"x": "C"})),
+        lambda: flow(
+            Plain,
+            "start->a",
+            "a->b",
+            "a->c",
+            a=gives({"last": "a"}),
+            b=gives({"x": "B"}),
+            c=gives({"x": "C"}),
+        ),
     ),
     "c05": Expected(
-        lambda: flow(Plain, "start->a", "a->b", "a->c", a=gives({"last": "a"}), b=gives({"x": "B"}), c=gives({})),
+        lambda: flow(
+            Plain,
+            "start->a",
+            "a->b",
+            "a->c",
+            a=gives({"last": "a"}),
+            b=gives({"x": "B"}),
+            c=gives({}),
+        ),
         {"x": "B", "y": "dflt", "last": "a"},
     ),
-    "c07": Expected(lambda: flow(Logged, *DIAMOND, join=both("d")), {"log": ["in", "a", "b", "c", "d"], "x": "dflt", "n": 0}),
-    "c08": Expected(lambda: flow(Logged, *DIAMOND), {"log": ["in", "a", "b", "d", "c", "d"], "x": "dflt", "n": 0}),
+    "c07": Expected(
+        lambda: flow(Logged, *DIAMOND, join=both("d")),
+        {"log": ["in", "a", "b", "c", "d"], "x": "dflt", "n": 0},
+    ),
+    "c08": Expected(
+        lambda: flow(Logged, *DIAMOND),
+        {"log": ["in", "a", "b", "d", "c", "d"], "x": "dflt", "n": 0},
+    ),
     "c10": Expected(c10),
     "c11": Expected(c11),
     "c12": Expected(c12),
     "c14": Expected(c14),
-    "c18": Expected(lambda: routed(["c", "d"]), {"log": ["in", "a", "b", "c", "d"], "x": "dflt", "n": 0}),
+    "c18": Expected(
+        lambda: routed(["c", "d"]), {"log": ["in", "a", "b", "c", "d"], "x": "dflt", "n": 0}
+    ),
     "c20": Expected(lambda: routed("end")),
     "c22": Expected(lambda: routed([]), {"log": ["in", "a", "b"], "x": "dflt", "n": 0}),
     "c25": Expected(c25, {"log": ["in", "a", "b"], "x": "dflt", "n": 0}),
@@ -220,16 +281,38 @@ EXPECTED: dict[str, Expected] = {
     "c30": Expected(lambda: flow(Logged, "start->a", a=lambda state: {})),
     "c32": Expected(lambda: flow(Total, "start->a", a=gives({"total": 1})), {"total": 11}),
     "c34": Expected(
-        lambda: flow(Score, "start->A", "A->B", "B->C", A=gives({"user": {"age": 21}}), B=gives({"score": 95}), C=gives({})),
+        lambda: flow(
+            Score,
+            "start->A",
+            "A->B",
+            "B->C",
+            A=gives({"user": {"age": 21}}),
+            B=gives({"score": 95}),
+            C=gives({}),
+        ),
     ),
-    "c36": Expected(c36, {"log": ["in", "a", "b", "a", "b"], "x": "dflt", "n": 0}, ["a", "b", "a", "b"]),
+    "c36": Expected(
+        c36, {"log": ["in", "a", "b", "a", "b"], "x": "dflt", "n": 0}, ["a", "b", "a", "b"]
+    ),
 }
 RAISES: dict[str, tuple[Callable[[], Flow], type[BaseException], str]] = {
     "c21": (lambda: routed(None), RouteError, 'router of "b" gave None'),
     "c23": (lambda: routed("a"), RouteError, "its targets are"),
-    "c28": (lambda: flow(Logged, "start->a", a=gives({"log": ["a"], "zzz": 1})), UndeclaredField, "zzz"),
-    "c29": (lambda: flow(Logged, "start->a", a=gives({"n": "five"})), InvalidValue, '"n"|field n|n:'),
-    "c35": (lambda: flow(Logged, "start->a", a=lambda state: 1 // 0), ZeroDivisionError, "division"),
+    "c28": (
+        lambda: flow(Logged, "start->a", a=gives({"log": ["a"], "zzz": 1})),
+        UndeclaredField,
+        "zzz",
+    ),
+    "c29": (
+        lambda: flow(Logged, "start->a", a=gives({"n": "five"})),
+        InvalidValue,
+        '"n"|field n|n:',
+    ),
+    "c35": (
+        lambda: flow(Logged, "start->a", a=lambda state: 1 // 0),
+        ZeroDivisionError,
+        "division",
+    ),
 }
 REFUSED = {"c15", "c16"}
 RUN = [name for name in CASES if name in EXPECTED]
@@ -252,9 +335,14 @@ def test_a_run_gives_the_recorded_state_or_what_a_correct_engine_gives(name):
     told = expected.state or case["expected_final_state"]
     got = state_of(result)
     if "messages" in got:
-        got["messages"] = [{k: v for k, v in message.items() if k in ("role", "content")} for message in got["messages"]]
+        got["messages"] = [
+            {k: v for k, v in message.items() if k in ("role", "content")}
+            for message in got["messages"]
+        ]
     assert got == told
-    pairs = {frozenset(edge.name.partition("#")[0].split("->")) for edge in made.graph.plan.graph.edges}
+    pairs = {
+        frozenset(edge.name.partition("#")[0].split("->")) for edge in made.graph.plan.graph.edges
+    }
     assert_same_order(made.watch.bodies, expected.order or case["node_order"], pairs)
     if expected.state is None:
         for node, state in case.get("state_seen", ()):
@@ -301,19 +389,29 @@ def test_a_branch_that_ended_at_a_router_is_visible_in_the_result():
     assert {activation.node for activation in made.watch.skipped} == {"c", "d"}
 
 
-# ------------------------------------------------------------------------------------------------------- rebuilt cases
+# --------------------------------------------------------------------------------------------------
 
 
 def test_c02_messages_of_a_chain_are_appended_in_order():
     def say(text: str) -> Any:
         return gives({"messages": [{"role": "assistant", "content": text}]})
 
-    result = flow(Talk, "start->a", "a->b", a=say("A"), b=say("B")).run({"messages": [{"role": "user", "content": "hi"}]})
+    result = flow(Talk, "start->a", "a->b", a=say("A"), b=say("B")).run(
+        {"messages": [{"role": "user", "content": "hi"}]}
+    )
     assert [message["content"] for message in state_of(result)["messages"]] == ["hi", "A", "B"]
 
 
 def test_c06_branches_that_write_different_fields_keep_both_writes():
-    made = flow(Plain, *DIAMOND, join=both("d"), a=gives({}), b=gives({"x": "B"}), c=gives({"y": "C"}), d=gives({"last": "d"}))
+    made = flow(
+        Plain,
+        *DIAMOND,
+        join=both("d"),
+        a=gives({}),
+        b=gives({"x": "B"}),
+        c=gives({"y": "C"}),
+        d=gives({"last": "d"}),
+    )
     result = made.run({"x": "orig", "y": "orig"})
     assert made.saw("d") == [{"x": "B", "y": "C", "last": ""}]
     assert state_of(result) == {"x": "B", "y": "C", "last": "d"}
@@ -337,7 +435,11 @@ def test_c09_states_meet_at_an_all_node_in_edge_order_not_in_order_of_arrival():
     made.node("d", join="all")
     made.graph.edge_from_entry("a")
     made.graph.create_edges([("a", "b"), ("a", "c"), ("b", "d"), ("c", "d")])
-    assert state_of(made.run({"log": ["in"]})) == {"log": ["in", "a", "b", "c", "d"], "x": "C", "n": 0}
+    assert state_of(made.run({"log": ["in"]})) == {
+        "log": ["in", "a", "b", "c", "d"],
+        "x": "C",
+        "n": 0,
+    }
 
 
 def test_c13_a_filter_affects_only_its_edge():
@@ -371,7 +473,9 @@ def test_c19_a_router_may_give_a_target_with_a_filter():
 
 def test_c24_an_all_node_may_have_an_edge_to_itself_in_a_group_of_its_own():
     made = flow(Logged, "start->a", "a->d", join=both("d"))
-    made.graph.create_router("d", lambda state: "d" if len(state.log) < 5 else "end", ["d", "end"], group="self")
+    made.graph.create_router(
+        "d", lambda state: "d" if len(state.log) < 5 else "end", ["d", "end"], group="self"
+    )
     assert state_of(made.run({"log": ["in"]}))["log"] == ["in", "a", "d", "d", "d"]
 
 
@@ -380,7 +484,9 @@ def test_c26_a_barrier_in_a_loop_is_fresh_in_every_round(uneven):
     edges = ("start->a", "a->b", "a->c", "b->d", "c->c2", "c2->d") if uneven else DIAMOND
     made = flow(Logged, *edges, join={"d": "all", "a": "gate"})
     turn = ["a", "b", "c", "c2", "d"] if uneven else ["a", "b", "c", "d"]
-    made.graph.create_router("d", lambda state: "a" if list(state.log).count("d") < 3 else "end", ["a", "end"])
+    made.graph.create_router(
+        "d", lambda state: "a" if list(state.log).count("d") < 3 else "end", ["a", "end"]
+    )
     assert state_of(made.run({"log": ["in"]}))["log"] == ["in", *turn * 3]
     assert [name for name in made.watch.bodies if name == "d"] == ["d"] * 3
 
@@ -394,7 +500,14 @@ def test_c31_what_a_node_changes_in_place_and_does_not_return_has_no_effect():
         box: dict[str, Any] = {}  # pydantic copies it
         x: str = "dflt"
 
-    made = flow(Nested, "start->a", "a->b", "a->c", a=gives({"box": {"list": [1]}}), b=lambda state: state.box["list"].append(2) or {})
+    made = flow(
+        Nested,
+        "start->a",
+        "a->b",
+        "a->c",
+        a=gives({"box": {"list": [1]}}),
+        b=lambda state: state.box["list"].append(2) or {},
+    )
     mine = {"list": [0]}
     result = made.run({"box": mine})
     assert made.saw("c") == [{"box": {"list": [1]}, "x": "dflt"}]

@@ -1,11 +1,14 @@
-"""The sentences of the semantics, one small graph each, as data: what fires, what it sees, what comes of it.
+"""The sentences of the semantics, one small graph each, as data: what fires, what it sees, what
+comes of it.
 
-A case names its edges; every node appends its name to ``log`` and writes what the case says. Each case runs in several
-ways that must not matter: inline, with bodies that finish in shuffled orders, with and without a journal.
+A case names its edges; every node appends its name to ``log`` and writes what the case says. Each
+case runs in several ways that must not matter: inline, with bodies that finish in shuffled orders,
+with and without a journal.
 
-Keys of a case: ``edges`` (``"a->b"`` or ``["a->b", {when, until, from, when_even, when_odd, trigger, group, filter}]``),
-``join``, ``writes``, ``merge``, ``graphs``, ``limits``, ``at_limit``, ``input``; and what is expected: ``fired``, ``count``,
-``skipped``, ``sees`` (the ``log`` that a node saw at each firing), ``log``, ``x``, ``n``, ``ten``, ``status``, ``ends``, ``error``.
+Keys of a case: ``edges`` (``"a->b"`` or ``["a->b", {when, until, from, when_even, when_odd,
+trigger, group, filter}]``), ``join``, ``writes``, ``merge``, ``graphs``, ``limits``, ``at_limit``,
+``input``; and what is expected: ``fired``, ``count``, ``skipped``, ``sees`` (the ``log`` that a
+node saw at each firing), ``log``, ``x``, ``n``, ``ten``, ``status``, ``ends``, ``error``.
 """
 
 from __future__ import annotations
@@ -26,7 +29,11 @@ from .recorded import Watch
 
 GOLDEN = Path(__file__).parent / "golden"
 FILES = {file.stem: json.loads(file.read_text("utf-8")) for file in sorted(GOLDEN.glob("*.json"))}
-CASES = [pytest.param(case, id=f"{name}-{number}") for name, told in FILES.items() for number, case in enumerate(told)]
+CASES = [
+    pytest.param(case, id=f"{name}-{number}")
+    for name, told in FILES.items()
+    for number, case in enumerate(told)
+]
 WAYS = {"inline": None, "shuffled 1": 1, "shuffled 2": 2, "shuffled 3": 3}
 
 
@@ -38,7 +45,9 @@ class Fields(BaseModel):
 
 
 class Made:
-    """A case's graph, with bodies that finish in an order drawn from ``seed``, and what they saw."""
+    """A case's graph, with bodies that finish in an order drawn from ``seed``, and what they
+    saw.
+    """
 
     def __init__(self, case: dict[str, Any], seed: int | None) -> None:
         self.sees: dict[str, list[tuple[Any, list[str]]]] = {}
@@ -50,14 +59,24 @@ class Made:
 
     def fill(self, graph: Graph, case: dict[str, Any]) -> None:
         edges = [(edge, {}) if isinstance(edge, str) else edge for edge in case["edges"]]
-        for name in dict.fromkeys(name for edge, _ in edges for name in edge.split("->") if name != "@entry"):
+        for name in dict.fromkeys(
+            name for edge, _ in edges for name in edge.split("->") if name != "@entry"
+        ):
             inner = case.get("graphs", {}).get(name)
             if inner is not None:
                 self.fill(graph.create_node(Graph, name=name, state=Fields, cycles="allow"), inner)
                 continue
             merge = case.get("merge", {}).get(name)
-            options = {"join": case.get("join", {}).get(name), "merge": None if merge is None else lambda states, merge=merge: merge}
-            graph.create_node(self.body(name, case.get("writes", {}).get(name, {})), name=name, inline=self.seed is None, **options)
+            options = {
+                "join": case.get("join", {}).get(name),
+                "merge": None if merge is None else lambda states, merge=merge: merge,
+            }
+            graph.create_node(
+                self.body(name, case.get("writes", {}).get(name, {})),
+                name=name,
+                inline=self.seed is None,
+                **options,
+            )
         for edge, said in edges:
             source, target = edge.split("->")
             keep = said.get("filter")
@@ -67,7 +86,9 @@ class Made:
                 when=condition(said),
                 trigger=said.get("trigger", True),
                 group=said.get("group", ""),
-                state_filter=None if keep is None else lambda state, keep=keep: {name: getattr(state, name) for name in keep},
+                state_filter=None
+                if keep is None
+                else lambda state, keep=keep: {name: getattr(state, name) for name in keep},
             )
         for entry, rounds in case.get("limits", {}).items():
             graph.set_cycle_limit(entry, rounds, case.get("at_limit", "limited"))
@@ -88,7 +109,10 @@ class Made:
 def condition(said: dict[str, Any]) -> Any:
     if "when" in said:
         return lambda state: said["when"]
-    for word, holds in {"until": lambda count, most: count < most, "from": lambda count, most: count >= most}.items():
+    for word, holds in {
+        "until": lambda count, most: count < most,
+        "from": lambda count, most: count >= most,
+    }.items():
         if word in said:
             name, most = said[word]
             return lambda state, holds=holds: holds(list(state.log).count(name), most)

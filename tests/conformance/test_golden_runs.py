@@ -1,4 +1,6 @@
-"""The sentences about cycles that carry messages, determinism, time, pause, stop, limits and the journal. A docstring is the sentence."""
+"""The sentences about cycles that carry messages, determinism, time, pause, stop, limits and the
+journal. A docstring is the sentence.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ from axil import (
     Workflow,
     run_sync,
 )
-from axil.errors import JournalError
+from axil.plugin import JournalError
 
 from .masfactory_graphs import custom, giving
 from .recorded import Watch
@@ -71,12 +73,12 @@ def says(name: str) -> Any:
     return lambda: {"log": [name]}
 
 
-# ------------------------------------------------------------------------------------------------ cycles and their data
+# ------------------------------------------------------------------------------------------------ c
 
 
 def test_a_data_edge_upward_is_waited_for_and_another_brings_its_payload_in_the_next_round():
-    """In a cycle's body it waits only where the source's trigger level is below its own; otherwise the payload (without state)
-    reaches it in the next round."""
+    """In a cycle's body it waits only where the source's trigger level is below its own; otherwise
+    the payload (without state) reaches it in the next round."""
     g = RootGraph("g", cycles="allow")
     seen: list[Any] = []
 
@@ -170,23 +172,13 @@ def test_a_cycle_where_cycles_are_forbidden_is_an_error_that_names_the_path():
         g.create_edge("c", "a")
 
 
-# -------------------------------------------------------------------------------------------------------- shared state
-
-
-def test_a_shared_state_has_one_head_and_every_task_reads_it():
-    """flow="shared" (one head per frame, commit order journaled) exists for blackboard-style graphs."""
-    g = RootGraph("g", state=Log, flow="shared")
-    for name in "abc":
-        g.create_node(lambda state, name=name: {"log": [f"{name}{len(state.log)}"]}, name=name, inline=True)
-        g.edge_from_entry(name)
-    assert list(run_sync(g.build().run({})).state.log) == ["a0", "b1", "c2"]
-
-
-# --------------------------------------------------------------------------------------------------------- determinism
+# --------------------------------------------------------------------------------------------------
 
 
 def test_activations_are_named_by_frame_node_and_ordinal():
-    """Activation ids are names and integers: (frame, node, ordinal), with the frame holding cycle rounds and subgraph names."""
+    """Activation ids are names and integers: (frame, node, ordinal), with the frame holding cycle
+    rounds and subgraph names.
+    """
     g = RootGraph("g", state=Log)
     sub = g.create_node(Graph, name="sub", state=Log, cycles="allow")
     sub.create_node(says("a"), name="a", inline=True)
@@ -209,7 +201,9 @@ def test_activations_are_named_by_frame_node_and_ordinal():
 
 
 def test_of_failures_that_happened_the_first_in_plan_order_is_reported():
-    """First failure in plan order wins; which failure is reported does not depend on the clock, among those that happened."""
+    """First failure in plan order wins; which failure is reported does not depend on the clock,
+    among those that happened.
+    """
     g = RootGraph("g")
     both = asyncio.Event()
 
@@ -270,7 +264,7 @@ def test_a_chain_of_thousands_of_nodes_needs_no_stack(backwards):
     assert g.build().invoke({"n": 0})[0] == {"n": 2000}
 
 
-# ------------------------------------------------------------------------------------------------------- time and people
+# --------------------------------------------------------------------------------------------------
 
 
 def test_now_and_sleep_are_the_runs_clock():
@@ -357,7 +351,7 @@ def test_a_paused_run_is_resumed_with_its_answer_and_repeats_nothing_that_finish
     assert sorted(runs) == ["after", "asks", "asks", "beside"]
 
 
-# ------------------------------------------------------------------------------------------------------------ stopping
+# --------------------------------------------------------------------------------------------------
 
 
 def test_a_cancelled_run_says_so_and_a_cancelled_activation_leaves_no_trace():
@@ -444,7 +438,7 @@ def test_a_lane_admits_as_many_as_it_says_and_the_run_as_many_as_it_says():
     assert most(Limits(lanes={"human": 5}, concurrency=2)) == 2
 
 
-# ------------------------------------------------------------------------------------------------------------- journal
+# --------------------------------------------------------------------------------------------------
 
 
 def flaky(runs: list[str], broken: list[bool]) -> RootGraph:
@@ -537,7 +531,9 @@ def test_a_loop_goes_on_in_the_round_in_which_it_stopped():
 
 
 def test_a_value_that_the_journal_cannot_hold_is_refused_at_commit():
-    """What is applied is what was recorded: a value that the journal cannot hold exactly is refused at commit."""
+    """What is applied is what was recorded: a value that the journal cannot hold exactly is refused
+    at commit.
+    """
     g = RootGraph("g")
     custom(g, "n", giving({"x": object()}))
     g.edge_from_entry("n", {})
@@ -549,7 +545,9 @@ def test_a_value_that_the_journal_cannot_hold_is_refused_at_commit():
     assert isinstance(caught.value.__cause__, JournalError)
 
 
-@pytest.mark.parametrize("value", [float("inf"), 10**40, "\ud800", (1, 2), {1: "one"}, {"a"}, b"bytes"], ids=repr)
+@pytest.mark.parametrize(
+    "value", [float("inf"), 10**40, "\ud800", (1, 2), {1: "one"}, {"a"}, b"bytes"], ids=repr
+)
 def test_values_are_preserved_or_refused_never_changed(value):
     """Values are made canonical at this one edge: preserved or refused, never silently changed."""
     broken = [True]
@@ -586,11 +584,15 @@ def test_a_journal_of_another_graph_or_of_no_run_is_refused():
 
 
 def test_a_workflow_is_a_plan_and_not_a_session():
-    """A built graph is immutable and may serve any number of concurrent runs: all run state lives in the run."""
+    """A built graph is immutable and may serve any number of concurrent runs: all run state lives
+    in the run.
+    """
     g = flaky([], [False])
     assert isinstance(g, Workflow)
 
     async def all_at_once() -> list[Any]:
         return await asyncio.gather(*(g.run({}, {"n": n}) for n in range(30)))
 
-    assert [result.output["n"] for result in asyncio.run(all_at_once())] == [n + 3 for n in range(30)]
+    assert [result.output["n"] for result in asyncio.run(all_at_once())] == [
+        n + 3 for n in range(30)
+    ]

@@ -1,4 +1,6 @@
-"""MASFactory's recorded runs, those that need no model: outputs, attributes and the partial order of activations."""
+"""MASFactory's recorded runs, those that need no model: outputs, attributes and the partial order
+of activations.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,11 @@ pytestmark = absent
 
 CASES = cases("masfactory")
 TABLES = {"aggregation_same_key_table", "error_table", "pull_push_table"}
-NEEDS_A_MODEL = {name for name, case in CASES.items() if "scripted_model_replies" in case or "expected_model_calls" in case}
+NEEDS_A_MODEL = {
+    name
+    for name, case in CASES.items()
+    if "scripted_model_replies" in case or "expected_model_calls" in case
+}
 RUN = [name for name in CASES if name in graphs.GRAPHS]
 
 
@@ -35,7 +41,11 @@ def test_a_run_gives_the_recorded_output_attributes_and_order(name):
         output, attributes = graph.invoke(told["input"], told["attributes"], observers=[watch])
         assert (output or {}) == told["expected_output"]
         assert attributes == told["expected_attributes"]
-        internal = [node for node in told["expected_order_with_internal"] if node.endswith("_controller") or node in told["expected_order"]]
+        internal = [
+            node
+            for node in told["expected_order_with_internal"]
+            if node.endswith("_controller") or node in told["expected_order"]
+        ]
         assert_same_order(watch.bodies, told["expected_order"], pairs)
         assert_same_order(watch.order, internal, pairs)
     for what, value in noted.items():
@@ -48,7 +58,9 @@ def test_every_send_is_observable_with_what_was_sent():
     graph, _ = graphs.edge_send_events()
     watch = Watch()
     graph.invoke({}, observers=[watch])
-    recorded = {sender: output for sender, _, output in case["expected_send_events"] if sender != "g_entry"}
+    recorded = {
+        sender: output for sender, _, output in case["expected_send_events"] if sender != "g_entry"
+    }
     assert {activation.node: output for activation, output in watch.finished} == recorded
 
 
@@ -68,7 +80,8 @@ SCOPES = CASES.get("pull_push_table", {}).get("table", [])
 def test_pull_and_push_rules_choose_what_is_seen_and_written(row):
     graph, noted = graphs.pull_push(row["pull"], row["push"])
     _, after = graph.invoke({})
-    described = row["pull"] is not None and "zz" in row["pull"]  # a description is not data: the note of the case, and a divergence
+    # a description is not data: the note of the case, and a divergence
+    described = row["pull"] is not None and "zz" in row["pull"]
     assert noted["node_sees"] == ({} if described else row["node_sees"])
     expected = dict(row["graph_attributes_after"])
     if described:
@@ -76,7 +89,7 @@ def test_pull_and_push_rules_choose_what_is_seen_and_written(row):
     assert after == expected
 
 
-# ------------------------------------------------------------------------------------------------------ structural errors
+# --------------------------------------------------------------------------------------------------
 
 
 def two() -> tuple[RootGraph, Any, Any]:
@@ -155,7 +168,10 @@ MISTAKES: dict[str, Callable[[], Any]] = {
     "invoke_before_build": invoke_before_build,
     "missing_key_on_edge": missing_key_on_edge,
     "forward_not_dict": forward_not_dict,
-    "duplicate_node_name": lambda: [RootGraph("g").create_node(CustomNode, name="x"), two()[0].create_node(CustomNode, name="a")],
+    "duplicate_node_name": lambda: [
+        RootGraph("g").create_node(CustomNode, name="x"),
+        two()[0].create_node(CustomNode, name="a"),
+    ],
     "reserved_node_name": lambda: RootGraph("g").create_node(CustomNode, name="Entry"),
     "bad_node_name": lambda: RootGraph("g").create_node(CustomNode, name="has space"),
     "root_in_graph": lambda: RootGraph("g").create_node(RootGraph, name="inner"),
@@ -168,8 +184,15 @@ ERRORS = CASES.get("error_table", {}).get("table", [])
 
 @pytest.mark.parametrize("row", ERRORS, ids=lambda row: row["name"])
 def test_a_mistake_raises_the_recorded_type_and_names_what_is_wrong(row):
-    kind = {"ValueError": ValueError, "RuntimeError": RuntimeError, "KeyError": KeyError, "TypeError": TypeError}[row["error"]]
+    kind = {
+        "ValueError": ValueError,
+        "RuntimeError": RuntimeError,
+        "KeyError": KeyError,
+        "TypeError": TypeError,
+    }[row["error"]]
     with pytest.raises(Exception, match=r"AX[0-9]{3} ") as caught:
         MISTAKES[row["name"]]()
     error = caught.value
-    assert isinstance(error, kind) or (isinstance(error, NodeFailed) and isinstance(error.__cause__, kind))
+    assert isinstance(error, kind) or (
+        isinstance(error, NodeFailed) and isinstance(error.__cause__, kind)
+    )

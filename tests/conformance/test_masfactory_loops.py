@@ -1,4 +1,6 @@
-"""Loops: what MASFactory's study says of them, and what axil does where MASFactory idles, leaks or miscounts."""
+"""Loops: what MASFactory's study says of them, and what axil does where MASFactory idles, leaks or
+miscounts.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,10 @@ from .recorded import Watch
 
 
 def outer(
-    *keys: str, comes_in: list[str] | None = None, attributes: dict[str, Any] | None = None, **options: Any
+    *keys: str,
+    comes_in: list[str] | None = None,
+    attributes: dict[str, Any] | None = None,
+    **options: Any,
 ) -> tuple[RootGraph, Loop]:
     g = RootGraph("g", attributes=attributes)
     loop = g.create_node(Loop, name="loop", **options)
@@ -26,7 +31,10 @@ def outer(
 
 def test_a_verifier_that_accepts_leaves_through_the_terminate_node():
     g, _ = generator_verifier(2, 5)
-    assert g.invoke({"attempt": 0}) == ({"candidate": "draft-2"}, {"current_iteration": 2, "max_iterations": 5})
+    assert g.invoke({"attempt": 0}) == (
+        {"candidate": "draft-2"},
+        {"current_iteration": 2, "max_iterations": 5},
+    )
 
 
 def test_the_predicate_is_asked_before_every_round_the_first_included():
@@ -37,7 +45,9 @@ def test_the_predicate_is_asked_before_every_round_the_first_included():
 
 @pytest.mark.parametrize("most", [None, 0, -1])
 def test_a_loop_with_a_predicate_and_no_limit_turns_as_long_as_it_takes(most):
-    g, noted = counting_loop(max_iterations=most, terminate_condition_function=lambda inputs: inputs["count"] >= 1500)
+    g, noted = counting_loop(
+        max_iterations=most, terminate_condition_function=lambda inputs: inputs["count"] >= 1500
+    )
     assert g.invoke({"count": 0})[0] == {"count": 1500}
     assert len(noted["step_inputs"]) == 1500
 
@@ -58,13 +68,17 @@ def test_a_predicate_takes_one_to_six_arguments(count):
         1: lambda fields: fields["count"] >= 2,
         2: lambda fields, at: fields["count"] >= 2 and at["current_iteration"] == 3,
         3: lambda fields, at, me: fields["count"] >= 2 and me is not None,
-        6: lambda fields, at, me, memories, tools, retrievers: fields["count"] >= 2 and memories is None,
+        6: lambda fields, at, me, memories, tools, retrievers: (
+            fields["count"] >= 2 and memories is None
+        ),
     }
     g, _ = counting_loop(max_iterations=9, terminate_condition_function=predicates[count])
     assert g.invoke({"count": 0})[0] == {"count": 2}
 
 
-@pytest.mark.parametrize("wrong", [lambda: True, lambda a, b, c, d, e, f, g: True], ids=["none", "seven"])
+@pytest.mark.parametrize(
+    "wrong", [lambda: True, lambda a, b, c, d, e, f, g: True], ids=["none", "seven"]
+)
 def test_a_predicate_of_no_or_seven_arguments_is_an_error(wrong):
     with pytest.raises(ValueError, match="AX164"):
         counting_loop(max_iterations=9, terminate_condition_function=wrong)
@@ -75,7 +89,9 @@ def test_what_a_predicate_writes_into_the_message_reaches_this_round_and_the_out
         inputs["prompt"] = f"prompt {inputs['n']}"
         return inputs["n"] >= 2
 
-    g, loop = outer("n", "prompt", comes_in=["n"], max_iterations=9, terminate_condition_function=predicate)
+    g, loop = outer(
+        "n", "prompt", comes_in=["n"], max_iterations=9, terminate_condition_function=predicate
+    )
     seen: list[Any] = []
 
     def step(inputs: Any) -> Any:
@@ -91,13 +107,22 @@ def test_what_a_predicate_writes_into_the_message_reaches_this_round_and_the_out
 
 def test_initial_messages_lie_under_what_comes_in():
     first = {"n": 50, "m": "first"}
-    g, noted = stepping_loop(["n", "m"], ["n"], lambda i: {"n": i["n"] + 1}, ["n"], max_iterations=1, initial_messages=first)
+    g, noted = stepping_loop(
+        ["n", "m"],
+        ["n"],
+        lambda i: {"n": i["n"] + 1},
+        ["n"],
+        max_iterations=1,
+        initial_messages=first,
+    )
     assert g.invoke({"n": 0})[0] == {"n": 1, "m": "first"}
     assert noted["step_inputs"] == [{"n": 0, "m": "first"}]
 
 
 def test_the_controllers_fields_are_new_in_each_run():
-    g, noted = stepping_loop(["n", "adv"], ["n", "adv"], lambda i: {"n": i["n"] + 1, "adv": "A"}, ["n"], max_iterations=1)
+    g, noted = stepping_loop(
+        ["n", "adv"], ["n", "adv"], lambda i: {"n": i["n"] + 1, "adv": "A"}, ["n"], max_iterations=1
+    )
     assert [g.invoke({"n": 0})[0] for _ in range(2)] == [{"n": 1, "adv": "A"}] * 2
     assert noted["step_inputs"] == [{"n": 0, "adv": "(not set yet)"}] * 2
 
@@ -106,7 +131,11 @@ def test_several_feedbacks_of_one_field_are_folded_like_any_others():
     g, loop = outer("k", max_iterations=2)
     seen: list[Any] = []
     for name in ("a", "b"):
-        node = custom(loop, name, lambda inputs: {"k": [inputs["k"]] if isinstance(inputs["k"], str) else inputs["k"]})
+        node = custom(
+            loop,
+            name,
+            lambda inputs: {"k": [inputs["k"]] if isinstance(inputs["k"], str) else inputs["k"]},
+        )
         loop.edge_from_controller(node, ["k"])
         loop.edge_to_controller(node, ["k"])
     assert g.build().invoke({"k": "x"})[0] == {"k": ["x", "x", "x", "x"]}
@@ -115,7 +144,11 @@ def test_several_feedbacks_of_one_field_are_folded_like_any_others():
 
 def test_the_controller_waits_only_for_feedback_that_can_still_come():
     g, loop = outer("n", max_iterations=4)
-    sw = loop.create_node(LogicSwitch, name="sw", routes={"even": lambda m: m["n"] % 2 == 0, "odd": lambda m: m["n"] % 2 == 1})
+    sw = loop.create_node(
+        LogicSwitch,
+        name="sw",
+        routes={"even": lambda m: m["n"] % 2 == 0, "odd": lambda m: m["n"] % 2 == 1},
+    )
     loop.edge_from_controller(sw, ["n"])
     for name in ("even", "odd"):
         node = custom(loop, name, lambda inputs: {"n": inputs["n"] + 1})
@@ -123,13 +156,22 @@ def test_the_controller_waits_only_for_feedback_that_can_still_come():
         loop.edge_to_controller(node, ["n"])
     watch = Watch()
     assert g.build().invoke({"n": 0}, observers=[watch])[0] == {"n": 4}
-    assert [name for name in watch.bodies if name in ("even", "odd")] == ["even", "odd", "even", "odd"]
+    assert [name for name in watch.bodies if name in ("even", "odd")] == [
+        "even",
+        "odd",
+        "even",
+        "odd",
+    ]
 
 
 def test_a_switch_may_route_to_the_controller_and_to_the_terminate_node_by_name():
     g, loop = outer("n", max_iterations=9)
     step = custom(loop, "step", lambda inputs: {"n": inputs["n"] + 1})
-    sw = loop.create_node(LogicSwitch, name="sw", routes={"controller": lambda m: m["n"] < 3, "terminate": lambda m: m["n"] >= 3})
+    sw = loop.create_node(
+        LogicSwitch,
+        name="sw",
+        routes={"controller": lambda m: m["n"] < 3, "terminate": lambda m: m["n"] >= 3},
+    )
     loop.edge_from_controller(step, ["n"])
     loop.create_edge(step, sw, ["n"])
     loop.edge_to_controller(sw, ["n"])
@@ -137,7 +179,7 @@ def test_a_switch_may_route_to_the_controller_and_to_the_terminate_node_by_name(
     assert g.build().invoke({"n": 0})[0] == {"n": 3}
 
 
-# ------------------------------------------------------------------------------------------------------ the terminate node
+# --------------------------------------------------------------------------------------------------
 
 
 def test_the_terminate_nodes_message_alone_is_the_output():
@@ -218,7 +260,7 @@ def test_a_switch_of_the_body_that_only_breaks_leaves_the_other_rounds_alone():
     assert g.build().invoke({"n": 0}) == ({"n": 20}, {"current_iteration": 2, "max_iterations": 9})
 
 
-# ---------------------------------------------------------------------------------------------------- scopes and nesting
+# --------------------------------------------------------------------------------------------------
 
 
 def test_a_loop_writes_out_its_counters_and_what_it_is_told_to():
@@ -226,7 +268,12 @@ def test_a_loop_writes_out_its_counters_and_what_it_is_told_to():
     step = custom(loop, "step", lambda inputs: {"n": inputs["n"] + 1, "a": 5, "b": 6})
     loop.edge_from_controller(step, ["n"])
     loop.edge_to_controller(step, ["n"])
-    assert g.build().invoke({"n": 0})[1] == {"a": 5, "b": 0, "current_iteration": 2, "max_iterations": 2}
+    assert g.build().invoke({"n": 0})[1] == {
+        "a": 5,
+        "b": 0,
+        "current_iteration": 2,
+        "max_iterations": 2,
+    }
 
 
 def test_a_loop_that_pushes_nothing_writes_nothing():
@@ -239,7 +286,11 @@ def test_a_loop_that_pushes_nothing_writes_nothing():
 
 def test_nodes_of_a_loop_see_the_round_they_are_in():
     g, loop = outer("seen", comes_in=["seen"], max_iterations=3)
-    step = custom(loop, "step", lambda inputs, attributes: {"seen": [*inputs["seen"], attributes["current_iteration"]]})
+    step = custom(
+        loop,
+        "step",
+        lambda inputs, attributes: {"seen": [*inputs["seen"], attributes["current_iteration"]]},
+    )
     loop.edge_from_controller(step, ["seen"])
     loop.edge_to_controller(step, ["seen"])
     assert g.build().invoke({"seen": []})[0] == {"seen": [1, 2, 3]}
@@ -250,7 +301,12 @@ def test_nested_loops_have_counters_and_limits_of_their_own():
     inner = loop.create_node(Loop, name="inner", max_iterations=3)
 
     def look(inputs: Any, attributes: Any) -> Any:
-        return {"seen": [*inputs["seen"], f"{attributes['current_iteration']}/{attributes['max_iterations']}"]}
+        return {
+            "seen": [
+                *inputs["seen"],
+                f"{attributes['current_iteration']}/{attributes['max_iterations']}",
+            ]
+        }
 
     step = custom(inner, "step", look)
     inner.edge_from_controller(step, ["seen"])
@@ -267,7 +323,9 @@ def test_nested_loops_have_counters_and_limits_of_their_own():
 def test_an_inner_loop_that_is_left_early_starts_anew_in_the_next_outer_round():
     g, loop = outer("n", "log", max_iterations=2)
     inner = loop.create_node(Loop, name="inner", max_iterations=9)
-    step = custom(inner, "step", lambda inputs: {"n": inputs["n"] + 1, "log": [*inputs["log"], inputs["n"]]})
+    step = custom(
+        inner, "step", lambda inputs: {"n": inputs["n"] + 1, "log": [*inputs["log"], inputs["n"]]}
+    )
     sw = inner.create_node(LogicSwitch, name="sw")
     inner.edge_from_controller(step, ["n", "log"])
     inner.create_edge(step, sw, ["n", "log"])
@@ -316,7 +374,7 @@ def test_twenty_loops_inside_one_another_need_no_stack():
     assert g.build().invoke({"n": 0})[0] == {"n": 1}
 
 
-# ------------------------------------------------------------------------------------------------------------- mistakes
+# --------------------------------------------------------------------------------------------------
 
 
 def test_strangers_and_duplicates_at_a_controller_are_errors_at_once():

@@ -1,4 +1,6 @@
-"""What MASFactory's study says beyond its recorded runs: closure at every depth, loops, scopes, sane where it is not."""
+"""What MASFactory's study says beyond its recorded runs: closure at every depth, loops, scopes,
+sane where it is not.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ def no(message: Any) -> bool:
     return False
 
 
-# ------------------------------------------------------------------------------------------------- readiness and the end
+# -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("first", [True, False])
@@ -147,7 +149,7 @@ def test_attributes_are_not_written_by_an_activation_whose_edge_failed():
     assert caught.value.result.attributes == {"counter": 0}
 
 
-# ----------------------------------------------------------------------------------------------------------- switches
+# --------------------------------------------------------------------------------------------------
 
 
 def switched(**routes: Any) -> tuple[RootGraph, Any]:
@@ -173,7 +175,11 @@ def test_an_unbound_edge_is_never_taken_once_another_is_bound():
 
 def test_predicates_see_the_message_and_the_attributes():
     g = RootGraph("g", attributes={"limit": 3})
-    sw = g.create_node(LogicSwitch, name="sw", routes={"a": lambda m, at: m["x"] < at["limit"], "b": lambda m, at: m["x"] >= at["limit"]})
+    sw = g.create_node(
+        LogicSwitch,
+        name="sw",
+        routes={"a": lambda m, at: m["x"] < at["limit"], "b": lambda m, at: m["x"] >= at["limit"]},
+    )
     g.edge_from_entry(sw, ["x"])
     for name in "ab":
         target = custom(g, name, giving({"took": name}))
@@ -206,7 +212,7 @@ def test_no_match_gives_an_empty_output_every_time_and_spoils_no_later_run():
     assert [g.invoke({"x": x})[0] for x in (7, 1, 8, 2)] == [{"low": 1}, {}, {"low": 1}, {}]
 
 
-# ------------------------------------------------------------------------------------------------- closure at every depth
+# -------------------------------------------------------------------------------------------------
 
 
 def closing(graph: Graph) -> None:
@@ -284,13 +290,15 @@ def test_a_subgraph_that_nothing_left_still_wrote_what_its_nodes_wrote():
     assert g.build().invoke({"x": 1}) == ({}, {"seen": 1})
 
 
-# ------------------------------------------------------------------------------------------------------------- scopes
+# --------------------------------------------------------------------------------------------------
 
 
 Values = dict[str, Any]
 
 
-def scoped(outer: Values, inner: Values | None, pull: Any, push: Any, writes: Values) -> tuple[Values, Values]:
+def scoped(
+    outer: Values, inner: Values | None, pull: Any, push: Any, writes: Values
+) -> tuple[Values, Values]:
     """What a node in a subgraph sees, and the root's attributes after it wrote ``writes``."""
     g = RootGraph("g", attributes=outer)
     sub = g.create_node(Graph, name="sub", attributes=inner, pull_keys=pull, push_keys=push)
@@ -309,7 +317,9 @@ def scoped(outer: Values, inner: Values | None, pull: Any, push: Any, writes: Va
 
 
 def test_a_subgraph_sees_its_own_attributes_and_over_them_the_outer_ones():
-    seen, after = scoped({"a": 1, "b": 2}, {"b": 20, "c": 30}, None, None, {"a": 100, "b": 200, "c": 300, "d": 400})
+    seen, after = scoped(
+        {"a": 1, "b": 2}, {"b": 20, "c": 30}, None, None, {"a": 100, "b": 200, "c": 300, "d": 400}
+    )
     assert seen == {"a": 1, "b": 2, "c": 30}
     assert after == {"a": 100, "b": 200}
 
@@ -321,9 +331,15 @@ def test_a_subgraph_that_pulls_nothing_keeps_its_own_attributes_and_writes_none_
 
 
 def test_a_subgraph_pushes_what_it_pulled_unless_it_is_told_otherwise():
-    assert scoped({"a": 1, "b": 2}, {"b": 20}, {"a": ""}, None, {"a": 100, "b": 200}) == ({"a": 1, "b": 20}, {"a": 100, "b": 2})
+    assert scoped({"a": 1, "b": 2}, {"b": 20}, {"a": ""}, None, {"a": 100, "b": 200}) == (
+        {"a": 1, "b": 20},
+        {"a": 100, "b": 2},
+    )
     assert scoped({"a": 1, "b": 2}, {}, {"a": ""}, {}, {"a": 100}) == ({"a": 1}, {"a": 1, "b": 2})
-    assert scoped({"a": 1}, {"new": 0}, None, {"new": ""}, {"a": 100, "new": 5}) == ({"a": 1, "new": 0}, {"a": 1, "new": 5})
+    assert scoped({"a": 1}, {"new": 0}, None, {"new": ""}, {"a": 100, "new": 5}) == (
+        {"a": 1, "new": 0},
+        {"a": 1, "new": 5},
+    )
 
 
 def test_nothing_of_a_run_is_seen_by_the_next_unless_it_is_handed_on():
@@ -349,7 +365,11 @@ def test_a_nodes_own_attributes_are_seen_by_itself_alone_and_last_for_the_run():
 
     loop = g.create_node(Loop, name="loop", max_iterations=3)
     own = custom(loop, "own", look, attributes={"mine": 0})
-    stranger = custom(loop, "stranger", lambda attributes, inputs: {"n": inputs["n"], "sees": "mine" in attributes})
+    stranger = custom(
+        loop,
+        "stranger",
+        lambda attributes, inputs: {"n": inputs["n"], "sees": "mine" in attributes},
+    )
     loop.edge_from_controller(own, ["n"])
     loop.create_edge(own, stranger, ["n"])
     loop.edge_to_controller(stranger, ["n", "sees"])
@@ -402,7 +422,7 @@ def test_the_description_of_an_attribute_that_is_absent_is_not_its_value():
     assert seen == {"a": 1}
 
 
-# ------------------------------------------------------------------------------------------------------ bodies and building
+# --------------------------------------------------------------------------------------------------
 
 
 BY_POSITION = [
@@ -418,7 +438,15 @@ BY_POSITION = [
 @pytest.mark.parametrize("function", BY_POSITION)
 def test_a_function_of_unknown_names_is_called_by_position(function):
     g = RootGraph("g", attributes={"a": 1})
-    n = g.create_node(CustomNode, name="n", forward=function, inline=True, memories=["m"], tools=["t"], retrievers=["r"])
+    n = g.create_node(
+        CustomNode,
+        name="n",
+        forward=function,
+        inline=True,
+        memories=["m"],
+        tools=["t"],
+        retrievers=["r"],
+    )
     g.edge_from_entry(n, ["x"])
     g.edge_to_exit(n, ["got"])
     whole = [7, 1, ["m"], ["t"], ["r"], "n"]
@@ -463,7 +491,8 @@ def test_a_built_graph_cannot_be_changed_and_a_failed_build_can_be_repeated():
 def test_a_graph_can_be_declared():
     g = RootGraph(
         "g",
-        nodes=[("first", CustomNode), ("loop", Loop, {"max_iterations": 2, "nodes": [("step", CustomNode)], "edges": [
+        nodes=[("first", CustomNode), ("loop", Loop, {"max_iterations": 2, "nodes": [("step",
+        CustomNode)], "edges": [
             ("controller", "step", ["x"]), ("step", "controller", ["x"])]})],
         edges=[("ENTRY", "first", ["x"]), ("first", "loop", ["x"]), ("loop", "exit", ["x"])],
     )  # fmt: skip
@@ -494,7 +523,9 @@ def test_many_runs_of_one_graph_may_be_under_way_at_once():
         return {"who": inputs["who"], "seen": attributes["who"]}
 
     a, b = (g.create_node(CustomNode, name=name, forward=slow) for name in "ab")
-    join = custom(g, "join", lambda inputs, attributes: {"who": inputs["who"], "seen": attributes["who"]})
+    join = custom(
+        g, "join", lambda inputs, attributes: {"who": inputs["who"], "seen": attributes["who"]}
+    )
     for node in (a, b):
         g.edge_from_entry(node, ["who"])
         g.create_edge(node, join, ["who"])
@@ -502,7 +533,9 @@ def test_many_runs_of_one_graph_may_be_under_way_at_once():
     g.build()
 
     async def all_at_once() -> list[Any]:
-        return await asyncio.gather(*(g.run({"who": n}, journal=MemoryJournal()) for n in range(60)))
+        return await asyncio.gather(
+            *(g.run({"who": n}, journal=MemoryJournal()) for n in range(60))
+        )
 
     results = asyncio.run(all_at_once())
     assert [result.output for result in results] == [{"who": [n, n], "seen": n} for n in range(60)]

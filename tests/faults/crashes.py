@@ -1,20 +1,24 @@
-"""A small server that has processes end at a point, others go on with what they left, and says what is wrong with what came of it.
+"""A small server that has processes end at a point, others go on with what they left, and says what
+is wrong with what came of it.
 
 Theory of operation
 -------------------
-A *point* is a place that a process passes while a run is at work: an entry is taken, a statement goes to the database, the disk is
-waited for, a body tells the world something. Nobody lists them: a run is watched once from its beginning to its end, and what it passed
-are the points, each with how often it had been passed before. Then, for each of them, a process is begun that goes as far as that point,
-and there
+A *point* is a place that a process passes while a run is at work: an entry is taken, a statement
+goes to the database, the disk is waited for, a body tells the world something. Nobody lists them: a
+run is watched once from its beginning to its end, and what it passed are the points, each with how
+often it had been passed before. Then, for each of them, a process is begun that goes as far as that
+point, and there
 
 - ``kill``: is gone, by SIGKILL;
 - ``raise``: meets an error; ``stop``: a KeyboardInterrupt;
 - ``hang``: does not come back, and is killed from outside;
 - ``cancel``: waits for ever in a body, and the run is cancelled;
-- ``sleep``: does not come back until another process has taken its run over and ended it, and then goes on as if nothing were.
+- ``sleep``: does not come back until another process has taken its run over and ended it, and then
+  goes on as if nothing were.
 
-What it left is gone on with by a fresh process, as its client would, and held to the laws that ``heir`` looks at. Starting an
-interpreter takes much longer than a run does, so all of them are forks of this one, which has no thread, no loop and no connection.
+What it left is gone on with by a fresh process, as its client would, and held to the laws that
+``heir`` looks at. Starting an interpreter takes much longer than a run does, so all of them are
+forks of this one, which has no thread, no loop and no connection.
 
 ``main(FOLDER)`` reads a case per line, as JSON, and answers each with a line.
 """
@@ -40,23 +44,26 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import axil.engine
+import axil_engine.engine
 import axil_sqlite.writer
-from axil.desk import Desk
-from axil.errors import AxilError, JournalError, KernelBug
-from axil.journal import Entry, MemoryJournal, Replay
-from axil.result import Result
+from axil import AxilError, MemoryJournal, Result
+from axil.driver import Entry, ReplayIndex
+from axil.plugin import JournalError, KernelBug
 from axil_sqlite import SqliteJournal
 from axil_sqlite.journal import SqliteBook
 
+from ..internals import internal
 from .points import LOCKED, ORDERS, OWNERS, RUN, SENT, Points, World, watch
 
+RunServices: Any = internal("RunServices")
 PATIENCE = 300
 """Seconds after which a process has not ended."""
 LAPSE = 600.0
-"""Seconds of silence after which anybody's run may be taken over: more than any process is given here."""
+"""Seconds of silence after which anybody's run may be taken over: more than any process is given
+here.
+"""
 
-# ----------------------------------------------------------------------------------------------------------- a case
+# --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +105,8 @@ def doomed(case: Case, folder: Path, hung: int, woken: int) -> dict[str, Any]:
         return case.how == "cancel"
 
     if case.how == "sleep":
-        axil.engine.RECHECK = 0.05  # what became of its run elsewhere is looked for now and then
+        # what became of its run elsewhere is looked for now and then
+        axil_engine.engine.RECHECK_SECONDS = 0.05
     points = world.points = Points(case.at, act)
     watch(points, lambda count: world.write({"who": "doomed", "safe": count}))
     journal = SqliteJournal(folder / "j", sync=case.sync)
@@ -111,7 +119,11 @@ def doomed(case: Case, folder: Path, hung: int, woken: int) -> dict[str, Any]:
         pass
     with suppress(Trouble, KeyboardInterrupt):
         journal.close()
-    return {"result": result, "points": points.passed, "alone": [point for point in points.passed if any(word in point for word in LOCKED)]}
+    return {
+        "result": result,
+        "points": points.passed,
+        "alone": [point for point in points.passed if any(word in point for word in LOCKED)],
+    }
 
 
 def heir(case: Case, folder: Path, jump: float) -> dict[str, Any]:
@@ -129,7 +141,11 @@ def heir(case: Case, folder: Path, jump: float) -> dict[str, Any]:
         return {"refused": error.id, "told": len(world.lines()) - len(before)}
     whole = json.loads(case.whole(folder.parent).read_text("utf-8"))
     facts = [plain(entry) for entry in journal.entries(RUN)]
-    found = [*came_to(whole, told(result), facts), *went(whole, world.lines(), left, before), *counted(whole, world.lines(), 1, facts)]
+    found = [
+        *came_to(whole, told(result), facts),
+        *went(whole, world.lines(), left, before),
+        *counted(whole, world.lines(), 1, facts),
+    ]
     if list(journal.examine()):
         found.append(f"the database is damaged: {journal.examine()}")
     numbers = [number for number, _ in journal.numbered(RUN)]
@@ -150,11 +166,18 @@ def plain(entry: Entry) -> Any:
 
 
 def told(result: Result) -> Any:
-    return json.loads(json.dumps([result.status, result.output, dict(result.attributes), str(result.error or "")], default=repr))
+    return json.loads(
+        json.dumps(
+            [result.status, result.output, dict(result.attributes), str(result.error or "")],
+            default=repr,
+        )
+    )
 
 
 def came_to(whole: dict[str, Any], result: Any, facts: list[Any]) -> Iterator[str]:
-    """What differs from the run that nothing happened to: its result, and what is recorded as done."""
+    """What differs from the run that nothing happened to: its result, and what is recorded as
+    done.
+    """
     if result != whole["result"]:
         yield f"it came to {result}, not to {whole['result']}"
     done = {fact[1]: fact for fact in facts if fact[0] == "done"}
@@ -165,9 +188,16 @@ def came_to(whole: dict[str, Any], result: Any, facts: list[Any]) -> Iterator[st
         yield f"{list(done)} is recorded, which was never there"
 
 
-def went(whole: dict[str, Any], lines: list[dict[str, Any]], left: list[Entry], before: list[dict[str, Any]]) -> Iterator[str]:
+def went(
+    whole: dict[str, Any],
+    lines: list[dict[str, Any]],
+    left: list[Entry],
+    before: list[dict[str, Any]],
+) -> Iterator[str]:
     """What should not have been done, by who is gone or by who went on."""
-    done, steps = ({str(entry.activation) for entry in left if entry.kind == kind} for kind in ("done", "step"))
+    done, steps = (
+        {str(entry.activation) for entry in left if entry.kind == kind} for kind in ("done", "step")
+    )
     safe = max((line["safe"] for line in before if "safe" in line), default=0)
     if safe > len(left):
         yield f"{safe} entries were promised to be safe, and {len(left)} are there"
@@ -182,12 +212,17 @@ def went(whole: dict[str, Any], lines: list[dict[str, Any]], left: list[Entry], 
             yield f"{line['say']} of {line['activation']} was taken, and was taken again"
 
 
-def counted(whole: dict[str, Any], lines: list[dict[str, Any]], times: int, facts: list[Any]) -> Iterator[str]:
-    """Whether things have their keys, and happened no oftener than they may: ``times``, of what must not be repeated; of the rest once more
-    than usual, or as often as the run was gone on with, as its record (``facts``) says: who asks, asks anew each time.
+def counted(
+    whole: dict[str, Any], lines: list[dict[str, Any]], times: int, facts: list[Any]
+) -> Iterator[str]:
+    """Whether things have their keys, and happened no oftener than they may: ``times``, of what
+    must not be repeated; of the rest once more than usual, or as often as the run was gone on with,
+    as its record (``facts``) says: who asks, asks anew each time.
     """
     begun = 1 + sum(fact[0] == "resumed" for fact in facts)
-    keys = {(line["activation"], line["say"]): line["key"] for line in whole["told"] if "say" in line}
+    keys = {
+        (line["activation"], line["say"]): line["key"] for line in whole["told"] if "say" in line
+    }
 
     def often(lines: list[dict[str, Any]]) -> Counter[tuple[str, str]]:
         return Counter((line["activation"], line["say"]) for line in lines if "say" in line)
@@ -203,25 +238,31 @@ def counted(whole: dict[str, Any], lines: list[dict[str, Any]], times: int, fact
 
 
 LOOKS = {"resumed", "ended"}
-"""What is written where somebody looks what became of a run, which has ended: who was just accepting it when it slept."""
+"""What is written where somebody looks what became of a run, which has ended: who was just
+accepting it when it slept.
+"""
 BEHIND = {
-    target: {edge.source for edge in ORDERS.spec.edges if edge.target == target and edge.source != "@entry"}
+    target: {
+        edge.source
+        for edge in ORDERS.spec.edges
+        if edge.target == target and edge.source != "@entry"
+    }
     for target in {edge.target for edge in ORDERS.spec.edges}
 }
 """By node, those before it: the world sees nothing of it before they are recorded."""
 
 
-# ----------------------------------------------------------------------------------------------- what the laws are to find
+# ----------------------------------------------------------------------------------------------- wh
 
 
 def other_keys() -> None:
-    Desk.key = lambda desk, activation, step="": f"{os.getpid()} {activation} {step}"  # type: ignore[method-assign]
+    RunServices.key = lambda services, activation, step="": f"{os.getpid()} {activation} {step}"
 
 
 def never_asked() -> None:
-    async def begin(desk: Desk, activation: Any, step: str = "") -> None: ...
+    async def begin(services: Any, activation: Any, step: str = "") -> None: ...
 
-    Desk.begin = begin  # type: ignore[method-assign]
+    RunServices.begin = begin
 
 
 def never_waited() -> None:
@@ -234,41 +275,54 @@ def never_refused() -> None:
 
 def never_fenced() -> None:
     writer = axil_sqlite.writer
-    writer._HOLD = writer._HOLD.replace("epoch = ?", "? is not null")  # which is not enough: a number is given once in a run
-    writer._INSERTS = {n: sql.replace("insert", "insert or replace") for n, sql in writer._INSERTS.items()}
+    # which is not enough: a number is given once in a run
+    writer._HOLD = writer._HOLD.replace("epoch = ?", "? is not null")
+    writer._INSERTS = {
+        n: sql.replace("insert", "insert or replace") for n, sql in writer._INSERTS.items()
+    }
 
 
 def done_again() -> None:
-    read = Replay._read
+    read = ReplayIndex._read
 
-    def reads(replay: Replay, entry: Entry) -> None:
+    def reads(replay: ReplayIndex, entry: Entry) -> None:
         if entry.kind != "done" or entry.node != "plain":
             read(replay, entry)
 
-    Replay._read = reads  # type: ignore[method-assign]
+    ReplayIndex._read = reads  # type: ignore[method-assign]
 
 
 def stepped_again() -> None:
-    Replay.steps = property(lambda _: {}, lambda *_: None)  # type: ignore[assignment]
+    ReplayIndex.steps = property(lambda _: {}, lambda *_: None)  # type: ignore[assignment]
 
 
 def begun_late() -> None:
     """Says that something is about to happen without waiting until that is written."""
 
-    async def keep(desk: Desk, entry: Entry) -> None:
-        desk.note(entry)
-        if entry.kind != "began":
-            await desk.kept()
+    async def keep(services: Any, fact: Any) -> None:
+        services.note(fact)
+        if type(fact).__name__ != "EffectBegun":
+            await services.kept()
 
-    Desk.keep = keep  # type: ignore[method-assign]
+    RunServices.keep = keep
 
 
 BUGS: dict[str, Callable[[], None]] = {
-    bug.__name__: bug for bug in (other_keys, never_asked, never_waited, never_refused, never_fenced, done_again, stepped_again, begun_late)
+    bug.__name__: bug
+    for bug in (
+        other_keys,
+        never_asked,
+        never_waited,
+        never_refused,
+        never_fenced,
+        done_again,
+        stepped_again,
+        begun_late,
+    )
 }
 
 
-# ---------------------------------------------------------------------------------------------------------- the server
+# --------------------------------------------------------------------------------------------------
 
 
 class Server:
@@ -277,7 +331,9 @@ class Server:
     def __init__(self, folder: Path) -> None:
         self.folder, self.count = folder, 0
         self.opening: dict[Path, list[str]] = {}
-        """By run that nothing happened to: the points before its first entry, where the database is made."""
+        """By run that nothing happened to: the points before its first entry, where the database is
+        made.
+        """
 
     def case(self, case: Case) -> dict[str, Any]:
         """Whether the point was reached, and what is wrong."""
@@ -303,7 +359,10 @@ class Server:
             reached = is_hung or not left or case.at in left["points"]
             if case.how == "sleep" and is_hung:
                 return {"reached": reached, "faults": [*found, *self.after(case, folder, left)]}
-            return {"reached": reached, "faults": [*self.said(case, left), *self.heard(case, folder, "heir", 0)["faults"]]}
+            return {
+                "reached": reached,
+                "faults": [*self.said(case, left), *self.heard(case, folder, "heir", 0)["faults"]],
+            }
         finally:
             for handle in (hears, woken, wakes):
                 os.close(handle)
@@ -312,13 +371,22 @@ class Server:
         """The points of a run that nothing happens to; what comes of it is written down."""
         folder = case.whole(self.folder).with_suffix("")
         folder.mkdir()
-        whole = ended(forked(lambda: doomed(case, folder, -1, -1), folder / "doomed.json", ""), folder / "doomed.json")
+        whole = ended(
+            forked(lambda: doomed(case, folder, -1, -1), folder / "doomed.json", ""),
+            folder / "doomed.json",
+        )
         points = whole["points"]
-        self.opening[folder] = points[: next(n for n, point in enumerate(points) if "entry" in point)]
+        self.opening[folder] = points[
+            : next(n for n, point in enumerate(points) if "entry" in point)
+        ]
         made = SqliteJournal(folder / "made" / "j")
         made.runs()
         made.close()
-        said = {**whole, "told": World(folder / "told", "").lines(), "facts": facts_of(case, folder)}
+        said = {
+            **whole,
+            "told": World(folder / "told", "").lines(),
+            "facts": facts_of(case, folder),
+        }
         case.whole(self.folder).write_text(json.dumps(said), "utf-8")
         return whole
 
@@ -330,22 +398,42 @@ class Server:
         return {"faults": broken(came), **came}
 
     def taken_over(self, case: Case, folder: Path) -> list[str]:
-        """While a process sleeps: another one is refused as long as that may wake, and ends the run when it is given up."""
+        """While a process sleeps: another one is refused as long as that may wake, and ends the run
+        when it is given up.
+        """
         first = self.heard(case, folder, "early", 0)
         if "refused" not in first:
-            return [*first["faults"], *(["another process was at work on the run, and it was gone on with"] if first.get("held") else [])]
+            return [
+                *first["faults"],
+                *(
+                    ["another process was at work on the run, and it was gone on with"]
+                    if first.get("held")
+                    else []
+                ),
+            ]
         found = [] if first["refused"] == "AX506" else first["faults"]
         if first["told"]:
             found.append("a process that was refused did something")
         late = self.heard(case, folder, "heir", LAPSE)
-        return [*found, *late["faults"], *([f"it was never given up: {late['refused']}"] if "refused" in late else [])]
+        return [
+            *found,
+            *late["faults"],
+            *([f"it was never given up: {late['refused']}"] if "refused" in late else []),
+        ]
 
     def after(self, case: Case, folder: Path, left: dict[str, Any]) -> list[str]:
-        """When who slept has gone on: nothing of the run has changed, and it has not taken it for its own."""
-        heir = folder / "heir.json"  # there is none, where it had not yet taken the run for its own: then it goes on as anybody may
+        """When who slept has gone on: nothing of the run has changed, and it has not taken it for
+        its own.
+        """
+        # there is none, where it had not yet taken the run for its own: then it goes on as anybody
+        # may
+        heir = folder / "heir.json"
         ended_with = json.loads(heir.read_text("utf-8")).get("facts") if heir.exists() else None
         facts = facts_of(case, folder)
-        found = [*self.said(case, left), *counted(self.whole(case), World(folder / "told", "").lines(), 2, facts)]
+        found = [
+            *self.said(case, left),
+            *counted(self.whole(case), World(folder / "told", "").lines(), 2, facts),
+        ]
         more = facts[len(ended_with or ()) :]
         is_same = ended_with is None or facts[: len(ended_with)] == ended_with
         if not is_same or (ended_with and not {fact[0] for fact in more} <= LOOKS):
@@ -356,7 +444,9 @@ class Server:
         return json.loads(case.whole(self.folder).read_text("utf-8"))
 
     def said(self, case: Case, left: dict[str, Any]) -> list[str]:
-        """What is wrong with what a process says that was to come to no good end: it may have come to the right one."""
+        """What is wrong with what a process says that was to come to no good end: it may have come
+        to the right one.
+        """
         result = left.get("result")
         is_wrong = bool(result) and result[0] == "done" and result != self.whole(case)["result"]
         return [*broken(left), *([f"it said that it came to {result}"] if is_wrong else [])]
@@ -389,7 +479,11 @@ def ended(pid: int, path: Path) -> dict[str, Any]:
     _, status = os.waitpid(pid, 0)
     if path.exists():
         return json.loads(path.read_text("utf-8"))
-    return {} if os.WTERMSIG(status) == signal.SIGKILL else {"broke": f"the process did not end in {PATIENCE} seconds", "points": []}
+    return (
+        {}
+        if os.WTERMSIG(status) == signal.SIGKILL
+        else {"broke": f"the process did not end in {PATIENCE} seconds", "points": []}
+    )
 
 
 def facts_of(case: Case, folder: Path) -> list[Any]:
@@ -404,11 +498,13 @@ def main() -> None:
     """Serve, in the folder that is named on the command line."""
     logging.disable()
     folder = Path(sys.argv[1])
-    asyncio.run(OWNERS["engine"](MemoryJournal(), World(folder / "first", "")))  # what is worked out once is worked out before the forks
+    # what is worked out once is worked out before the forks
+    asyncio.run(OWNERS["engine"](MemoryJournal(), World(folder / "first", "")))
     for thread in threading.enumerate()[1:]:
         thread.join()
     gc.freeze()
-    axil_sqlite.writer.SILENCE = float(PATIENCE)  # who sleeps here shows no sign of life, and a busy machine takes its time
+    # who sleeps here shows no sign of life, and a busy machine takes its time
+    axil_sqlite.writer.SILENCE = float(PATIENCE)
     server = Server(folder)
     for line in sys.stdin:
         case = Case(**json.loads(line))

@@ -16,18 +16,20 @@ from typing import Any
 import axil_sqlite.journal
 import axil_sqlite.rows
 import axil_sqlite.store
-from axil import Loop, RootGraph
-from axil.desk import Desk
-from axil.engine import LocalEngine
-from axil.errors import KernelBug
-from axil.past import fork
-from axil.result import Result
+from axil import Loop, Result, RootGraph
+from axil.driver import LocalEngine, fork
+from axil.plugin import KernelBug
 
+from ..internals import internal
+
+RunServices: Any = internal("RunServices")
 RUN, ASIDE = "r", "fork of r"
 LOCKED = ("sql", "closing", "file", "disk")
-"""In the names of points at which the lock between processes is held: nobody takes anything over before it is free."""
+"""In the names of points at which the lock between processes is held: nobody takes anything over
+before it is free.
+"""
 
-# ----------------------------------------------------------------------------------------------------------- points
+# --------------------------------------------------------------------------------------------------
 
 
 class Points:
@@ -49,7 +51,10 @@ class Points:
 
 
 def watch(points: Points, safe: Callable[[int], None]) -> None:
-    """Make a point of all that this process does to its journal. ``safe``: told how many entries a run was promised to be kept."""
+    """Make a point of all that this process does to its journal.
+
+    ``safe``: told how many entries a run was promised to be kept.
+    """
 
     def around(owner: Any, name: str, said: Callable[..., str], *, after: bool = True) -> None:
         inner = getattr(owner, name)
@@ -89,24 +94,28 @@ def watch(points: Points, safe: Callable[[int], None]) -> None:
 
     connect = sqlite3.connect
     sqlite3.connect = lambda *values, **more: connect(*values, factory=Connection, **more)  # type: ignore[assignment]
-    around(axil_sqlite.journal.SqliteBook, "append", lambda book, entry: f"entry {entry.kind} {entry.activation if entry.node else ''}")
+    around(
+        axil_sqlite.journal.SqliteBook,
+        "append",
+        lambda book, entry: f"entry {entry.kind} {entry.activation if entry.node else ''}",
+    )
     around(axil_sqlite.rows.Files, "put", lambda *_, **__: "file")
     around(axil_sqlite.store.Store, "close", lambda store: "closing")
     around(Path, "replace", lambda *_: "file is named", after=False)
     around(Path, "unlink", lambda *_, **__: "file is removed", after=False)
     around(os, "fsync", lambda *_: "the disk", after=False)
-    kept = Desk.kept
+    kept = RunServices.kept
 
-    async def told(desk: Desk) -> None:
-        appended = getattr(desk.book, "_next", 0)
-        await kept(desk)
+    async def told(services: Any) -> None:
+        appended = getattr(getattr(services.recorder, "_writer", None), "_next", 0)
+        await kept(services)
         safe(appended)
         points.reach("after safe")
 
-    Desk.kept = told  # type: ignore[method-assign]
+    RunServices.kept = told
 
 
-# ------------------------------------------------------------------------------------------------------------ a run
+# --------------------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -125,7 +134,11 @@ class World:
         os.close(handle)
 
     def lines(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self.path.read_text("utf-8").splitlines()] if self.path.exists() else []
+        return (
+            [json.loads(line) for line in self.path.read_text("utf-8").splitlines()]
+            if self.path.exists()
+            else []
+        )
 
     def tell(self, ctx: Any, say: str, key: str) -> None:
         """From a thread."""
@@ -140,7 +153,14 @@ class World:
         what = f"{say} of {ctx.activation}"
         if self.points.reach(f"before {what}"):
             await asyncio.Event().wait()
-        self.write({"who": self.who, "activation": str(ctx.activation), "say": say, "key": key or ctx.key()})
+        self.write(
+            {
+                "who": self.who,
+                "activation": str(ctx.activation),
+                "say": say,
+                "key": key or ctx.key(),
+            }
+        )
         if self.points.reach(f"after {what}"):
             await asyncio.Event().wait()
 
@@ -150,7 +170,9 @@ SENT = {"pays": {"paid": 5}, "posts": 7}
 
 
 def orders() -> RootGraph:
-    """A fan of a body, a step, a question, a large value, two with effects outside and a loop; a body in a thread joins them."""
+    """A fan of a body, a step, a question, a large value, two with effects outside and a loop; a
+    body in a thread joins them.
+    """
 
     async def start(inputs: Any, ctx: Any) -> dict[str, Any]:
         await ctx.deps.say(ctx, "start")
@@ -199,13 +221,27 @@ def orders() -> RootGraph:
         return {"sum": sum(numbers) + len(inputs["large"]) + 3, "turns": attributes["turns"]}
 
     graph = RootGraph("orders", attributes={"turns": 0})
-    first, last = graph.create_node(start, name="start"), graph.create_node(end, name="end", pull_keys={"turns": ""})
+    first, last = (
+        graph.create_node(start, name="start"),
+        graph.create_node(end, name="end", pull_keys={"turns": ""}),
+    )
     graph.edge_from_entry(first, {"n": ""})
-    for body, key in ((plain, "plain"), (steps, "steps"), (asks, "asks"), (large, "large"), (pays, "paid"), (posts, "posted")):
-        node = graph.create_node(body, name=body.__name__, effects="external" if body is pays else None)
+    for body, key in (
+        (plain, "plain"),
+        (steps, "steps"),
+        (asks, "asks"),
+        (large, "large"),
+        (pays, "paid"),
+        (posts, "posted"),
+    ):
+        node = graph.create_node(
+            body, name=body.__name__, effects="external" if body is pays else None
+        )
         graph.create_edge(first, node, {"n": ""})
         graph.create_edge(node, last, {key: ""})
-    loop = graph.create_node(Loop, name="loop", max_iterations=2, pull_keys={"turns": ""}, push_keys={"turns": ""})
+    loop = graph.create_node(
+        Loop, name="loop", max_iterations=2, pull_keys={"turns": ""}, push_keys={"turns": ""}
+    )
     worker = loop.create_node(turn, name="turn", pull_keys={"turns": ""}, push_keys={"turns": ""})
     loop.edge_from_controller(worker, {})
     loop.edge_to_controller(worker, {"said": ""})
@@ -220,7 +256,9 @@ ORDERS = orders()
 
 
 def answered(question: Any, world: World) -> Any:
-    """What a person says, who looks at the world before they say that something is to be done again."""
+    """What a person says, who looks at the world before they say that something is to be done
+    again.
+    """
     if question.kind != "uncertain":
         return 2
     done = [line["say"] for line in world.lines() if line.get("key") == question.data["key"]]
@@ -244,7 +282,11 @@ async def by_engine(journal: Any, world: World) -> Result:
     """The same, by an engine."""
     loop = asyncio.get_running_loop()
     async with LocalEngine(journal, [ORDERS], deps=world) as engine:
-        world.cancel = lambda: asyncio.run_coroutine_threadsafe(engine.cancel(RUN), loop) if loop.is_running() else None
+        world.cancel = lambda: (
+            asyncio.run_coroutine_threadsafe(engine.cancel(RUN), loop)
+            if loop.is_running()
+            else None
+        )
         await engine.start(ORDERS, {"n": 20}, run_id=RUN)
         await engine.resume(RUN)
         result = asyncio.ensure_future(engine.result(RUN))
@@ -257,7 +299,9 @@ async def by_engine(journal: Any, world: World) -> Result:
             standing = engine.get(RUN)
             if standing.info.status == "paused":
                 world.write({"who": world.who, "acknowledged": "paused"})
-                await engine.answer(RUN, {question.id: answered(question, world) for question in standing.questions})
+                await engine.answer(
+                    RUN, {question.id: answered(question, world) for question in standing.questions}
+                )
 
 
 async def by_the_tidy(journal: Any, world: World) -> Result:
@@ -267,7 +311,10 @@ async def by_the_tidy(journal: Any, world: World) -> Result:
     for name in (ASIDE, f"{ASIDE} again"):
         if name not in known:
             await fork(journal, RUN, name, at=9)
-    first, second = ([(entry.kind, str(entry.activation)) for entry in journal.entries(name)] for name in (ASIDE, f"{ASIDE} again"))
+    first, second = (
+        [(entry.kind, str(entry.activation)) for entry in journal.entries(name)]
+        for name in (ASIDE, f"{ASIDE} again")
+    )
     if first != second:
         raise KernelBug(f"{first} is a part of a fork, and not the whole, which is {second}")
     for name in (ASIDE, f"{ASIDE} again"):

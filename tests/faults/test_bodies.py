@@ -1,4 +1,6 @@
-"""Bodies that raise, hang, talk nonsense, or are cancelled wherever they wait; observers that raise."""
+"""Bodies that raise, hang, talk nonsense, or are cancelled wherever they wait; observers that
+raise.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +11,24 @@ from typing import Any
 
 import pytest
 
-from axil import EdgeSpec, Limits, MemoryJournal, NodeFailed, Out, Result, RootGraph, Workflow, run_sync
-from axil.errors import AxilError, BodyError
-from axil.observers import OBSERVERS
+from axil import (
+    AxilError,
+    EdgeSpec,
+    Limits,
+    MemoryJournal,
+    NodeFailed,
+    Out,
+    Result,
+    RootGraph,
+    Workflow,
+    run_sync,
+)
+from axil.plugin import OBSERVER_HOOKS, BodyError
 from axil_testing import VirtualClock
 
 from .tools import finish, flow, node
 
-# ------------------------------------------------------------------------------------------------ raising
+# ------------------------------------------------------------------------------------------------ r
 
 
 def sync(task, ctx):
@@ -28,7 +40,10 @@ async def waiting(task, ctx):
     raise LookupError("no")
 
 
-@pytest.mark.parametrize(("call", "mode"), [(sync, "inline"), (sync, "thread"), (sync, "async"), (waiting, "async"), (waiting, "inline")])
+@pytest.mark.parametrize(
+    ("call", "mode"),
+    [(sync, "inline"), (sync, "thread"), (sync, "async"), (waiting, "async"), (waiting, "inline")],
+)
 def test_a_body_that_raises_fails_its_node_whatever_kind_it_is(call, mode):
     result = finish(flow([node("a", call, mode), node("b")], "in>a", "a>b"))
     assert result.status == "failed"
@@ -85,7 +100,7 @@ def test_a_run_that_failed_leaves_its_workflow_as_it_was():
     assert finish(workflow).output == {"m": 1}
 
 
-# ------------------------------------------------------------------------------------------------ hanging
+# ------------------------------------------------------------------------------------------------ h
 
 
 async def forever(task, ctx):
@@ -94,7 +109,11 @@ async def forever(task, ctx):
 
 def test_a_body_that_hangs_is_ended_by_the_limit_of_seconds():
     clock = VirtualClock()
-    result = finish(flow([node("a", forever, "async"), node("b")], "in>a", "in>b", "b>out"), limits=Limits(seconds=30), clock=clock)
+    result = finish(
+        flow([node("a", forever, "async"), node("b")], "in>a", "in>b", "b>out"),
+        limits=Limits(seconds=30),
+        clock=clock,
+    )
     assert result.status == "limited"
     assert result.error.id == "AX415"
     assert clock.now() == 30
@@ -106,7 +125,9 @@ def test_a_body_that_hangs_in_a_sub_run_is_ended_too():
     async def outer(task, ctx):
         await ctx.run(inner.plan, {}, name="sub")
 
-    result = finish(flow([node("a", outer, "async")], "in>a"), limits=Limits(seconds=30), clock=VirtualClock())
+    result = finish(
+        flow([node("a", outer, "async")], "in>a"), limits=Limits(seconds=30), clock=VirtualClock()
+    )
     assert result.status == "limited"
 
 
@@ -115,7 +136,12 @@ def test_a_body_that_sleeps_past_the_limit_is_ended_at_the_limit():
         await ctx.sleep(100)
 
     clock = VirtualClock()
-    assert finish(flow([node("a", nap, "async")], "in>a"), limits=Limits(seconds=30), clock=clock).status == "limited"
+    assert (
+        finish(
+            flow([node("a", nap, "async")], "in>a"), limits=Limits(seconds=30), clock=clock
+        ).status
+        == "limited"
+    )
     assert clock.now() == 30
 
 
@@ -135,9 +161,23 @@ def test_a_body_that_takes_its_time_to_go_is_waited_for():
     assert gone
 
 
-# ------------------------------------------------------------------------------------------------ nonsense
+# ------------------------------------------------------------------------------------------------ n
 
-NONSENSE = [None, 1, "text", b"bytes", [1], (), {1}, object(), len, Exception("x"), Out, float("nan"), iter(())]
+NONSENSE = [
+    None,
+    1,
+    "text",
+    b"bytes",
+    [1],
+    (),
+    {1},
+    object(),
+    len,
+    Exception("x"),
+    Out,
+    float("nan"),
+    iter(()),
+]
 
 
 @pytest.mark.parametrize("value", NONSENSE, ids=lambda value: type(value).__name__)
@@ -167,7 +207,15 @@ def test_a_function_that_gives_something_to_await_is_told_so():
     made[0].close()
 
 
-@pytest.mark.parametrize("out", [Out({}, {1: 2}), Out({}, "text"), Out({}, to=frozenset({"nobody"})), Out({}, to=frozenset({1}))])  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    "out",
+    [
+        Out({}, {1: 2}),
+        Out({}, "text"),
+        Out({}, to=frozenset({"nobody"})),
+        Out({}, to=frozenset({1})),
+    ],
+)  # type: ignore[arg-type]
 def test_an_outcome_that_means_nothing_fails_its_node(out):
     result = finish(flow([node("a", lambda task, ctx: out)], "in>a", "a>out"))
     assert isinstance(result.error, NodeFailed)
@@ -205,15 +253,19 @@ class Unequal:
 def test_values_that_cannot_be_compared_travel_like_any_other():
     thing = Unequal()
     edges = ["in>a", EdgeSpec(source="a", target="b", filter=lambda state: dict(state)), "b>out"]
-    workflow = flow([node("a", lambda task, ctx: Out({}, {"x": thing})), node("b")], *edges, attributes={"x": 0})
+    workflow = flow(
+        [node("a", lambda task, ctx: Out({}, {"x": thing})), node("b")], *edges, attributes={"x": 0}
+    )
     assert finish(workflow).attributes["x"] is thing
 
 
-# ------------------------------------------------------------------------------------------------ cancelled anywhere
+# ------------------------------------------------------------------------------------------------ c
 
 
 def machinery(ran: list[str]) -> Workflow:
-    """Async bodies, a cycle, a sub-run, steps, sleeps and a thread-free join: something of everything that waits."""
+    """Async bodies, a cycle, a sub-run, steps, sleeps and a thread-free join: something of
+    everything that waits.
+    """
 
     async def fetch():
         await asyncio.sleep(0)
@@ -238,7 +290,12 @@ def machinery(ran: list[str]) -> Workflow:
         ran.append(str(ctx.activation))
         return Out({"parts": len(parts), **page}, parts[-1].changes)
 
-    nodes = [node("a", noted("a"), "async"), node("b", noted("b"), "async"), node("m", outer, "async"), node("t", noted("t"), "async")]
+    nodes = [
+        node("a", noted("a"), "async"),
+        node("b", noted("b"), "async"),
+        node("m", outer, "async"),
+        node("t", noted("t"), "async"),
+    ]
     again = EdgeSpec(source="b", target="a", condition=lambda payload: payload["n"] < 3)
     leave = EdgeSpec(source="b", target="t", condition=lambda payload: payload["n"] >= 3)
     return flow(nodes, "in>a", "in>m", "a>b", again, leave, "m>t", "t>out", attributes={"x": 0})
@@ -256,7 +313,11 @@ def test_a_run_cancelled_at_every_await_goes_on_from_its_journal_and_repeats_not
         known = {str(entry.activation) for entry in journal.entries("r") if entry.kind == "done"}
         ran.clear()
         result = finish(workflow, run_id="r", journal=journal, clock=VirtualClock())
-        assert (result.status, result.output, result.attributes) == ("done", whole.output, whole.attributes), turns
+        assert (result.status, result.output, result.attributes) == (
+            "done",
+            whole.output,
+            whole.attributes,
+        ), turns
         assert known.isdisjoint(ran), turns
         if first is not None and first.status == "done":
             break
@@ -264,7 +325,9 @@ def test_a_run_cancelled_at_every_await_goes_on_from_its_journal_and_repeats_not
 
 
 class Hasty:
-    """A clock on which every sleep is over at the next turn: a virtual one waits until nothing else runs, and the test always does."""
+    """A clock on which every sleep is over at the next turn: a virtual one waits until nothing else
+    runs, and the test always does.
+    """
 
     def __init__(self) -> None:
         self.time = 0.0
@@ -279,7 +342,9 @@ class Hasty:
 
 async def _cut(workflow: Workflow, journal: MemoryJournal, turns: int) -> Result | None:
     """Cancel the task that runs the workflow after so many turns of the loop."""
-    job = asyncio.ensure_future(workflow.start({}, run_id="r", journal=journal, clock=Hasty()).result())
+    job = asyncio.ensure_future(
+        workflow.start({}, run_id="r", journal=journal, clock=Hasty()).result()
+    )
     for _ in range(turns):
         await asyncio.sleep(0)
     job.cancel()
@@ -288,10 +353,10 @@ async def _cut(workflow: Workflow, journal: MemoryJournal, turns: int) -> Result
     return None
 
 
-# ------------------------------------------------------------------------------------------------ observers
+# ------------------------------------------------------------------------------------------------ o
 
 
-@pytest.mark.parametrize("hook", OBSERVERS)
+@pytest.mark.parametrize("hook", OBSERVER_HOOKS)
 def test_an_observer_that_raises_changes_nothing(hook, caplog):
     def broken(self, **given: Any) -> None:
         raise RuntimeError(f"{hook} broke")

@@ -1,4 +1,6 @@
-"""Crashes at every point that a process passes, found by watching one: what it left is gone on with, and comes to the same."""
+"""Crashes at every point that a process passes, found by watching one: what it left is gone on
+with, and comes to the same.
+"""
 
 from __future__ import annotations
 
@@ -18,18 +20,30 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no for
 
 LONG = os.environ.get("AXIL_HYPOTHESIS") == "thorough"
 STRIDES = {"kill": 10, "raise": 3, "stop": 20, "hang": 20, "cancel": 20, "sleep": 10}
-"""By what happens at a point: of so many points one is tried, by each of ``KINDS`` in turn; in ``make thorough`` all, by each."""
+"""By what happens at a point: of so many points one is tried, by each of ``KINDS`` in turn; in
+``make thorough`` all, by each.
+"""
 KINDS = [("tidy", "normal"), ("engine", "full"), ("tidy", "full"), ("engine", "normal")]
-"""Who owns the run, and what its journal waits for. Whoever is tidy passes all that a run passes which nobody owns."""
+"""Who owns the run, and what its journal waits for.
+
+Whoever is tidy passes all that a run passes which nobody owns.
+"""
 
 
 class Crashes:
     """The server of ``crashes``."""
 
     def __init__(self, folder: Path) -> None:
-        environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
-        command = [sys.executable, "-c", "from faults.crashes import main; main()", str(folder)]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+        environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+        command = [
+            sys.executable,
+            "-c",
+            "from tests.faults.crashes import main; main()",
+            str(folder),
+        ]
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+        )
         self._watched: dict[tuple[str, str], dict[str, Any]] = {}
 
     def ask(self, **case: str) -> dict[str, Any]:
@@ -40,12 +54,16 @@ class Crashes:
         return json.loads(self._process.stdout.readline())
 
     def points(self, owner: str, sync: str, how: str) -> list[str]:
-        """Those that it makes sense to do this at: nobody takes over from a sleeper that holds the lock between processes."""
+        """Those that it makes sense to do this at: nobody takes over from a sleeper that holds the
+        lock between processes.
+        """
         if (owner, sync) not in self._watched:
             self._watched[owner, sync] = self.ask(how="", owner=owner, sync=sync)
         watched = self._watched[owner, sync]
         assert watched["result"][:2] == ["done", {"sum": 70_078, "turns": 2}], watched
-        return [point for point in watched["points"] if how != "sleep" or point not in watched["alone"]]
+        return [
+            point for point in watched["points"] if how != "sleep" or point not in watched["alone"]
+        ]
 
     def close(self) -> None:
         with self._process as process:
@@ -56,7 +74,11 @@ class Crashes:
 @pytest.fixture(scope="module")
 def crashes() -> Iterator[Crashes]:
     """In memory where there is such a folder: processes are killed, not the power."""
-    folder = Path(tempfile.mkdtemp(prefix="axil-crashes-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None))
+    folder = Path(
+        tempfile.mkdtemp(
+            prefix="axil-crashes-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+        )
+    )
     server = Crashes(folder)
     yield server
     server.close()
@@ -65,19 +87,30 @@ def crashes() -> Iterator[Crashes]:
 
 def chosen(crashes: Crashes, how: str) -> Iterator[dict[str, str]]:
     for n, (owner, sync) in enumerate(KINDS if LONG else KINDS[:2]):
-        by = "run" if (owner, how) == ("tidy", "sleep") else owner  # two that tidy at once are in each other's way
+        # two that tidy at once are in each other's way
+        by = "run" if (owner, how) == ("tidy", "sleep") else owner
         points = crashes.points(by, sync, how)
-        yield from ({"owner": by, "sync": sync, "at": at} for at in (points if LONG else points[n :: 2 * STRIDES[how]]))
+        yield from (
+            {"owner": by, "sync": sync, "at": at}
+            for at in (points if LONG else points[n :: 2 * STRIDES[how]])
+        )
 
 
 @pytest.mark.parametrize("how", STRIDES)
 def test_whatever_happens_to_a_process_at_any_point_its_run_comes_to_the_same(crashes, how):
-    """The same result and records; what was recorded is not done again; keys stay; what must not happen twice is asked about."""
+    """The same result and records; what was recorded is not done again; keys stay; what must not
+    happen twice is asked about.
+    """
     cases = list(chosen(crashes, how))
     said = [crashes.ask(how=how, **case) for case in cases]
-    faults = [f"{case}: {each['faults']}" for case, each in zip(cases, said, strict=True) if each["faults"]]
+    faults = [
+        f"{case}: {each['faults']}"
+        for case, each in zip(cases, said, strict=True)
+        if each["faults"]
+    ]
     assert not faults, "\n".join(faults[:5])
-    assert sum(each["reached"] for each in said) > 0.9 * len(said) > 0, "points are found again"  # all, but where threads race
+    # all, but where threads race
+    assert sum(each["reached"] for each in said) > 0.9 * len(said) > 0, "points are found again"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,6 @@
-"""An engine on a database: runs that wait are rows, and another process goes on with all of them."""
+"""An engine on a database: runs that wait are rows, and another process goes on with all of
+them.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from typing import Any
 import pytest
 
 from axil import RootGraph
-from axil.engine import LocalEngine
+from axil.driver import LocalEngine
 from axil_sqlite import SqliteJournal
 from axil_testing import VirtualClock
 
@@ -47,17 +49,27 @@ def test_hundreds_of_runs_wait_in_a_database_and_end_in_another_process(tmp_path
     ids = [f"r{n}" for n in range(MANY)]
 
     async def begins(journal: SqliteJournal) -> None:
-        async with LocalEngine(journal, [graph], loaded=50, clock=clock, patience_seconds=1) as engine:
-            await asyncio.gather(*(engine.start(graph, {"n": n}, run_id=f"r{n}") for n in range(MANY)))
+        async with LocalEngine(
+            journal, [graph], loaded=50, clock=clock, patience_seconds=1
+        ) as engine:
+            await asyncio.gather(
+                *(engine.start(graph, {"n": n}, run_id=f"r{n}") for n in range(MANY))
+            )
             await engine.idle()
 
     async def ends(journal: SqliteJournal) -> None:
-        async with LocalEngine(journal, [graph], loaded=50, clock=clock, patience_seconds=1) as engine:
+        async with LocalEngine(
+            journal, [graph], loaded=50, clock=clock, patience_seconds=1
+        ) as engine:
             results = [asyncio.ensure_future(engine.result(run_id)) for run_id in ids]
             await asyncio.sleep(0)
             shuffled = chance.sample(ids, len(ids))
-            await asyncio.gather(*(engine.answer(run_id, {"asks?n": int(run_id[1:])}) for run_id in shuffled))
-            assert [result.output for result in await asyncio.gather(*results)] == [{"sum": 2 * n} for n in range(MANY)]
+            await asyncio.gather(
+                *(engine.answer(run_id, {"asks?n": int(run_id[1:])}) for run_id in shuffled)
+            )
+            assert [result.output for result in await asyncio.gather(*results)] == [
+                {"sum": 2 * n} for n in range(MANY)
+            ]
 
     for part in (begins, ends):
         journal = SqliteJournal(tmp_path)
@@ -130,7 +142,7 @@ def test_runs_that_a_process_left_are_taken_up_by_the_next(tmp_path, sync):
 RACER = """
 import asyncio, json, sys
 from axil import RootGraph
-from axil.errors import JournalError
+from axil.plugin import JournalError
 from axil_sqlite import SqliteJournal
 
 async def signs(inputs, ctx):
@@ -187,5 +199,7 @@ def test_of_processes_that_go_on_with_one_run_at_once_one_does(tmp_path, sync):
     said = [racer.communicate()[0].strip() for racer in racers]
     won = [each for each in said if each.startswith("done")]
     assert len(won) == 1
-    assert set(said) - set(won) <= {"AX506", "AX521"}, "the others are told that it is at work, or that it was answered otherwise"
+    assert set(said) - set(won) <= {"AX506", "AX521"}, (
+        "the others are told that it is at work, or that it was answered otherwise"
+    )
     assert len(told.read_text("utf-8").splitlines()) == 1

@@ -1,4 +1,6 @@
-"""Runs that are killed at any moment, again and again; at every point that they pass, see ``test_crashes``."""
+"""Runs that are killed at any moment, again and again; at every point that they pass, see
+``test_crashes``.
+"""
 
 from __future__ import annotations
 
@@ -18,23 +20,29 @@ from typing import Any
 import pytest
 
 from axil import Loop, RootGraph
-from axil.journal import Replay
+from axil.driver import ReplayIndex
 from axil_sqlite import SqliteJournal
 
 LONG = os.environ.get("AXIL_HYPOTHESIS") == "thorough"
 
 
 def effects(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text("utf-8").splitlines()] if path.exists() else []
+    return (
+        [json.loads(line) for line in path.read_text("utf-8").splitlines()] if path.exists() else []
+    )
 
 
 LEFT: float | None = None
-"""In a process that is to be killed: after how many steps, and how far into a moment behind them. It counts itself, for nobody else
+"""In a process that is to be killed: after how many steps, and how far into a moment behind them.
+
+It counts itself, for nobody else
 is sure to look in time."""
 
 
 def counted() -> None:
-    """Count a step; at the last one have this process killed a moment later, whatever it is at by then."""
+    """Count a step; at the last one have this process killed a moment later, whatever it is at by
+    then.
+    """
     global LEFT
     if LEFT is None:
         return
@@ -49,11 +57,23 @@ def killed(seconds: float) -> None:
 
 
 def factory(path: Path, rounds: int = 3) -> RootGraph:
-    """A fan, a loop and a join; every body tells the world that it ran, with its key, and takes a moment."""
+    """A fan, a loop and a join; every body tells the world that it ran, with its key, and takes a
+    moment.
+    """
 
     async def tell(ctx: Any, say: str) -> None:
         with path.open("a") as file:
-            file.write(json.dumps({"activation": str(ctx.activation), "key": ctx.key(), "run": ctx.deps, "say": say}) + "\n")
+            file.write(
+                json.dumps(
+                    {
+                        "activation": str(ctx.activation),
+                        "key": ctx.key(),
+                        "run": ctx.deps,
+                        "say": say,
+                    }
+                )
+                + "\n"
+            )
         counted()
         await asyncio.sleep(0.001)
 
@@ -80,7 +100,10 @@ def factory(path: Path, rounds: int = 3) -> RootGraph:
 
     async def end(inputs: Any, attributes: Any, ctx: Any) -> dict[str, Any]:
         await tell(ctx, "end")
-        return {"sum": sum(v for k, v in inputs.items() if k.startswith("b")), "turns": attributes["turns"]}
+        return {
+            "sum": sum(v for k, v in inputs.items() if k.startswith("b")),
+            "turns": attributes["turns"],
+        }
 
     graph = RootGraph("factory", attributes={"turns": 0})
     first = graph.create_node(start, name="start")
@@ -90,7 +113,9 @@ def factory(path: Path, rounds: int = 3) -> RootGraph:
         node = graph.create_node(branch(i), name=f"branch{i}")
         graph.create_edge(first, node, {"n": ""})
         graph.create_edge(node, last, {f"b{i}": ""})
-    loop = graph.create_node(Loop, name="loop", max_iterations=rounds, pull_keys={"turns": ""}, push_keys={"turns": ""})
+    loop = graph.create_node(
+        Loop, name="loop", max_iterations=rounds, pull_keys={"turns": ""}, push_keys={"turns": ""}
+    )
     worker = loop.create_node(turn, name="turn", pull_keys={"turns": ""}, push_keys={"turns": ""})
     loop.edge_from_controller(worker, {})
     loop.edge_to_controller(worker, {"said": ""})
@@ -112,35 +137,58 @@ test_kills.LEFT = float(sys.argv[8])
 journal = SqliteJournal(sys.argv[1], detail=int(sys.argv[6]), sync=sys.argv[7])
 async def go():
     graph = factory(Path(sys.argv[2]), rounds=int(sys.argv[5]))
-    await asyncio.gather(*(graph.run({"n": 20}, journal=journal, run_id=f"r{i}", deps=f"r{i}") for i in range(int(sys.argv[4]))))
+    names = [f"r{i}" for i in range(int(sys.argv[4]))]
+    runs = [graph.run({"n": 20}, journal=journal, run_id=name, deps=name) for name in names]
+    await asyncio.gather(*runs)
 asyncio.run(go())
 journal.close()
 """
 
 
 RUNS, ROUNDS, LIVES, STEPS, DETAIL = (16, 1500, 1000, 160, 500) if LONG else (4, 40, 12, 25, 10_000)
-"""How many runs, of how many rounds each; how often they are killed at most, and after how many steps; what is kept of what is over."""
+"""How many runs, of how many rounds each; how often they are killed at most, and after how many
+steps; what is kept of what is over.
+"""
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there is no SIGKILL")
 @pytest.mark.parametrize(
-    "sync", ["full", pytest.param("normal", marks=pytest.mark.skipif(not LONG, reason="takes minutes: make thorough"))]
+    "sync",
+    [
+        "full",
+        pytest.param(
+            "normal", marks=pytest.mark.skipif(not LONG, reason="takes minutes: make thorough")
+        ),
+    ],
 )
 def test_runs_outlive_being_killed_again_and_again(tmp_path, sync):
-    """What was recorded never runs again; what was under way runs again under the same key; the end is the same."""
+    """What was recorded never runs again; what was under way runs again under the same key; the end
+    is the same.
+    """
     chance = random.Random(20)
     told, folder = tmp_path / "told", tmp_path / "j"
     kills, done = 0, dict[tuple[str, str], int]()
     size = [str(RUNS), str(ROUNDS), str(DETAIL), sync]
-    command = [sys.executable, "-c", CHILD, str(folder), str(told), str(Path(__file__).parent), *size]
+    command = [
+        sys.executable,
+        "-c",
+        CHILD,
+        str(folder),
+        str(told),
+        str(Path(__file__).parent),
+        *size,
+    ]
     for _ in range(LIVES):
         child = subprocess.run([*command, str(chance.uniform(1, STEPS))], timeout=600)
         assert child.returncode in (0, -signal.SIGKILL)
         kills += child.returncode != 0
-        journal, seen = SqliteJournal(folder, detail=DETAIL, sync=sync), told.read_bytes().count(b"\n") if told.exists() else 0
+        journal, seen = (
+            SqliteJournal(folder, detail=DETAIL, sync=sync),
+            told.read_bytes().count(b"\n") if told.exists() else 0,
+        )
         assert list(journal.examine()) == []
         for info in journal.runs():
-            for who in Replay(journal.entries(info.run_id)).done:
+            for who in ReplayIndex(journal.entries(info.run_id)).done:
                 done.setdefault((info.run_id, str(who)), seen)
         ended = [info.status for info in journal.runs()]
         journal.close()
@@ -149,16 +197,29 @@ def test_runs_outlive_being_killed_again_and_again(tmp_path, sync):
     journal, graph = SqliteJournal(folder, detail=DETAIL, sync=sync), factory(told, rounds=ROUNDS)
 
     async def rest() -> list[Any]:
-        return await asyncio.gather(*(graph.run({"n": 20}, journal=journal, run_id=f"r{i}", deps=f"r{i}") for i in range(RUNS)))
+        return await asyncio.gather(
+            *(
+                graph.run({"n": 20}, journal=journal, run_id=f"r{i}", deps=f"r{i}")
+                for i in range(RUNS)
+            )
+        )
 
-    assert [result.output for result in asyncio.run(rest())] == [{"sum": 123, "turns": ROUNDS}] * RUNS
+    assert [result.output for result in asyncio.run(rest())] == [
+        {"sum": 123, "turns": ROUNDS}
+    ] * RUNS
     journal.close()
     assert kills >= (200 if LONG else 3)
     assert len(done) > 20
     lines = effects(told)
     for number, each in enumerate(lines):
         if each["say"] != "step":
-            assert number < done.get((each["run"], each["activation"]), len(lines)), f"{each} was done and ran again"
+            assert number < done.get((each["run"], each["activation"]), len(lines)), (
+                f"{each} was done and ran again"
+            )
     assert max(Counter((each["key"], each["say"]) for each in lines).values()) <= kills + 1
     steps = RUNS * (5 + ROUNDS)
-    assert len({each["key"] for each in lines}) == len({(each["run"], each["activation"]) for each in lines}) == steps
+    assert (
+        len({each["key"] for each in lines})
+        == len({(each["run"], each["activation"]) for each in lines})
+        == steps
+    )

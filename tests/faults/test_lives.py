@@ -1,4 +1,6 @@
-"""The lives of runs in one database: begun, broken off, gone on with, answered, cancelled, taken over, forked, pruned, in any order."""
+"""The lives of runs in one database: begun, broken off, gone on with, answered, cancelled, taken
+over, forked, pruned, in any order.
+"""
 
 from __future__ import annotations
 
@@ -16,17 +18,21 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
-from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, multiple, rule
+from hypothesis import HealthCheck, settings, strategies as st
+from hypothesis.stateful import (
+    Bundle,
+    RuleBasedStateMachine,
+    consumes,
+    initialize,
+    invariant,
+    multiple,
+    rule,
+)
 
 import axil_sqlite.writer
-from axil import Loop, RootGraph
-from axil.errors import JournalError
-from axil.journal import Entry, Replay
-from axil.past import fork
-from axil.result import Result
-from axil.run import Run
+from axil import Loop, Result, RootGraph, Run
+from axil.driver import Entry, ReplayIndex, fork
+from axil.plugin import JournalError
 from axil_sqlite import SqliteJournal
 from axil_sqlite.store import Sync
 
@@ -90,7 +96,9 @@ def letters() -> RootGraph:
         node = graph.create_node(body, name=key)
         graph.create_edge(first, node, {"n": ""})
         graph.create_edge(node, last, {key: ""})
-    loop = graph.create_node(Loop, name="loop", max_iterations=3, pull_keys={"turns": ""}, push_keys={"turns": ""})
+    loop = graph.create_node(
+        Loop, name="loop", max_iterations=3, pull_keys={"turns": ""}, push_keys={"turns": ""}
+    )
     worker = loop.create_node(turn, name="turn", pull_keys={"turns": ""}, push_keys={"turns": ""})
     loop.edge_from_controller(worker, {})
     loop.edge_to_controller(worker, {"said": ""})
@@ -109,13 +117,16 @@ class Gone(KeyboardInterrupt):
 
 
 class Dying(SqliteJournal):
-    """The journal of a process that dies at its ``at``-th write, before it or when it is safe, and lets go of nothing."""
+    """The journal of a process that dies at its ``at``-th write, before it or when it is safe, and
+    lets go of nothing.
+    """
 
     def __init__(self, folder: Path, at: int, *, after: bool, sync: Sync) -> None:
         super().__init__(folder, sync=sync)
         self.left, self.after, self.gone = at, after, False
         host = self.writer.owner.partition(":")[0]
-        self.writer.owner = f"{host}:{os.getpid()}:another time:{id(self):x}"  # to others, a process that is no more
+        # to others, a process that is no more
+        self.writer.owner = f"{host}:{os.getpid()}:another time:{id(self):x}"
 
     def open(self, run_id: str) -> Any:
         book = super().open(run_id)
@@ -151,7 +162,9 @@ class Dying(SqliteJournal):
         return book
 
     def die(self) -> None:
-        """What a process leaves that is no more: an open claim, and nothing that was not written."""
+        """What a process leaves that is no more: an open claim, and nothing that was not
+        written.
+        """
         self._closing.detach()
         if self.writer._thread is not None:
             self.writer._asked.put(None)
@@ -202,7 +215,10 @@ class Lives(RuleBasedStateMachine):
         """As it is at work."""
         self.overtaken: Result | None = None
         """What a run that is at work has come to in the hands of another."""
-        axil_sqlite.writer.time = SimpleNamespace(time=lambda: time.time() + self.jumped, time_ns=time.time_ns)  # type: ignore[assignment]  # the wall's clock, as the journal reads it
+        # the wall's clock, as the journal reads it
+        axil_sqlite.writer.time = SimpleNamespace(
+            time=lambda: time.time() + self.jumped, time_ns=time.time_ns
+        )  # type: ignore[assignment]
 
     def teardown(self) -> None:
         axil_sqlite.writer.time = time
@@ -212,20 +228,38 @@ class Lives(RuleBasedStateMachine):
     # -- what happens
 
     def go(self, run: str, death: tuple[int, bool] | None, **options: Any) -> None:
-        """Begin ``run`` or go on with it, in a process that may die; then compare with what is known."""
+        """Begin ``run`` or go on with it, in a process that may die; then compare with what is
+        known.
+        """
         life, seen = self.lives[run], len(self.told)
         if self.is_left_behind(run):
             with pytest.raises(JournalError, match="AX529"):
-                asyncio.run(LETTERS.start({"n": life.n}, run_id=run, journal=self.journal, **{**options, "deps": Deps([])}).result())
+                asyncio.run(
+                    LETTERS.start(
+                        {"n": life.n},
+                        run_id=run,
+                        journal=self.journal,
+                        **{**options, "deps": Deps([])},
+                    ).result()
+                )
             return
         if life.lost and life.thread:
-            options["thread"], ahead = life.thread, [self.lives[each] for each in self.threads[life.thread]]
+            options["thread"], ahead = (
+                life.thread,
+                [self.lives[each] for each in self.threads[life.thread]],
+            )
             if ahead and ahead[-1].status in ("open", "paused"):
                 with pytest.raises(JournalError, match="AX509"):
                     LETTERS.start({"n": life.n}, run_id=run, journal=self.journal, **options)
                 return
-            life.before = next((each.before + 3 for each in reversed(ahead) if each.status == "done"), 0)
-        journal = self.journal if death is None else Dying(self.folder, death[0], after=death[1], sync=self.sync)
+            life.before = next(
+                (each.before + 3 for each in reversed(ahead) if each.status == "done"), 0
+            )
+        journal = (
+            self.journal
+            if death is None
+            else Dying(self.folder, death[0], after=death[1], sync=self.sync)
+        )
         options, self.overtaken = {"deps": Deps(self.told), **options}, None
         try:
             self.begun = LETTERS.start({"n": life.n}, run_id=run, journal=journal, **options)
@@ -248,27 +282,41 @@ class Lives(RuleBasedStateMachine):
             elif result.status == "cancelled":
                 assert "during" in str(result.error)
             else:
-                assert (result.status, [question.id for question in result.questions]) == ("paused", ["answer?1"])
+                assert (result.status, [question.id for question in result.questions]) == (
+                    "paused",
+                    ["answer?1"],
+                )
                 assert life.answer is None
         again = {activation for _, activation, _ in self.told[seen:]} & life.done
         assert not again, f"{again} had been done and ran again"
         assert {name for name, _, _ in self.told[seen:]} <= {run}
         entries = list(self.journal.entries(run))
         kept = [entry for entry in life.known if entry.kind != "ended"]
-        assert [entry for entry in entries[: len(life.known)] if entry.kind != "ended"] == kept, "what was safe is lost, or is another"
+        assert [entry for entry in entries[: len(life.known)] if entry.kind != "ended"] == kept, (
+            "what was safe is lost, or is another"
+        )
         if life.status == "open" and entries:
-            life.status = Replay(entries).ended.data["status"] if Replay(entries).ended is not None else "open"  # type: ignore[union-attr]
+            life.status = (
+                ReplayIndex(entries).ended.data["status"]
+                if ReplayIndex(entries).ended is not None
+                else "open"
+            )  # type: ignore[union-attr]
         self.saw(run)
 
     def is_left_behind(self, run: str) -> bool:
         """Whether it has not ended well, and its thread has gone on without it."""
         life = self.lives[run]
-        return bool(life.thread) and not life.lost and life.status != "done" and self.threads[life.thread][-1] != run
+        return (
+            bool(life.thread)
+            and not life.lost
+            and life.status != "done"
+            and self.threads[life.thread][-1] != run
+        )
 
     def saw(self, run: str) -> None:
         life = self.lives[run]
         life.known = list(self.journal.entries(run))
-        replay = Replay(life.known)
+        replay = ReplayIndex(life.known)
         life.done, life.lost = {str(who) for who in replay.done}, not life.known
         life.answer = replay.answers.get("answer?1")
         if life.thread and not life.lost and run not in self.threads[life.thread]:
@@ -303,11 +351,21 @@ class Lives(RuleBasedStateMachine):
 
     @rule(run=runs, answer=st.integers(1, 3), death=deaths)
     def answer(self, run: str, answer: int, death: Any) -> None:
-        """Somebody answers; the first answer that is written is the one that counts, and another is refused."""
+        """Somebody answers; the first answer that is written is the one that counts, and another is
+        refused.
+        """
         life = self.lives[run]
         if life.answer not in (None, answer):
             with pytest.raises(JournalError, match="AX521"):
-                asyncio.run(LETTERS.start({}, run_id=run, journal=self.journal, resuming=True, answers={"answer?1": answer}).result())
+                asyncio.run(
+                    LETTERS.start(
+                        {},
+                        run_id=run,
+                        journal=self.journal,
+                        resuming=True,
+                        answers={"answer?1": answer},
+                    ).result()
+                )
             return
         life.answer = answer
         self.go(run, death, resuming=not life.lost, answers={"answer?1": answer})
@@ -360,12 +418,14 @@ class Lives(RuleBasedStateMachine):
         name = self.named(Life(life.n, before=life.before))
         asyncio.run(fork(self.journal, run, name, at=at))
         self.saw(name)
-        assert self.lives[name].done == {str(who) for who in Replay(life.known[:at]).done}
+        assert self.lives[name].done == {str(who) for who in ReplayIndex(life.known[:at]).done}
         return name
 
     @rule(run=consumes(runs))
     def forget(self, run: str) -> None:
-        """It is dropped; whoever opened it before cannot go on with it, even where a run of its name has begun anew."""
+        """It is dropped; whoever opened it before cannot go on with it, even where a run of its
+        name has begun anew.
+        """
         life = self.lives.pop(run)
         if life.lost:
             with pytest.raises(JournalError, match="AX503"):
@@ -376,7 +436,13 @@ class Lives(RuleBasedStateMachine):
         late = self.journal.open(run)
         self.journal.forget(run)
         for entry in life.known:
-            self.append(run, replace(entry, data={name: value for name, value in entry.data.items() if name != "thread"}))
+            self.append(
+                run,
+                replace(
+                    entry,
+                    data={name: value for name, value in entry.data.items() if name != "thread"},
+                ),
+            )
 
         async def goes_on() -> None:
             late.append(Entry("resumed"))
@@ -398,7 +464,9 @@ class Lives(RuleBasedStateMachine):
             other = SqliteJournal(self.folder, sync=self.sync)
             for journal in (other, self.journal):
                 with pytest.raises(JournalError, match="AX506"):
-                    await LETTERS.start({"n": self.lives[run].n}, run_id=run, journal=journal, deps=Deps([])).result()
+                    await LETTERS.start(
+                        {"n": self.lives[run].n}, run_id=run, journal=journal, deps=Deps([])
+                    ).result()
                 with pytest.raises(JournalError, match="AX506"):
                     journal.forget(run)
                 assert {info.run_id: info.status for info in journal.runs()}[run] == "running"
@@ -407,31 +475,43 @@ class Lives(RuleBasedStateMachine):
 
         before = len(self.told)
         self.go(run, None, resuming=not self.lives[run].lost, deps=Deps(self.told, during))
-        assert tried == 2 * sum(activation.endswith("turn") for _, activation, _ in self.told[before:])
+        assert tried == 2 * sum(
+            activation.endswith("turn") for _, activation, _ in self.told[before:]
+        )
 
     @rule(run=runs)
     def an_owner_falls_silent(self, run: str) -> None:
-        """While it is at work its owner shows no life for long; another takes it over, and the first one notices."""
+        """While it is at work its owner shows no life for long; another takes it over, and the
+        first one notices.
+        """
 
         def another() -> None:
             other = SqliteJournal(self.folder, sync=self.sync)
             while self.overtaken is None:
                 self.jumped += 60
-                with suppress(JournalError):  # it has just shown life, as what it wrote before was written
-                    again = LETTERS.start({"n": self.lives[run].n}, run_id=run, journal=other, deps=Deps(self.told))
+                # it has just shown life, as what it wrote before was written
+                with suppress(JournalError):
+                    again = LETTERS.start(
+                        {"n": self.lives[run].n}, run_id=run, journal=other, deps=Deps(self.told)
+                    )
                     self.overtaken = asyncio.run(again.result())
             other.close()
 
         async def during() -> None:
-            with ThreadPoolExecutor(1) as threads:  # the owner is stuck as long as the other goes on
+            # the owner is stuck as long as the other goes on
+            with ThreadPoolExecutor(1) as threads:
                 threads.submit(another).result()
 
         self.go(run, None, resuming=not self.lives[run].lost, deps=Deps(self.told, during))
 
     @rule()
     def prune(self) -> None:
-        """Runs that are done are forgotten, and what they took is given back: of large values there are those that are named."""
-        for run in [run for run, life in self.lives.items() if life.status == "done" and not life.lost]:
+        """Runs that are done are forgotten, and what they took is given back: of large values there
+        are those that are named.
+        """
+        for run in [
+            run for run, life in self.lives.items() if life.status == "done" and not life.lost
+        ]:
             life = self.lives[run]
             self.journal.forget(run)
             self.lives[run] = Life(life.n)
@@ -439,7 +519,10 @@ class Lives(RuleBasedStateMachine):
                 self.threads[life.thread].remove(run)
         self.journal.shrink()
         files = {path.name for path in self.folder.glob("values/*/*")}
-        assert files == {body[1:] for (body,) in self.journal.query("select body from entries where body like '@%'")}
+        assert files == {
+            body[1:]
+            for (body,) in self.journal.query("select body from entries where body like '@%'")
+        }
 
     @rule()
     def reopen(self) -> None:

@@ -9,10 +9,7 @@ from typing import Any
 import pytest
 
 from axil import GraphSpec, NodeSpec, SpecError, Use, Workflow
-from axil import registry as registries
-from axil.errors import PluginLoadError
-from axil.planner import Setting
-from axil.registry import Policy, Registry
+from axil.plugin import CompileOptions, PluginLoadError, Policy, Registry, use_registry
 
 from .tools import edges, node
 
@@ -41,13 +38,20 @@ def shop(tmp_path, monkeypatch):
         "boom_imports": "import a_module_that_nobody_has",
         "boom_exits": "raise SystemExit(3)",
         "boom_lacks": "class Other: pass",
-        "sound_part": "class Sound:\n    async def run(self, inputs):\n        return {'message': 'sound'}\n",
+        "sound_part": "class Sound:\n    async def run(self, inputs):\n        return "
+        "{'message': 'sound'}\n",
     }
     for name, source in sources.items():
         (tmp_path / f"{name}.py").write_text(source, "utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     entries = [
-        Entry(name, "axil.nodes", f"{name}:{'Sound' if name == 'sound_part' else 'Boom'}", Dist(name.replace("_", "-"))) for name in sources
+        Entry(
+            name,
+            "axil.nodes",
+            f"{name}:{'Sound' if name == 'sound_part' else 'Boom'}",
+            Dist(name.replace("_", "-")),
+        )
+        for name in sources
     ]
     yield Registry(Policy(), entry_points=entries)
     for name in sources:
@@ -57,7 +61,9 @@ def shop(tmp_path, monkeypatch):
 def using(shop: Registry, *types: str) -> Workflow:
     nodes = tuple(NodeSpec(id=name, use=Use(type=name)) for name in types)
     words = [word for name in types for word in (f"in>{name}", f"{name}>out")]
-    return Workflow(GraphSpec(id="g", nodes=nodes, edges=edges(*words)), Setting(registry=shop))
+    return Workflow(
+        GraphSpec(id="g", nodes=nodes, edges=edges(*words)), CompileOptions(registry=shop)
+    )
 
 
 EXPLODING = ["boom_raises", "boom_syntax", "boom_imports", "boom_lacks"]
@@ -82,7 +88,8 @@ def test_a_workflow_that_uses_another_plugin_does_not_notice(shop):
 
 def test_all_that_explode_are_reported_together(shop):
     with pytest.raises(SpecError) as error:
-        using(shop, *EXPLODING, "sound_part").plan  # noqa: B018  # compiled when it is first asked for
+        # compiled when it is first asked for
+        using(shop, *EXPLODING, "sound_part").plan  # noqa: B018
     assert [problem.id for problem in error.value.problems] == ["AX304"] * len(EXPLODING)
 
 
@@ -92,5 +99,7 @@ def test_a_plugin_that_asks_to_leave_does_not_take_us_along(shop):
 
 
 def test_the_kernel_needs_no_plugin_at_all(shop):
-    with registries.use(shop):
-        assert Workflow(GraphSpec(id="g", nodes=(node("a"),), edges=edges("in>a", "a>out"))).invoke({}) == ({}, {})
+    with use_registry(shop):
+        assert Workflow(GraphSpec(id="g", nodes=(node("a"),), edges=edges("in>a", "a>out"))).invoke(
+            {}
+        ) == ({}, {})

@@ -43,7 +43,9 @@ def edges(*words: str | EdgeSpec) -> tuple[EdgeSpec, ...]:
         if isinstance(word, EdgeSpec):
             return word
         source, target = word.split(">")
-        return EdgeSpec(source={"in": "@entry"}.get(source, source), target={"out": "@exit"}.get(target, target))
+        return EdgeSpec(
+            source={"in": "@entry"}.get(source, source), target={"out": "@exit"}.get(target, target)
+        )
 
     return tuple(one(word) for word in words)
 

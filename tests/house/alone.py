@@ -1,12 +1,17 @@
-"""Builds every member's wheel, then runs each member's tests against it in an environment that holds nothing else.
+"""Builds every member's wheel, then runs each member's tests against it in an environment that
+holds nothing else.
 
-    python tests/house/alone.py [--lowest] [NAME …]        all members, or only those named; wheels land in dist/
+    python tests/house/alone.py [--lowest] [NAME …]
 
-A member that needs something it does not declare, that forgot a file in its wheel, or that only works beside its neighbours
-fails here and nowhere else. Wheels of the workspace are always passed by path: no internal name is ever looked up outside the checkout.
+It does so for all members, or only for those named; wheels land in dist/.
 
-With --lowest, everything that the member, its tests, and the members under it require is held at its lower bound, tools of the tests
-included: a bound that promises too much fails here. What only others require is whatever fits.
+A member that needs something it does not declare, that forgot a file in its wheel, or that only
+works beside its neighbours fails here and nowhere else. Wheels of the workspace are always passed
+by path: no internal name is ever looked up outside the checkout.
+
+With --lowest, everything that the member, its tests, and the members under it require is held at
+its lower bound, tools of the tests included: a bound that promises too much fails here. What only
+others require is whatever fits.
 """
 
 from __future__ import annotations
@@ -31,7 +36,11 @@ DIST = ROOT / "dist"
 
 def load_members() -> dict[str, tuple[Path, dict[str, Any]]]:
     """Distribution name → (folder, its pyproject)."""
-    files = [ROOT / "core/pyproject.toml", *sorted(ROOT.glob("plugins/*/pyproject.toml")), *sorted(ROOT.glob("contrib/*/pyproject.toml"))]
+    files = [
+        ROOT / "core/pyproject.toml",
+        *sorted(ROOT.glob("plugins/*/pyproject.toml")),
+        *sorted(ROOT.glob("contrib/*/pyproject.toml")),
+    ]
     loaded = [(file.parent, tomllib.loads(file.read_text("utf-8"))) for file in files]
     return {pyproject["project"]["name"]: (folder, pyproject) for folder, pyproject in loaded}
 
@@ -41,23 +50,39 @@ def name_of(requirement: str) -> str:
 
 
 def lowest(requirements: list[str]) -> list[str]:
-    """Constraints that hold each of ``requirements`` at its lower bound; of several bounds at the highest, as any resolver must."""
+    """Constraints that hold each of ``requirements`` at its lower bound; of several bounds at the
+    highest, as any resolver must.
+    """
     bounds: dict[str, Version] = {}
     for each in map(Requirement, requirements):
         if each.marker is None or each.marker.evaluate():
-            name, floors = canonicalize_name(each.name), [Version(part.version) for part in each.specifier if part.operator == ">="]
+            name, floors = (
+                canonicalize_name(each.name),
+                [Version(part.version) for part in each.specifier if part.operator == ">="],
+            )
             bounds[name] = max([*floors, *([bounds[name]] if name in bounds else [])])
     return [f"{name}=={version}" for name, version in sorted(bounds.items())]
 
 
 def pip(python: Path | str, *arguments: object) -> None:
-    subprocess.run([python, "-m", "pip", "--disable-pip-version-check", "--quiet", *map(str, arguments)], check=True)
+    subprocess.run(
+        [python, "-m", "pip", "--disable-pip-version-check", "--quiet", *map(str, arguments)],
+        check=True,
+    )
 
 
 def build_wheels(members: dict[str, tuple[Path, dict[str, Any]]]) -> dict[str, Path]:
     """One wheel per member in dist/, built with the backend of this environment."""
     shutil.rmtree(DIST, ignore_errors=True)
-    pip(sys.executable, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", DIST, *(folder for folder, _ in members.values()))
+    pip(
+        sys.executable,
+        "wheel",
+        "--no-deps",
+        "--no-build-isolation",
+        "--wheel-dir",
+        DIST,
+        *(folder for folder, _ in members.values()),
+    )
     return {file.name.split("-")[0].replace("_", "-"): file for file in sorted(DIST.glob("*.whl"))}
 
 
@@ -72,14 +97,20 @@ def faults_of(wheel: Path, name: str, has_code: bool) -> list[str]:
         faults.append("no py.typed")
     if has_code and f"{package}/axil-plugin.json" not in names:
         faults.append("no axil-plugin.json")
-    strangers = {each.partition("/")[0] for each in names if not each.partition("/")[0].endswith(".dist-info")} - {package}
+    strangers = {
+        each.partition("/")[0]
+        for each in names
+        if not each.partition("/")[0].endswith(".dist-info")
+    } - {package}
     if strangers:
         faults.append(f"installs {', '.join(sorted(strangers))}")
     return faults
 
 
 def needed(name: str, members: dict[str, tuple[Path, dict[str, Any]]]) -> tuple[set[str], set[str]]:
-    """Members that `name` and its tests need, itself included, and the other requirements of its tests."""
+    """Members that `name` and its tests need, itself included, and the other requirements of its
+    tests.
+    """
     local: set[str] = set()
     waiting = [name]
     _, pyproject = members[name]
@@ -90,18 +121,34 @@ def needed(name: str, members: dict[str, tuple[Path, dict[str, Any]]]) -> tuple[
         if each not in local:
             local.add(each)
             _, its = members[each]
-            waiting += [name_of(other) for other in its["project"].get("dependencies", []) if name_of(other) in members]
+            waiting += [
+                name_of(other)
+                for other in its["project"].get("dependencies", [])
+                if name_of(other) in members
+            ]
     return local, {each for each in tests if name_of(each) not in members}
 
 
 def bounds_of(name: str, members: dict[str, tuple[Path, dict[str, Any]]]) -> list[str]:
-    """Constraints for everything foreign that `name`, its tests, and the members under it require."""
+    """Constraints for everything foreign that `name`, its tests, and the members under it
+    require.
+    """
     local, others = needed(name, members)
-    declared = [each for inner in sorted(local) for each in members[inner][1]["project"].get("dependencies", [])]
+    declared = [
+        each
+        for inner in sorted(local)
+        for each in members[inner][1]["project"].get("dependencies", [])
+    ]
     return lowest([*(each for each in declared if name_of(each) not in members), *others])
 
 
-def run_alone(name: str, members: dict[str, tuple[Path, dict[str, Any]]], wheels: dict[str, Path], *, at_lowest: bool = False) -> bool:
+def run_alone(
+    name: str,
+    members: dict[str, tuple[Path, dict[str, Any]]],
+    wheels: dict[str, Path],
+    *,
+    at_lowest: bool = False,
+) -> bool:
     folder, _ = members[name]
     local, others = needed(name, members)
     bounds = bounds_of(name, members) if at_lowest else []
@@ -122,7 +169,18 @@ def run_alone(name: str, members: dict[str, tuple[Path, dict[str, Any]]], wheels
         if not any(tests.rglob("test_*.py")):
             print(f"{name}: no tests of its own; installs")
             return True
-        command = [python, "-P", "-m", "pytest", "-q", "-c", ROOT / "pyproject.toml", "-p", "no:cacheprovider", tests]
+        command = [
+            python,
+            "-P",
+            "-m",
+            "pytest",
+            "-q",
+            "-c",
+            ROOT / "pyproject.toml",
+            "-p",
+            "no:cacheprovider",
+            tests,
+        ]
         return subprocess.run(command, cwd=environment).returncode == 0
 
 
@@ -144,7 +202,11 @@ def main(arguments: list[str]) -> int:
         if faults or not run_alone(name, members, wheels, at_lowest=at_lowest):
             failed.append(name)
     with_what = " with the lowest versions that it declares" if at_lowest else ""
-    print(f"failed alone{with_what}: {', '.join(failed)}" if failed else f"every member stands alone{with_what}")
+    print(
+        f"failed alone{with_what}: {', '.join(failed)}"
+        if failed
+        else f"every member stands alone{with_what}"
+    )
     return 1 if failed else 0
 
 

@@ -1,7 +1,8 @@
-"""What the house tests look at: the members of the workspace, their source files, the text files of the checkout.
+"""What the house tests look at: the members of the workspace, their source files, the text files of
+the checkout.
 
-A test that takes `member`, `source`, `text` or `page` runs once for each of them. Everything is found by looking, so a new plugin,
-module or page is under the rules from its first day.
+A test that takes `member`, `source`, `text` or `page` runs once for each of them. Everything is
+found by looking, so a new plugin, module or page is under the rules from its first day.
 """
 
 from __future__ import annotations
@@ -18,7 +19,17 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = {".md", ".py", ".toml", ".yaml", ".yml", ".json", ".cfg", ".ini", ".txt", ".sh", ""}
-SKIPPED = {".git", ".venv", "dist", "build", "__pycache__", ".pytest_cache", ".ruff_cache", ".import_linter_cache", ".hypothesis"}
+SKIPPED = {
+    ".git",
+    ".venv",
+    "dist",
+    "build",
+    "__pycache__",
+    ".pytest_cache",
+    ".ruff_cache",
+    ".import_linter_cache",
+    ".hypothesis",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,27 +58,46 @@ class Member:
 
     @property
     def entry_points(self) -> dict[str, dict[str, str]]:
-        return {group: table for group, table in self.project.get("entry-points", {}).items() if group.startswith("axil.")}
+        return {
+            group: table
+            for group, table in self.project.get("entry-points", {}).items()
+            if group.startswith("axil.")
+        }
 
 
 @cache
 def all_members() -> tuple[Member, ...]:
-    files = [ROOT / "core/pyproject.toml", *sorted(ROOT.glob("plugins/*/pyproject.toml")), *sorted(ROOT.glob("contrib/*/pyproject.toml"))]
-    return tuple(Member(folder=file.parent, project=tomllib.loads(file.read_text("utf-8"))["project"]) for file in files)
+    files = [
+        ROOT / "core/pyproject.toml",
+        *sorted(ROOT.glob("plugins/*/pyproject.toml")),
+        *sorted(ROOT.glob("contrib/*/pyproject.toml")),
+    ]
+    return tuple(
+        Member(folder=file.parent, project=tomllib.loads(file.read_text("utf-8"))["project"])
+        for file in files
+    )
 
 
 @cache
 def all_sources() -> tuple[Path, ...]:
     """Library code: what ends up in a wheel."""
-    return tuple(file for member in all_members() for file in sorted((member.folder / "src").rglob("*.py")))
+    return tuple(
+        file for member in all_members() for file in sorted((member.folder / "src").rglob("*.py"))
+    )
 
 
 @cache
 def all_texts() -> tuple[Path, ...]:
-    """Text files that belong to the project: what git tracks or would track; without git, everything but the known caches."""
+    """Text files that belong to the project: what git tracks or would track; without git,
+    everything but the known caches.
+    """
     try:
         listed = subprocess.run(
-            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, check=True, text=True
+            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+            cwd=ROOT,
+            capture_output=True,
+            check=True,
+            text=True,
         ).stdout.split("\0")
     except (OSError, subprocess.CalledProcessError):
         listed = list(walk(ROOT))
@@ -93,7 +123,12 @@ def shown(file: Path) -> str:
     return str(file.relative_to(ROOT))
 
 
-KINDS = {"member": (all_members, lambda m: m.name), "source": (all_sources, shown), "text": (all_texts, shown), "page": (all_pages, shown)}
+KINDS = {
+    "member": (all_members, lambda m: m.name),
+    "source": (all_sources, shown),
+    "text": (all_texts, shown),
+    "page": (all_pages, shown),
+}
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -1,4 +1,5 @@
-"""Writes what is made of the code: the manifest of each member and of each template, and the page of groups, hooks and protocols.
+"""Writes what is made of the code: the manifest of each member and of each template, and the page
+of groups, hooks and protocols.
 
 `make manifests` runs it.
 """
@@ -12,14 +13,13 @@ import tomllib
 from pathlib import Path
 from types import SimpleNamespace
 
-from axil.manifest import FILE
-from axil.registry import Policy, Registry
+from axil.plugin import MANIFEST_FILE, Policy, Registry
 from axil_plugins.manifests import as_text, manifest_of
 from axil_plugins.scaffold import TEMPLATES, scaffold
 
 ROOT = Path(__file__).resolve().parents[2]
 PLACES = ROOT / "plugins/axil-plugins/src/axil_plugins/templates"
-SECTION = f"=== src/@package@/{FILE}\n"
+SECTION = f"=== src/@package@/{MANIFEST_FILE}\n"
 _NAME = "qqvendor-qqthing"
 _FILLED = {
     "qqvendor-qqthing": "@dist@",
@@ -47,7 +47,9 @@ def template_with_manifest(kind: str) -> str:
         package = _NAME.replace("-", "_")
         sys.path.insert(0, str(folder / "src"))
         try:
-            manifest = as_text(manifest_of(_NAME, Registry(Policy(), entries), project["description"]))
+            manifest = as_text(
+                manifest_of(_NAME, Registry(Policy(), entries), project["description"])
+            )
         finally:
             sys.path.remove(str(folder / "src"))
             sys.modules.pop(package, None)
@@ -66,10 +68,12 @@ def main() -> int:
         project = tomllib.loads(file.read_text("utf-8"))["project"]
         package = file.parent / "src" / project["name"].replace("-", "_")
         if package.is_dir() and project["name"] not in registry.plugins():
-            sys.stderr.write(f"{project['name']} is not installed here; its manifest stays as it is\n")
+            sys.stderr.write(
+                f"{project['name']} is not installed here; its manifest stays as it is\n"
+            )
         elif package.is_dir():
             text = as_text(manifest_of(project["name"], registry, project["description"]))
-            target = package / FILE
+            target = package / MANIFEST_FILE
             if not target.is_file() or target.read_text("utf-8") != text:
                 target.write_text(text, "utf-8")
                 sys.stdout.write(f"{target.relative_to(ROOT)}\n")
@@ -80,12 +84,14 @@ def main() -> int:
             template.write_text(text, "utf-8")
             sys.stdout.write(f"{template.relative_to(ROOT)}\n")
     sys.path.insert(0, str(Path(__file__).parent))
+    import doors
     import reference
 
-    page = ROOT / reference.PAGE
-    if not page.is_file() or page.read_text("utf-8") != reference.page():
-        page.write_text(reference.page(), "utf-8")
-        sys.stdout.write(f"{reference.PAGE}\n")
+    for path, text in {reference.PAGE: reference.page(), **doors.pages()}.items():
+        page = ROOT / path
+        if not page.is_file() or page.read_text("utf-8") != text:
+            page.write_text(text, "utf-8")
+            sys.stdout.write(f"{path}\n")
     return 0
 
 

@@ -1,4 +1,7 @@
-"""The page `docs/reference/plugins.md`, made of the code: entry-point groups, hooks and protocols. Written by `make manifests`."""
+"""The page `docs/reference/plugins.md`, made of the code: entry-point groups, hooks and protocols.
+
+Written by `make manifests`.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +10,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-import axil.context
-import axil.documents
-import axil.edges
-import axil.engine
-import axil.hooks
-import axil.journal
-import axil.kinds
-import axil.plan
-import axil.registry
+import axil.driver
+import axil.plugin
 import axil_agent.interfaces
-from axil.kinds import KINDS, SPECS
+from axil.plugin import COMPONENT_KINDS, CONTRACT_VERSIONS, Hooks
 from axil_testing.kit.report import laws
 from axil_testing.kit.whole import KITS, kit_of
 
@@ -27,6 +23,7 @@ NAMED = {
     "conditions": "a class with `__call__(self, seen)`, or a function of the text",
     "processors": "a class with `__call__(self, seen)`, or a function of the text",
     "reducers": "an `axil.Reducer`, or a function of `(old, new)`",
+    "joins": "a class with `fires(self, live, dead, total)`, `early`, `per_token` and `rest`",
     "models": "a class with `async reply(self, request, emit)`",
     "formatters": "a class with `introduction`, `dump` and `parse`",
     "context": "a class with `get_blocks(self, query, top_k)`",
@@ -44,12 +41,8 @@ NAMED = {
     "options": "a class with `prepare(self, value, launch)`, named `run.…`",
 }
 PROTOCOLS: tuple[tuple[Any, tuple[str, ...]], ...] = (
-    (axil.edges, ("Condition", "Processor")),
-    (axil.documents, ("Loader",)),
-    (axil.context, ("Channel", "Clock")),
-    (axil.journal, ("Journal", "Book")),
-    (axil.context, ("Executor",)),
-    (axil.engine, ("Engine",)),
+    (axil.plugin, ("Condition", "Processor", "Loader", "Channel")),
+    (axil.driver, ("Clock", "Journal", "JournalWriter", "Executor", "Engine")),
     (axil_agent.interfaces, ("Model", "Formatter", "ContextProvider", "Memory", "ChatMemory")),
 )
 
@@ -62,34 +55,54 @@ def _lines() -> Iterator[str]:
     yield "# Plugins: groups, hooks, protocols"
     yield ""
     yield "This page is made of the code (`make manifests`) and tested to be current."
-    yield "[Write a plugin](../tutorials/write-a-plugin.md) is where to begin, [the kit](kit.md) is how a plugin is proved."
+    yield (
+        "[Write a plugin](../tutorials/write-a-plugin.md) is where to begin, "
+        "[the kit](kit.md) is how a plugin is proved."
+    )
     yield ""
     yield "## Entry-point groups"
     yield ""
-    yield "A distribution names its components in these groups; the name is what files say. Nothing is imported before it is used."
-    yield "The contract of each kind has a version; see [versions of a contract](../how-to/plugin-policy.md#versions-of-a-contract)."
+    yield (
+        "A distribution names its components in these groups; the name is what files say. "
+        "Nothing is imported before it is used."
+    )
+    yield (
+        "The contract of each kind has a version; "
+        "see [versions of a contract](../how-to/plugin-policy.md#versions-of-a-contract)."
+    )
     yield ""
     yield "| group | a name is | the object | contract | kit |"
     yield "|---|---|---|---|---|"
-    for kind, word in KINDS.items():
-        kit = kit_of(kind).__name__ if kind in KITS else "`Kit`"
-        told = f"`{kit}`, {len(laws(kit_of(kind)))} laws" if kind in KITS else f"`Kit`, {len(laws(kit_of(kind)))} laws"
-        yield f"| `axil.{kind}` | {_article(word)} | {NAMED[kind]} | {SPECS[kind]} | {told} |"
-    yield "| `axil.plugin` | the distribution | the package that holds its `axil-plugin.json`; read, never imported | | |"
+    for kind, word in COMPONENT_KINDS.items():
+        kit = kit_of(kind)
+        told = f"`{kit.__name__ if kind in KITS else 'Kit'}`, {len(laws(kit))} laws"
+        cells = (f"`axil.{kind}`", _article(word), NAMED[kind], str(CONTRACT_VERSIONS[kind]), told)
+        yield f"| {' | '.join(cells)} |"
+    yield (
+        "| `axil.plugin` | the distribution "
+        "| the package that holds its `axil-plugin.json`; read, never imported | | |"
+    )
     yield ""
     yield "## Hooks"
     yield ""
-    yield "A hook plugin (`axil.hooks`) implements any of these; an implementation may leave out arguments. [Hooks](hooks.md) has examples."
+    yield (
+        "A hook plugin (`axil.hooks`) implements any of these; "
+        "an implementation may leave out arguments. [Hooks](hooks.md) has examples."
+    )
     yield ""
     yield "| hook | is for |"
     yield "|---|---|"
-    for name, hook in vars(axil.hooks.Hooks).items():
+    for name, hook in vars(Hooks).items():
         if not name.startswith("_"):
-            yield f"| `{name}({', '.join(list(inspect.signature(hook).parameters)[1:])})` | {_first(hook)} |"
+            arguments = list(inspect.signature(hook).parameters)[1:]
+            yield f"| `{name}({', '.join(arguments)})` | {_first(hook)} |"
     yield ""
     yield "## Protocols"
     yield ""
-    yield "What components are to the kernel and to each other. Nothing is inherited: whatever has these methods is one."
+    yield (
+        "What components are to the kernel and to each other. "
+        "Nothing is inherited: whatever has these methods is one."
+    )
     for module, names in PROTOCOLS:
         for name in names:
             protocol = getattr(module, name)
@@ -102,9 +115,19 @@ def _lines() -> Iterator[str]:
 
 
 def _methods(protocol: type) -> Iterator[str]:
-    found = [(name, each) for name, each in vars(protocol).items() if not name.startswith("_") or name == "__call__"]
-    found = [(name, each) for name, each in found if inspect.isfunction(each) or isinstance(each, property)]
-    attributes = [name for name in getattr(protocol, "__annotations__", {}) if not name.startswith("_")]
+    found = [
+        (name, each)
+        for name, each in vars(protocol).items()
+        if not name.startswith("_") or name == "__call__"
+    ]
+    found = [
+        (name, each)
+        for name, each in found
+        if inspect.isfunction(each) or isinstance(each, property)
+    ]
+    attributes = [
+        name for name in getattr(protocol, "__annotations__", {}) if not name.startswith("_")
+    ]
     if not found and not attributes:
         return
     yield "| | |"
@@ -126,7 +149,8 @@ def _text(thing: Any) -> str:
 
 
 def _first(thing: Any) -> str:
-    text = inspect.cleandoc(thing.__doc__ or "")  # its own words, not those of what it is a subclass of
+    # its own words, not those of what it is a subclass of
+    text = inspect.cleandoc(thing.__doc__ or "")
     return " ".join(text.replace("``", "`").split("\n\n")[0].split()).replace("|", "\\|")
 
 

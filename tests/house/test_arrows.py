@@ -1,13 +1,25 @@
-"""Arrows only go down: the contracts of import-linter hold, and they cover every member."""
+"""Arrows only go down: the contracts of import-linter hold, and they cover every member.
+
+Outside core nothing imports any module of axil but its doors.
+"""
 
 from __future__ import annotations
 
+import ast
+import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+DOORS = {"axil", "axil.plugin", "axil.driver"}
+FOLDERS = ("plugins", "contrib", "examples", "tests")
+FENCE = re.compile(r"^( *)(`{3,})(python[^\n`]*)\n(.*?)^\1\2 *$", re.MULTILINE | re.DOTALL)
+IMPORT = re.compile(r"^[ >]*(?:from|import) +axil[.\w]*.*$", re.MULTILINE)
+"""A statement inside a text: a doctest, a program for another process, a template."""
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +34,9 @@ def contract(settings, kind):
 def test_every_contract_is_kept(root):
     pytest.importorskip("importlinter", reason="import-linter is not installed")
     linter = Path(sys.executable).with_name("lint-imports")
-    done = subprocess.run([linter, "--no-cache"], cwd=root, capture_output=True, text=True, timeout=600)
+    done = subprocess.run(
+        [linter, "--no-cache"], cwd=root, capture_output=True, text=True, timeout=600
+    )
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -33,7 +47,110 @@ def test_the_contracts_cover_every_member_with_code(settings, members):
 
 
 def test_the_layers_name_every_kernel_module(settings, root):
-    named = {name.strip(" ()") for line in contract(settings, "layers")["layers"] for name in line.replace(":", "|").split("|")}
+    named = {
+        name.strip(" ()")
+        for line in contract(settings, "layers")["layers"]
+        for name in line.replace(":", "|").split("|")
+    }
     entries = (root / "core/src/axil").iterdir()
-    modules = {entry.stem for entry in entries if entry.suffix == ".py" or (entry / "__init__.py").is_file()}
+    modules = {
+        entry.stem
+        for entry in entries
+        if entry.suffix == ".py" or (entry / "__init__.py").is_file()
+    }
     assert modules - {"__init__", "__main__"} <= named
+
+
+# ------------------------------------------------------------------------------------------- doors
+
+
+def modules_of(tree: ast.AST, inside: set[str]) -> Iterator[str]:
+    """Yield the modules of axil that code uses; ``inside``: names of those in core."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name.split(".")[0] == "axil")
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            if node.module == "axil":
+                names = {alias.name for alias in node.names} & inside
+                yield from (f"axil.{name}" for name in sorted(names))
+            if (node.module or "").split(".")[0] == "axil":
+                yield node.module or ""
+        elif isinstance(node, ast.Attribute) and ast.unparse(node.value) == "axil":
+            yield from [f"axil.{node.attr}"] if node.attr in inside else []
+
+
+def named_in(tree: ast.AST) -> Iterator[str]:
+    """Yield the modules of axil that code imports by a text."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        if ast.unparse(node.func).endswith(("import_module", "__import__")):
+            first = node.args[0] if node.args else None
+            if isinstance(first, ast.Constant) and str(first.value).split(".")[0] == "axil":
+                yield str(first.value)
+
+
+def written_in(text: str, inside: set[str]) -> Iterator[str]:
+    """Yield the modules of axil that statements inside a text import."""
+    for statement in IMPORT.findall(text):
+        try:
+            tree = ast.parse(statement.lstrip(" >"))
+        except SyntaxError:  # prose, or a statement of several lines: its first word is enough
+            found = re.search(r"from +(axil[.\w]*) +import", statement)
+            yield from [found[1]] if found else []
+        else:
+            yield from modules_of(tree, inside)
+
+
+@pytest.fixture(scope="module")
+def inside(root):
+    return {file.stem for file in (root / "core/src/axil").iterdir()}
+
+
+@pytest.fixture(scope="module")
+def doors_only(inside):
+    def check(tree: ast.AST) -> set[str]:
+        found = {*modules_of(tree, inside), *named_in(tree)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                found |= set(written_in(node.value, inside))
+        return found - DOORS
+
+    return check
+
+
+def outside_core(root: Path) -> list[Path]:
+    return [file for folder in FOLDERS for file in sorted((root / folder).rglob("*.py"))]
+
+
+def test_outside_core_only_doors_are_imported(root, doors_only):
+    found = {file: doors_only(ast.parse(file.read_text("utf-8"))) for file in outside_core(root)}
+    assert {file: modules for file, modules in found.items() if modules} == {}
+
+
+def test_the_examples_of_a_page_import_only_doors(page, inside):
+    blocks = [match[4] for match in FENCE.finditer(page.read_text("utf-8"))]
+    assert {name for block in blocks for name in written_in(block, inside)} - DOORS == set()
+
+
+def test_templates_import_only_doors(root, inside):
+    for file in sorted((root / "plugins").rglob("src/**/*.txt")):
+        assert set(written_in(file.read_text("utf-8"), inside)) - DOORS == set(), file
+
+
+def test_the_rule_of_doors_finds_every_way_around_it(doors_only):
+    ways = (
+        "import AXIL.spec",
+        "import AXIL\nAXIL.kernel.spec.Use",
+        "from AXIL.spec import Use",
+        "from AXIL import registry",
+        "def f():\n    from AXIL import registry as known",
+        "import importlib\nimportlib.import_module('AXIL.spec')",
+        "from importlib import import_module\nimport_module('AXIL.spec')",
+        'PROGRAM = """\nfrom AXIL.spec import Use\n"""',
+        'def f():\n    """Doctest.\n\n    >>> from AXIL.spec import Use\n    """',
+    )
+    trees = [ast.parse(way.replace("AXIL", "axil")) for way in ways]  # or this file would be found
+    assert [way for way, tree in zip(ways, trees, strict=True) if not doors_only(tree)] == []
+    kept = "import axil\nfrom axil import Use, load\nfrom axil.plugin import Task"
+    assert doors_only(ast.parse(kept)) == set()

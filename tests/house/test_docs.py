@@ -1,7 +1,8 @@
 """What the pages say is true: links lead somewhere, ids and names are described, examples run.
 
-The rule for examples: the Python blocks of one page are one program. They run in order, sharing their names, in a process of their own, in
-an empty folder, with warnings as errors. A block that is only an outline opens with ```` ```python sketch ```` and is not run.
+The rule for examples: the Python blocks of one page are one program. They run in order, sharing
+their names, in a process of their own, in an empty folder, with warnings as errors. A block that is
+only an outline opens with ```` ```python sketch ```` and is not run.
 """
 
 from __future__ import annotations
@@ -11,7 +12,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-FENCE = re.compile(r"^(?P<indent> *)(?P<ticks>`{3,})(?P<info>[^\n`]*)\n(?P<body>.*?)^(?P=indent)(?P=ticks) *$", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(
+    r"^(?P<indent> *)(?P<ticks>`{3,})(?P<info>[^\n`]*)\n(?P<body>.*?)^(?P=indent)(?P=ticks) *$",
+    re.MULTILINE | re.DOTALL,
+)
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)(?: \"[^\"]*\")?\)")
 INLINE = re.compile(r"`[^`\n]*`")
 HEADING = re.compile(r"^#{1,6} +(.+?) *$", re.MULTILINE)
@@ -24,15 +28,26 @@ def prose(page: Path) -> str:
 
 
 def anchors(page: Path) -> set[str]:
-    """What `#…` may name on a page: its headings, as code hosts spell them, and explicit `<a id="…">`."""
+    """What `#…` may name on a page: its headings, as code hosts spell them, and explicit `<a
+    id="…">`.
+    """
     text = FENCE.sub("", page.read_text("utf-8"))
-    headings = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in HEADING.findall(text)}
+    headings = {
+        re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+        for heading in HEADING.findall(text)
+    }
     return headings | set(re.findall(r'<a id="([^"]+)">', text))
 
 
 def program(page: Path) -> str:
-    blocks = [match for match in FENCE.finditer(page.read_text("utf-8")) if match["info"].split() == ["python"]]
-    return "\n".join(re.sub(rf"^{match['indent']}", "", match["body"], flags=re.MULTILINE) for match in blocks)
+    blocks = [
+        match
+        for match in FENCE.finditer(page.read_text("utf-8"))
+        if match["info"].split() == ["python"]
+    ]
+    return "\n".join(
+        re.sub(rf"^{match['indent']}", "", match["body"], flags=re.MULTILINE) for match in blocks
+    )
 
 
 def test_every_link_leads_somewhere(page):
@@ -50,7 +65,13 @@ def test_every_link_leads_somewhere(page):
 def test_the_examples_of_a_page_run(page, tmp_path):
     code = program(page)
     if code:
-        done = subprocess.run([sys.executable, "-W", "error", "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=600)
+        done = subprocess.run(
+            [sys.executable, "-W", "error", "-c", code],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=600,
+        )
         assert done.returncode == 0, done.stderr
 
 
@@ -65,17 +86,31 @@ def test_every_page_can_be_reached(root):
             if file.suffix == ".md" and file.exists() and file not in reached:
                 reached.add(file)
                 waiting.append(file)
-    assert [str(file.relative_to(root)) for file in sorted((root / "docs").rglob("*.md")) if file not in reached] == []
+    assert [
+        str(file.relative_to(root))
+        for file in sorted((root / "docs").rglob("*.md"))
+        if file not in reached
+    ] == []
 
 
 def test_every_error_id_is_explained(root, sources):
     used = {each for file in sources for each in ERROR_ID.findall(file.read_text("utf-8"))}
-    explained = set(re.findall(r"^#+ (AX\d{3})\b|^\| *(AX\d{3})\b", (root / "docs/reference/errors.md").read_text("utf-8"), re.MULTILINE))
+    explained = set(
+        re.findall(
+            r"^#+ (AX\d{3})\b|^\| *(AX\d{3})\b",
+            (root / "docs/reference/errors.md").read_text("utf-8"),
+            re.MULTILINE,
+        )
+    )
     assert used - {each for pair in explained for each in pair} == set()
 
 
 def test_no_error_id_is_explained_twice(root):
-    ids = re.findall(r"^(?:#+|\|) *(AX\d{3})\b", (root / "docs/reference/errors.md").read_text("utf-8"), re.MULTILINE)
+    ids = re.findall(
+        r"^(?:#+|\|) *(AX\d{3})\b",
+        (root / "docs/reference/errors.md").read_text("utf-8"),
+        re.MULTILINE,
+    )
     assert sorted(ids) == sorted(set(ids))
 
 

@@ -60,7 +60,9 @@ def test_distribution_folder_and_import_name_agree(root, member):
     expected = "core" if member.name == "axil" else member.name
     assert member.folder.name == expected
     if member.has_code:
-        assert [entry.name for entry in (member.folder / "src").iterdir() if entry.is_dir()] == [member.import_name]
+        assert [entry.name for entry in (member.folder / "src").iterdir() if entry.is_dir()] == [
+            member.import_name
+        ]
         assert (member.package / "__init__.py").is_file()
 
 
@@ -75,14 +77,20 @@ def test_every_dependency_has_a_lower_bound(member):
     wanted = [
         *pyproject["build-system"]["requires"],
         *member.project.get("dependencies", []),
-        *(each for extra in member.project.get("optional-dependencies", {}).values() for each in extra),
+        *(
+            each
+            for extra in member.project.get("optional-dependencies", {}).values()
+            for each in extra
+        ),
         *(each for group in pyproject.get("dependency-groups", {}).values() for each in group),
     ]
     assert [each for each in wanted if ">=" not in each] == []
 
 
 def test_no_member_caps_the_kernel(member):
-    kernel = [each for each in member.project.get("dependencies", []) if re.match(r"axil(?![\w-])", each)]
+    kernel = [
+        each for each in member.project.get("dependencies", []) if re.match(r"axil(?![\w-])", each)
+    ]
     assert kernel or member.name == "axil"
     assert [each for each in kernel if "<" in each or "==" in each] == []
 
@@ -112,8 +120,12 @@ def test_the_root_installs_the_standard_set_from_the_checkout(root, members):
     project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]
     standard = next(member for member in members if member.name == "axil-standard")
     by_path = dict(each.split(" @ ") for each in project["dependencies"])
-    assert set(by_path) == {re.match(r"[\w-]+", each)[0] for each in standard.project["dependencies"]}
-    folders = {member.name: "{root:uri}/" + str(member.folder.relative_to(root)) for member in members}
+    assert set(by_path) == {
+        re.match(r"[\w-]+", each)[0] for each in standard.project["dependencies"]
+    }
+    folders = {
+        member.name: "{root:uri}/" + str(member.folder.relative_to(root)) for member in members
+    }
     assert by_path == {name: folders[name] for name in by_path}
     assert "Private :: Do Not Upload" in project["classifiers"]
 
@@ -121,7 +133,9 @@ def test_the_root_installs_the_standard_set_from_the_checkout(root, members):
 def test_changelog_fragments_say_what_kind_of_change_they_are(root):
     kinds = "added|changed|deprecated|removed|fixed|security"
     fragments = [file.name for file in (root / "changelog.d").iterdir() if file.name != "README.md"]
-    assert [name for name in fragments if not re.fullmatch(rf"[a-z0-9-]+\.({kinds})\.md", name)] == []
+    assert [
+        name for name in fragments if not re.fullmatch(rf"[a-z0-9-]+\.({kinds})\.md", name)
+    ] == []
 
 
 def test_decisions_are_numbered_without_gaps(root):

@@ -1,4 +1,6 @@
-"""Manifests are generated, and every member's is current: what is read is what would be imported."""
+"""Manifests are generated, and every member's is current: what is read is what would be
+imported.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from axil.manifest import FILE
-from axil.registry import Policy, Registry, index
+from axil.plugin import MANIFEST_FILE, Policy, Registry, component_index
 from axil_plugins.manifests import as_text, manifest_of
 from axil_plugins.scaffold import TEMPLATES
 from axil_plugins.survey import component, rows
@@ -27,23 +28,31 @@ def registry():
 def test_the_manifest_of_a_member_is_current(member, registry):
     if not member.has_code:
         return
-    written = (member.package / FILE).read_text("utf-8")
-    assert written == as_text(manifest_of(member.name, registry, member.project["description"])), MEND.format(name=member.name)
+    written = (member.package / MANIFEST_FILE).read_text("utf-8")
+    assert written == as_text(manifest_of(member.name, registry, member.project["description"])), (
+        MEND.format(name=member.name)
+    )
 
 
 @pytest.mark.parametrize("kind", TEMPLATES)
 def test_the_manifest_of_a_template_is_current(kind):
-    assert (PLACES / f"{kind}.txt").read_text("utf-8") == template_with_manifest(kind), "make manifests"
+    assert (PLACES / f"{kind}.txt").read_text("utf-8") == template_with_manifest(kind), (
+        "make manifests"
+    )
 
 
 def test_nothing_of_a_manifest_names_this_machine(member, root):
     if member.has_code:
-        assert str(root) not in (member.package / FILE).read_text("utf-8")
+        assert str(root) not in (member.package / MANIFEST_FILE).read_text("utf-8")
 
 
 def test_every_component_of_ours_has_a_summary_and_can_be_used(member, registry):
     own = [row for row in rows(registry) if row["distribution"] == member.name]
-    assert [f"{row['kind']}:{row['name']}" for row in own if not row["summary"] and row["kind"] != "reducers"] == []
+    assert [
+        f"{row['kind']}:{row['name']}"
+        for row in own
+        if not row["summary"] and row["kind"] != "reducers"
+    ] == []
     assert {row["status"] for row in own} <= {"ok"}
 
 
@@ -54,7 +63,8 @@ def test_every_component_of_ours_is_in_the_shipped_index(member):
         f"{group.removeprefix('axil.')}:{name}"
         for group, table in member.entry_points.items()
         for name in table
-        if group != "axil.plugin" and index().get(f"{group.removeprefix('axil.')}:{name}") != member.name
+        if group != "axil.plugin"
+        and component_index().get(f"{group.removeprefix('axil.')}:{name}") != member.name
     }
     assert missing == set()
 

@@ -1,17 +1,40 @@
-"""The page of groups, hooks and protocols is what the code says."""
+"""The pages that are made of the code are what the code says."""
 
 from __future__ import annotations
 
 import importlib.util
 
-from axil.kinds import KINDS
+import pytest
+
+from axil.plugin import COMPONENT_KINDS
+
+
+def loaded(root, name):
+    """Return a module of this folder, which is no package."""
+    file = root / f"tests/house/{name}.py"
+    spec = importlib.util.spec_from_file_location(f"axil_house_{name}", file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def test_the_page_of_plugins_is_current(root):
-    spec = importlib.util.spec_from_file_location("axil_house_reference", root / "tests/house/reference.py")
-    assert spec is not None
-    assert spec.loader is not None
-    reference = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(reference)
+    reference = loaded(root, "reference")
     assert (root / reference.PAGE).read_text("utf-8") == reference.page(), "make manifests"
-    assert set(reference.NAMED) == set(KINDS)
+    assert set(reference.NAMED) == set(COMPONENT_KINDS)
+
+
+@pytest.mark.parametrize("door", ["axil", "axil.plugin", "axil.driver"])
+def test_the_page_of_a_door_is_current(root, door):
+    doors = loaded(root, "doors")
+    path, introduction = doors.INTRODUCTIONS[door]
+    assert (root / path).read_text("utf-8") == doors.page_of(door, introduction), "make manifests"
+
+
+@pytest.mark.parametrize("door", ["axil", "axil.plugin", "axil.driver"])
+def test_every_name_of_a_door_has_a_summary_on_its_page(root, door):
+    doors = loaded(root, "doors")
+    entries = doors.page_of(door, "").split("\n* ")[1:]
+    assert [each for each in entries if each.split("\n")[0].endswith("`: ")] == []

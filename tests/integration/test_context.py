@@ -1,4 +1,6 @@
-"""Retrievers and memories together, by their names: in workflow files, one built on another, and as a package somebody else wrote."""
+"""Retrievers and memories together, by their names: in workflow files, one built on another, and as
+a package somebody else wrote.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ graph:
         retrievers:
           - type: hybrid
             context_label: DOCS
-            providers: [{type: keyword, paths: ["%(folder)s/docs"]}, {type: vector, paths: ["%(folder)s/docs"]}]
+            providers:
+              - {type: keyword, paths: ["%(folder)s/docs"]}
+              - {type: vector, paths: ["%(folder)s/docs"]}
           - {type: skills, paths: ["%(folder)s/skills"]}
   edges: []
   start: [Answer]
@@ -43,7 +47,9 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs/ferns.md").write_text("# Ferns\n\n## Watering\nFerns drink every Friday.\n")
     (tmp_path / "skills/water").mkdir(parents=True)
-    (tmp_path / "skills/water/SKILL.md").write_text("---\nname: water\ndescription: How plants are watered.\n---\nSlowly.\n")
+    (tmp_path / "skills/water/SKILL.md").write_text(
+        "---\nname: water\ndescription: How plants are watered.\n---\nSlowly.\n"
+    )
     (tmp_path / "flow.yaml").write_text(FLOW % {"folder": tmp_path.as_posix()})
     return tmp_path
 
@@ -77,13 +83,18 @@ def test_a_slip_in_a_file_is_found_before_it_runs(folder, wrong, told):
         load(folder / "flow.yaml").invoke("?")
 
 
-# ----------------------------------------------------------------------------------------------------- one on another
+# --------------------------------------------------------------------------------------------------
 
 
 def test_keyword_and_chroma_know_the_same_chunk_by_one_name(folder):
     pytest.importorskip("chromadb", reason="chromadb is not installed")
     docs = {"paths": [str(folder / "docs")]}
-    hybrid = HybridRetriever(providers=[{"type": "keyword", **docs}, {"type": "chroma", "path": str(folder / "chroma"), **docs}])
+    hybrid = HybridRetriever(
+        providers=[
+            {"type": "keyword", **docs},
+            {"type": "chroma", "path": str(folder / "chroma"), **docs},
+        ]
+    )
 
     async def go() -> Any:
         found = await hybrid.get_blocks(ContextQuery("watering ferns on Friday"))
@@ -97,7 +108,12 @@ def test_keyword_and_chroma_know_the_same_chunk_by_one_name(folder):
 
 def test_facts_and_files_are_searched_by_chroma(folder):
     pytest.importorskip("chromadb", reason="chromadb is not installed")
-    replies = iter([{"facts": ["Ada grows ferns."]}, {"decisions": [{"act": "add", "text": "Ada grows ferns."}]}])
+    replies = iter(
+        [
+            {"facts": ["Ada grows ferns."]},
+            {"decisions": [{"act": "add", "text": "Ada grows ferns."}]},
+        ]
+    )
 
     async def ask(request: Any) -> Reply:
         return Reply(text=json.dumps(next(replies)))
@@ -125,7 +141,7 @@ def test_facts_and_files_are_searched_by_chroma(folder):
     assert (known[0].metadata["provider"], said[0].metadata["provider"]) == ("facts", "file_memory")
 
 
-# ---------------------------------------------------------------------------------------------------------- a package
+# --------------------------------------------------------------------------------------------------
 
 ASKS = """
 from axil import load
@@ -140,19 +156,46 @@ print(script.requests[0].messages[0]["content"])
 
 def test_the_provider_of_the_tutorial_becomes_a_package(tmp_path):
     page = (ROOT / "docs/tutorials/write-a-context-provider.md").read_text("utf-8")
-    code = next(block for block in re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL) if "class FileGlossary:" in block)
-    toml = next(block for block in re.findall(r"^```toml\n(.*?)^```", page, re.MULTILINE | re.DOTALL))
+    code = next(
+        block
+        for block in re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+        if "class FileGlossary:" in block
+    )
+    toml = next(
+        block for block in re.findall(r"^```toml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    )
     home = tmp_path / "acme"
     home.mkdir()
     (home / "acme_glossary.py").write_text(code.partition('Path("words.txt")')[0])
     (home / "pyproject.toml").write_text(toml)
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--target", tmp_path / "site", home]
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--no-build-isolation",
+        "--target",
+        tmp_path / "site",
+        home,
+    ]
     subprocess.run([*map(str, pip)], check=True, capture_output=True, timeout=300)
     (tmp_path / "words.txt").write_text("axil = The angle between a stem and a leaf.\n")
-    agent = "{id: A, type: agent, config: {model: scripted, retrievers: [{type: acme.glossary, path: words.txt}]}}"
-    (tmp_path / "flow.yaml").write_text(f"graph: {{id: g, nodes: [{agent}], edges: [], start: [A], end: [A]}}\n")
+    agent = (
+        "{id: A, type: agent, config: {model: scripted, retrievers: [{type: acme.glossary, "
+        "path: "
+        "words.txt}]}}"
+    )
+    (tmp_path / "flow.yaml").write_text(
+        f"graph: {{id: g, nodes: [{agent}], edges: [], start: [A], end: [A]}}\n"
+    )
     done = subprocess.run(
-        [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(tmp_path / 'site')!r})\n{ASKS}"],
+        [
+            sys.executable,
+            "-c",
+            f"import sys; sys.path.insert(0, {str(tmp_path / 'site')!r})\n{ASKS}",
+        ],
         cwd=tmp_path,
         capture_output=True,
         text=True,

@@ -16,8 +16,9 @@ TEXT = ["--allow-code", "--input-file", str(EXAMPLES / "texts/axils.md")]
 
 ARTICLE = """# Where new growth waits
 
-Plants branch where leaf meets stem because a bud waits there, in the axil: Latin for armpit. A hormone from the tip, auxin, \
-keeps it asleep. Pinch out the tip, and the bud wakes. Gardeners knew that long before anybody knew why."""
+Plants branch where leaf meets stem because a bud waits there, in the axil: Latin for armpit. \
+A hormone from the tip, auxin, keeps it asleep. Pinch out the tip, and the bud wakes. \
+Gardeners knew that long before anybody knew why."""
 
 # file, arguments, what the last lines of its output are
 RUNS = [
@@ -36,18 +37,27 @@ RUNS = [
     ("subgraph.yaml", ["--input", "Ada"], "HELLO ADA!"),
     ("map.yaml", ["--allow-code", "--input", "1, 2 and 3"], "1 + 4 + 9 = 14"),
     ("tree.yaml", ["--allow-code", "--input", "a b c d e"], "(((a b) (c d)) ((e)))"),
-    ("programmer.yaml", ["--allow", "code", "--input", "primes"], "primes.py prints the primes below 30."),
+    (
+        "programmer.yaml",
+        ["--allow", "code", "--input", "primes"],
+        "primes.py prints the primes below 30.",
+    ),
     ("human.yaml", ["--answers", str(EXAMPLES / "answers/human.txt")], "Sent."),
     ("vote.yaml", [], "yes"),
     ("newsroom.yaml", [], "OK"),
     ("hello.json", ["--input", '{"name": "Ada"}'], "name: Ada\nmessage: Hello Ada"),
-    ("hello.json", ["--input", '{"name": "Ada"}', "--set", "GREETING=Hi"], "name: Ada\nmessage: Hi Ada"),
+    (
+        "hello.json",
+        ["--input", '{"name": "Ada"}', "--set", "GREETING=Hi"],
+        "name: Ada\nmessage: Hi Ada",
+    ),
 ]
 PROGRAMS = {
     "newsroom.py": ARTICLE.splitlines()[-1],
     "remember.py": "to repair: roof and pump",
     "search_documents.py": "In the axil, the angle between a leaf and its stem.",
-    "budget.py": "limited: AX414 the run's limit is 0.004: 0 used, and a call may need 0.00506 more.",
+    "budget.py": "limited: AX414 the run's limit is 0.004: 0 used, and a call may need 0.00506 "
+    "more.",
     "review_loop.py": "(accepted in round 4)",
     "mcp_tools.py": "An axil is the angle between a stem and a leaf.",
     "pause_and_resume.py": "done: Dear Ada, we are sorry. Sent: True.",
@@ -61,7 +71,9 @@ def ran(capsys, *arguments: str) -> str:
     return printed.out.rstrip("\n")
 
 
-@pytest.mark.parametrize(("name", "arguments", "output"), RUNS, ids=[f"{name}-{i}" for i, (name, *_) in enumerate(RUNS)])
+@pytest.mark.parametrize(
+    ("name", "arguments", "output"), RUNS, ids=[f"{name}-{i}" for i, (name, *_) in enumerate(RUNS)]
+)
 def test_an_example_gives_what_it_says(capsys, tmp_path, monkeypatch, name, arguments, output):
     monkeypatch.chdir(tmp_path)  # where a run's files go
     assert ran(capsys, str(EXAMPLES / name), *arguments) == output
@@ -69,19 +81,32 @@ def test_an_example_gives_what_it_says(capsys, tmp_path, monkeypatch, name, argu
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_program_gives_what_it_says(name):
-    done = subprocess.run([sys.executable, "-W", "error", EXAMPLES / name], capture_output=True, text=True, timeout=600)
+    done = subprocess.run(
+        [sys.executable, "-W", "error", EXAMPLES / name],
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == PROGRAMS[name]
 
 
 def test_every_example_is_run():
-    files = {file.name for file in EXAMPLES.iterdir() if file.suffix in {".yaml", ".yml", ".json", ".toml", ".py"}}
+    files = {
+        file.name
+        for file in EXAMPLES.iterdir()
+        if file.suffix in {".yaml", ".yml", ".json", ".toml", ".py"}
+    }
     assert files == {name for name, *_ in RUNS} | set(PROGRAMS) | {"review.yaml"}
 
 
 def test_every_example_is_on_the_page():
     page = (EXAMPLES / "README.md").read_text("utf-8")
-    assert [file.name for file in EXAMPLES.iterdir() if file.suffix in {".yaml", ".json", ".py"} and f"({file.name})" not in page] == []
+    assert [
+        file.name
+        for file in EXAMPLES.iterdir()
+        if file.suffix in {".yaml", ".json", ".py"} and f"({file.name})" not in page
+    ] == []
 
 
 def test_every_example_is_without_a_problem(capsys):
@@ -91,7 +116,7 @@ def test_every_example_is_without_a_problem(capsys):
     assert [problem for file in told["files"] for problem in file["problems"]] == []
 
 
-# ---------------------------------------------------------------------------------------------------------- review.yaml
+# --------------------------------------------------------------------------------------------------
 
 
 def test_the_review_turns_until_the_board_accepts(capsys):
@@ -122,22 +147,48 @@ def test_the_review_runs_no_code_unless_it_may(capsys):
     assert "AX620" in capsys.readouterr().err
 
 
-# ------------------------------------------------------------------------------------------------------ files and tools
+# --------------------------------------------------------------------------------------------------
 
 
 def test_the_programmer_mends_its_program_when_it_has_seen_it_fail(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    data = json.loads(ran(capsys, str(EXAMPLES / "programmer.yaml"), "--allow", "code", "--input", "primes", "--format", "json"))
+    data = json.loads(
+        ran(
+            capsys,
+            str(EXAMPLES / "programmer.yaml"),
+            "--allow",
+            "code",
+            "--input",
+            "primes",
+            "--format",
+            "json",
+        )
+    )
     assert [(each["name"], each["change"]) for each in data["artifacts"]] == [("primes.py", "made")]
     program = Path(data["workspace"]) / "primes.py"
     done = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=600)
     assert done.stdout == "2 3 5 7 11 13 17 19 23 29\n"
 
 
-def test_the_programmers_tools_say_how_its_program_failed_and_what_it_printed(capsys, tmp_path, monkeypatch):
+def test_the_programmers_tools_say_how_its_program_failed_and_what_it_printed(
+    capsys, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
-    lines = ran(capsys, str(EXAMPLES / "programmer.yaml"), "--allow", "code", "--input", "primes", "--format", "events").splitlines()
-    chunks = [event["chunk"] for event in map(json.loads, lines) if event["event"] == "chunk" and event["chunk"]["kind"] == "tool_result"]
+    lines = ran(
+        capsys,
+        str(EXAMPLES / "programmer.yaml"),
+        "--allow",
+        "code",
+        "--input",
+        "primes",
+        "--format",
+        "events",
+    ).splitlines()
+    chunks = [
+        event["chunk"]
+        for event in map(json.loads, lines)
+        if event["event"] == "chunk" and event["chunk"]["kind"] == "tool_result"
+    ]
     results = [json.loads(chunk["content"]) for chunk in chunks if chunk["name"] == "run_command"]
     assert [result["exit_code"] for result in results] == [1, 0]
     assert "NameError: name 'm' is not defined" in results[0]["stderr"]

@@ -1,7 +1,7 @@
 """The OpenAI adapters against a real server: llama.cpp with small models made for the purpose.
 
-The models are made by scripts in a folder ``shared/llm-server`` beside the checkout, the server is the package xllamacpp; where one of
-them is not there, nothing is tested.
+The models are made by scripts in a folder ``shared/llm-server`` beside the checkout, the server is
+the package xllamacpp; where one of them is not there, nothing is tested.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ NEEDED = ("xllamacpp", "gguf", "numpy")
 missing = [name for name in NEEDED if find_spec(name) is None]
 
 pytestmark = pytest.mark.skipif(
-    not (MAKERS / "mkwired.py").is_file() or bool(missing), reason="no scripts that make models beside this checkout, or no xllamacpp"
+    not (MAKERS / "mkwired.py").is_file() or bool(missing),
+    reason="no scripts that make models beside this checkout, or no xllamacpp",
 )
 
 SERVE = """
@@ -51,12 +52,23 @@ def serve(folder: Path, maker: str, use: str = "") -> Any:
     """A server of the model that ``maker`` makes: its URL, while it is in use."""
     model = folder / f"{maker}.gguf"
     environment = {**os.environ, "PYTHONWARNINGS": "ignore", "PYTHONDONTWRITEBYTECODE": "1"}
-    subprocess.run([sys.executable, MAKERS / f"{maker}.py", model, MAKERS / "c.jinja"], check=True, capture_output=True, env=environment)
+    subprocess.run(
+        [sys.executable, MAKERS / f"{maker}.py", model, MAKERS / "c.jinja"],
+        check=True,
+        capture_output=True,
+        env=environment,
+    )
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    quiet: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    server = subprocess.Popen([sys.executable, "-c", SERVE, str(model), str(port), use], env=environment, **quiet)
+    quiet: Any = {
+        "stdin": subprocess.PIPE,
+        "stdout": subprocess.DEVNULL,
+        "stderr": subprocess.DEVNULL,
+    }
+    server = subprocess.Popen(
+        [sys.executable, "-c", SERVE, str(model), str(port), use], env=environment, **quiet
+    )
     try:
         until = time.monotonic() + 60
         while time.monotonic() < until and server.poll() is None:
@@ -95,7 +107,12 @@ SETTINGS = {"max_tokens": 200, "seed": 1, "parallel_tool_calls": False, "tempera
 def test_a_graph_of_agents_chats_and_streams(wired):
     model = OpenAIModel("wired", base_url=wired, settings={**SETTINGS, "max_tokens": 20})
     g = RootGraph("two")
-    nodes = [g.create_node(Agent, name=name, model=model, formatters="twins", prompt_template="{message}") for name in ("one", "two")]
+    nodes = [
+        g.create_node(
+            Agent, name=name, model=model, formatters="twins", prompt_template="{message}"
+        )
+        for name in ("one", "two")
+    ]
     g.edge_from_entry(nodes[0], ["message"])
     g.create_edge(nodes[0], nodes[1], ["message"])
     g.edge_to_exit(nodes[1], ["message"])
@@ -103,7 +120,9 @@ def test_a_graph_of_agents_chats_and_streams(wired):
 
     async def watched() -> tuple[list[str], Any]:
         events = [event async for event in flow.stream({"message": "hello"})]
-        return [e.data["text"] for e in events if e.kind == "chunk" and e.data["kind"] == "text"], events[-1].data
+        return [
+            e.data["text"] for e in events if e.kind == "chunk" and e.data["kind"] == "text"
+        ], events[-1].data
 
     texts, result = asyncio.run(watched())
     assert result.output == {"message": "OK"}
@@ -121,7 +140,11 @@ def test_a_tool_is_called_and_its_result_is_answered(wired):
         return a + b
 
     one = SingleAgent(
-        OpenAIModel("wired", base_url=wired), tools=[add], model_settings=SETTINGS, formatters="twins", output_keys=["answer"]
+        OpenAIModel("wired", base_url=wired),
+        tools=[add],
+        model_settings=SETTINGS,
+        formatters="twins",
+        output_keys=["answer"],
     )
     assert one.invoke({"question": "add"}) == {"answer": "OK"}
     assert len(called) == 1
@@ -143,7 +166,10 @@ def test_a_reply_is_held_to_a_schema(random, form):
 
 def test_the_responses_api_is_spoken_too(wired):
     one = SingleAgent(
-        OpenAIResponsesModel("wired", base_url=wired), model_settings={"max_tokens": 20}, formatters="twins", output_keys=["answer"]
+        OpenAIResponsesModel("wired", base_url=wired),
+        model_settings={"max_tokens": 20},
+        formatters="twins",
+        output_keys=["answer"],
     )
     assert one.invoke({"question": "hello"}) == {"answer": "OK"}
 
@@ -171,11 +197,14 @@ def test_chroma_keeps_and_finds_what_a_model_embeds(vectors, tmp_path):
         return first
 
     assert asyncio.run(found(documents=texts)) == texts
-    assert asyncio.run(found(refresh="never")) == texts  # another client of the same folder embeds the questions only
+    # another client of the same folder embeds the questions only
+    assert asyncio.run(found(refresh="never")) == texts
 
 
 def test_a_prompt_that_is_too_long_is_a_mistake_and_is_not_repeated(wired):
-    one = SingleAgent(OpenAIModel("wired", base_url=wired), formatters="twins", model_settings={"max_tokens": 5})
+    one = SingleAgent(
+        OpenAIModel("wired", base_url=wired), formatters="twins", model_settings={"max_tokens": 5}
+    )
     with pytest.raises(ModelError) as told:
         one.invoke({"question": "leaf " * 5000})
     assert (told.value.status, told.value.transient) == (400, False)

@@ -1,4 +1,6 @@
-"""What spans axil-mcp and others: the servers of DevAll's files, and approval of what a server offers."""
+"""What spans axil-mcp and others: the servers of DevAll's files, and approval of what a server
+offers.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +14,8 @@ from typing import Any
 
 import pytest
 
-from axil import RootGraph
-from axil.errors import NodeFailed
-from axil.registry import default
+from axil import NodeFailed, RootGraph
+from axil.plugin import default_registry
 from axil_agent import Agent, Scripted
 from axil_devall.config import Local
 from axil_devall.tooling import Toolbox
@@ -34,12 +35,25 @@ def asking(model: Scripted, toolset: Any, **settings: Any) -> RootGraph:
 
 def test_a_server_of_a_devall_file_offers_its_tools_under_their_own_names_where_it_may_start():
     config = {"command": SERVER[0], "args": SERVER[1:]}
-    box = Toolbox([Local(type="mcp_local", config=config), Local(type="mcp_local", prefix="p", config=config)], default())
-    model = Scripted([{"tool_calls": [{"name": "p_look_up", "arguments": {"word": "axil"}}]}, '{"o": 1}'])
+    box = Toolbox(
+        [
+            Local(type="mcp_local", config=config),
+            Local(type="mcp_local", prefix="p", config=config),
+        ],
+        default_registry(),
+    )
+    model = Scripted(
+        [{"tool_calls": [{"name": "p_look_up", "arguments": {"word": "axil"}}]}, '{"o": 1}']
+    )
     with pytest.raises(NodeFailed, match="AX921"):
         asking(model, box).invoke({"message": "?"})
     asking(model, box).invoke({"message": "?"}, allow=frozenset({"mcp"}))
-    assert [tool.name for tool in model.requests[0].tools] == ["look_up", "forget", "p_look_up", "p_forget"]
+    assert [tool.name for tool in model.requests[0].tools] == [
+        "look_up",
+        "forget",
+        "p_look_up",
+        "p_forget",
+    ]
     assert model.requests[1].messages[-1]["content"] == "the angle between a stem and a leaf"
 
 
@@ -50,7 +64,8 @@ from axil_sqlite import SqliteJournal
 sys.path.insert(0, sys.argv[1])
 from test_mcp import sleeping
 model = Scripted([{"tool_calls": [{"name": "post__send", "arguments": {"text": "one letter"}}]}])
-sleeping(sys.argv[2], model).invoke({"message": "?"}, journal=SqliteJournal(sys.argv[2] + "/journal"), run_id="r")
+journal = SqliteJournal(sys.argv[2] + "/journal")
+sleeping(sys.argv[2], model).invoke({"message": "?"}, journal=journal, run_id="r")
 """
 SLEEPER = """
 import asyncio
@@ -70,13 +85,19 @@ server.run(transport="stdio")
 
 def sleeping(folder: str, model: Scripted) -> RootGraph:
     """An agent with a server that sends letters, and never says that it has."""
-    return asking(model, MCPTools(name="post", command=[sys.executable, f"{folder}/sleeper.py"], cwd=folder))
+    return asking(
+        model, MCPTools(name="post", command=[sys.executable, f"{folder}/sleeper.py"], cwd=folder)
+    )
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there is no SIGKILL")
-def test_after_a_kill_in_the_middle_of_a_call_a_person_is_asked_whether_it_was_carried_out(tmp_path):
+def test_after_a_kill_in_the_middle_of_a_call_a_person_is_asked_whether_it_was_carried_out(
+    tmp_path,
+):
     (tmp_path / "sleeper.py").write_text(SLEEPER)
-    with subprocess.Popen([sys.executable, "-c", CHILD, str(Path(__file__).parent), str(tmp_path)]) as child:
+    with subprocess.Popen(
+        [sys.executable, "-c", CHILD, str(Path(__file__).parent), str(tmp_path)]
+    ) as child:
         until = time.monotonic() + 60
         while not (tmp_path / "sent").exists() and time.monotonic() < until:
             time.sleep(0.02)
@@ -112,7 +133,9 @@ def test_a_person_is_asked_before_a_servers_tool_is_called():
 
     async def main() -> Any:
         async with MCPTools(name="notes", command=SERVER) as toolset:
-            return await asking(model, toolset, approve=["notes__forget"]).run({"message": "?"}, channel=person)
+            return await asking(model, toolset, approve=["notes__forget"]).run(
+                {"message": "?"}, channel=person
+            )
 
     assert asyncio.run(main()).output == {"o": 1}
     assert [question.kind for question in person.asked] == ["tool_approval"]

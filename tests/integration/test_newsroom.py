@@ -1,4 +1,6 @@
-"""What make demo shows: the workflow file, its twin in Python, and what becomes of them when models talk nonsense."""
+"""What make demo shows: the workflow file, its twin in Python, and what becomes of them when models
+talk nonsense.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from typing import Any
 import importlib_metadata
 import pytest
 
-from axil.registry import Registry, use
+from axil.plugin import Registry, use_registry
 from axil_agent import Reply, Scripted, ToolCall
 from axil_agent.models import models_through
 from axil_cli.main import main
@@ -40,7 +42,9 @@ def roles(requests: list[Any]) -> list[str]:
 
 
 def from_file(capsys, *arguments: str) -> dict[str, Any]:
-    main(["run", str(EXAMPLES / "newsroom.yaml"), "--input", "why?", "--format", "json", *arguments])
+    main(
+        ["run", str(EXAMPLES / "newsroom.yaml"), "--input", "why?", "--format", "json", *arguments]
+    )
     return json.loads(capsys.readouterr().out)
 
 
@@ -55,18 +59,41 @@ def test_file_and_python_say_the_same(capsys, program):
     assert (
         roles(asked.requests)
         == roles(script.requests)
-        == [*("botanist", "historian", "writer", "critic", "critic", "writer", "critic", "critic", "editor")]
+        == [
+            *(
+                "botanist",
+                "historian",
+                "writer",
+                "critic",
+                "critic",
+                "writer",
+                "critic",
+                "critic",
+                "editor",
+            )
+        ]
     )
-    results = [[m["content"] for m in each.requests[-2].messages if m["role"] == "tool"] for each in (asked, script)]
+    results = [
+        [m["content"] for m in each.requests[-2].messages if m["role"] == "tool"]
+        for each in (asked, script)
+    ]
     assert results[0] == results[1] == ['{"words": 42, "sentences": 4, "longest_sentence": 17}']
-    assert data["cycles"]["cycle(writer,critic,+2)"] == {"entries": 1, "rounds": 2, "ends": {"exit": 1}}
+    assert data["cycles"]["cycle(writer,critic,+2)"] == {
+        "entries": 1,
+        "rounds": 2,
+        "ends": {"exit": 1},
+    }
 
 
 def test_the_writer_remembers_its_notes(capsys):
     asked = Scripted.from_file(SCRIPT)
     with asked.everywhere():
         from_file(capsys)
-    again = [request for request in asked.requests if "You are the writer" in request.messages[0]["content"]][1]
+    again = [
+        request
+        for request in asked.requests
+        if "You are the writer" in request.messages[0]["content"]
+    ][1]
     said = "\n".join(str(m["content"]) for m in again.messages)
     assert "axilla, the armpit" in said
     assert "Gardeners have always known" in said
@@ -83,8 +110,18 @@ class Babbler:
         words = ["ACCEPTED", "REVISE", "axil", "{}", "\n", "```", "!", "<think>", "42", "leaf"]
         if request.tools and self.random.random() < 0.3:
             arguments = self.random.choice([{}, {"text": "x"}, {"text": 3}, {"other": None}])
-            return Reply(tool_calls=(ToolCall(id="1", name=self.random.choice(["measure_text", "nothing"]), arguments=arguments),))
-        return Reply(text=" ".join(self.random.choice(words) for _ in range(self.random.randrange(8))))
+            return Reply(
+                tool_calls=(
+                    ToolCall(
+                        id="1",
+                        name=self.random.choice(["measure_text", "nothing"]),
+                        arguments=arguments,
+                    ),
+                )
+            )
+        return Reply(
+            text=" ".join(self.random.choice(words) for _ in range(self.random.randrange(8)))
+        )
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -99,12 +136,21 @@ def test_nonsense_comes_to_an_end_too(capsys, program, seed):
 
 
 def test_a_critic_who_never_accepts_is_not_heard_for_ever(capsys, program):
-    never = {"rules": [{"match": {"system_contains": "You are the editor"}, "replies": [{"echo_user": True}]}], "default": "REVISE it"}
+    never = {
+        "rules": [
+            {"match": {"system_contains": "You are the editor"}, "replies": [{"echo_user": True}]}
+        ],
+        "default": "REVISE it",
+    }
     with Scripted(never).everywhere():
         data = from_file(capsys)
         once = from_file(capsys, "--set", "ROUNDS=1")
         output, _ = program.newsroom(None).invoke({"question": "why?"})
-    assert data["cycles"]["cycle(writer,critic,+2)"] == {"entries": 1, "rounds": 3, "ends": {"exit": 1}}
+    assert data["cycles"]["cycle(writer,critic,+2)"] == {
+        "entries": 1,
+        "rounds": 3,
+        "ends": {"exit": 1},
+    }
     assert once["cycles"]["cycle(writer,critic,+2)"]["rounds"] == 1
     assert "no time left" in data["output"]
     assert "REVISE it" in output["article"]
@@ -112,8 +158,18 @@ def test_a_critic_who_never_accepts_is_not_heard_for_ever(capsys, program):
 
 def test_without_the_adapter_the_real_way_says_what_to_install(capsys, program, monkeypatch):
     others = [each for each in importlib_metadata.entry_points() if each.dist.name != "axil-openai"]
-    with use(Registry(entry_points=others)):
-        assert main(["run", str(EXAMPLES / "newsroom.yaml"), "--set", 'MODEL={"type": "openai", "name": "m"}']) == 2
+    with use_registry(Registry(entry_points=others)):
+        assert (
+            main(
+                [
+                    "run",
+                    str(EXAMPLES / "newsroom.yaml"),
+                    "--set",
+                    'MODEL={"type": "openai", "name": "m"}',
+                ]
+            )
+            == 2
+        )
     told = capsys.readouterr().err
     assert told.count("pip install axil-openai") == 1
     monkeypatch.setenv("OPENAI_API_KEY", "x")
@@ -145,19 +201,55 @@ def test_make_demo_chooses_who_answers(environment, wanted):
 
 @pytest.mark.parametrize("width", [80, 120])
 def test_the_demo_can_be_read(capsys, monkeypatch, width):
-    """Every line fits, everybody is named, the tool's result is whole, the output and what it took come last."""
+    """Every line fits, everybody is named, the tool's result is whole, the output and what it took
+    come last.
+    """
     monkeypatch.setenv("COLUMNS", str(width))
-    monkeypatch.setattr("axil_cli.progress._PATIENCE", 1000)  # on no machine does anything here take so long
-    assert main(["run", str(EXAMPLES / "newsroom.yaml"), "--model-script", str(SCRIPT), "--input", "why?", "--progress"]) == 0
+    # on no machine does anything here take so long
+    monkeypatch.setattr("axil_cli.progress._PATIENCE", 1000)
+    assert (
+        main(
+            [
+                "run",
+                str(EXAMPLES / "newsroom.yaml"),
+                "--model-script",
+                str(SCRIPT),
+                "--input",
+                "why?",
+                "--progress",
+            ]
+        )
+        == 0
+    )
     printed = capsys.readouterr()
     lines = printed.err.splitlines()
     assert max(map(len, lines)) <= width
-    headings = [line.split(" ")[1:3] for line in lines if line.startswith("── ") and line.endswith("──")]
-    assert [" ".join(each).rstrip(" ─") for each in headings] == ["newsroom", "research", "round 1", "round 2", "newsroom", "output"]
+    headings = [
+        line.split(" ")[1:3] for line in lines if line.startswith("── ") and line.endswith("──")
+    ]
+    assert [" ".join(each).rstrip(" ─") for each in headings] == [
+        "newsroom",
+        "research",
+        "round 1",
+        "round 2",
+        "newsroom",
+        "output",
+    ]
     names = [line.split()[0] for line in lines if not line.startswith((" ", "──"))]
     assert names[0] == "input"
     assert sorted(names[1:3]) == ["botanist", "historian"]
-    assert names[3:] == ["notes", "writer", "critic", "verdict", "rounds", "writer", "critic", "verdict", "rounds", "editor"]
+    assert names[3:] == [
+        "notes",
+        "writer",
+        "critic",
+        "verdict",
+        "rounds",
+        "writer",
+        "critic",
+        "verdict",
+        "rounds",
+        "editor",
+    ]
     assert sum("→ words 58, sentences 3, longest_sentence 34" in line for line in lines) == 1
     assert "── done: 11 firings ·" in printed.err
     assert "output tokens" in printed.err
@@ -167,10 +259,28 @@ def test_the_demo_can_be_read(capsys, monkeypatch, width):
 def test_the_readme_shows_what_the_demo_prints(capsys, monkeypatch, tmp_path):
     readme = (ROOT / "README.md").read_text("utf-8")
     monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setattr("axil_cli.progress._PATIENCE", 1000)  # on no machine does anything here take so long
-    question = re.search(r"^QUESTION +\?= (.*)$", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)[1]
-    assert main(["run", str(EXAMPLES / "newsroom.yaml"), "--model-script", str(SCRIPT), "--input", question, "--progress"]) == 0
-    shown = re.search(r"^```console\n\$ make demo\n(.*?)^…\n```", readme, re.MULTILINE | re.DOTALL)[1]
+    # on no machine does anything here take so long
+    monkeypatch.setattr("axil_cli.progress._PATIENCE", 1000)
+    question = re.search(
+        r"^QUESTION +\?= (.*)$", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE
+    )[1]
+    assert (
+        main(
+            [
+                "run",
+                str(EXAMPLES / "newsroom.yaml"),
+                "--model-script",
+                str(SCRIPT),
+                "--input",
+                question,
+                "--progress",
+            ]
+        )
+        == 0
+    )
+    shown = re.search(r"^```console\n\$ make demo\n(.*?)^…\n```", readme, re.MULTILINE | re.DOTALL)[
+        1
+    ]
     assert capsys.readouterr().err.startswith(shown)
     brief = tmp_path / "brief.yaml"
     brief.write_text(re.search(r"^```yaml\n(.*?)^```", readme, re.MULTILINE | re.DOTALL)[1])

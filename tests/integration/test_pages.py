@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from axil import format
-from axil.files import load
+from axil.plugin import load_spec
 from axil_cli.main import main
+
+from ..internals import internal
 
 DOCS = Path(__file__).parents[2] / "docs"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -33,19 +34,35 @@ def keys_of(shape: Any) -> Iterator[str]:
 
 
 def test_every_key_of_a_file_is_on_its_page():
-    words = set(re.findall(r"[\w]+", " ".join(re.findall(r"`([^`]+)`", (DOCS / "reference/workflow-files.md").read_text("utf-8")))))
-    assert {key for key in (*keys_of(format.ROOT), *keys_of(format.FIELD)) if key not in words} == set()
+    words = set(
+        re.findall(
+            r"[\w]+",
+            " ".join(
+                re.findall(r"`([^`]+)`", (DOCS / "reference/workflow-files.md").read_text("utf-8"))
+            ),
+        )
+    )
+    assert {
+        key
+        for key in (*keys_of(internal("FILE_SHAPE")), *keys_of(internal("FIELD_SHAPE")))
+        if key not in words
+    } == set()
 
 
 def files() -> list[Any]:
-    found = [(page, text) for page in sorted(DOCS.rglob("*.md")) for text in blocks(page, "yaml") if "graph:" in text and "nodes:" in text]
+    found = [
+        (page, text)
+        for page in sorted(DOCS.rglob("*.md"))
+        for text in blocks(page, "yaml")
+        if "graph:" in text and "nodes:" in text
+    ]
     return [pytest.param(text, id=f"{page.stem}-{i}") for i, (page, text) in enumerate(found)]
 
 
 @pytest.mark.parametrize("text", files())
 def test_a_whole_file_on_a_page_can_be_loaded(text, tmp_path):
     (tmp_path / "flow.yaml").write_text(text)
-    assert not load(tmp_path / "flow.yaml").extras.get("warnings")
+    assert not load_spec(tmp_path / "flow.yaml").extras.get("warnings")
 
 
 def test_the_tutorial_shows_what_the_command_prints(tmp_path, monkeypatch, capsys):
@@ -57,11 +74,17 @@ def test_the_tutorial_shows_what_the_command_prints(tmp_path, monkeypatch, capsy
     file.write_text(fine)
     checked = 0
     for session in blocks(page, "console"):
-        for command, shown in re.findall(r"^\$ axil (.*)\n((?:(?!\$ ).*\n)*)", session, re.MULTILINE):
+        for command, shown in re.findall(
+            r"^\$ axil (.*)\n((?:(?!\$ ).*\n)*)", session, re.MULTILINE
+        ):
             is_second = command.startswith("check") and checked == 1
             checked += command.startswith("check")
             if is_second:
-                file.write_text(fine.replace("{id: urgent, type:", "{id: urgent, typ:").replace("normal, to: reply", "normal, to: replay"))
+                file.write_text(
+                    fine.replace("{id: urgent, type:", "{id: urgent, typ:").replace(
+                        "normal, to: reply", "normal, to: replay"
+                    )
+                )
             code = main(shlex.split(command))
             file.write_text(fine)
             printed = capsys.readouterr()
@@ -76,7 +99,8 @@ def test_the_tutorial_of_agents_shows_what_the_command_prints(tmp_path, monkeypa
     page = DOCS / "tutorials/first-agents.md"
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setattr("axil_cli.progress._PATIENCE", 1000)  # on no machine does anything here take so long
+    # on no machine does anything here take so long
+    monkeypatch.setattr("axil_cli.progress._PATIENCE", 1000)
     for name, text in zip(("desk.yaml", "replies.yaml"), blocks(page, "yaml"), strict=True):
         (tmp_path / name).write_text(text)
     command, _, shown = blocks(page, "console")[0].partition("\n")

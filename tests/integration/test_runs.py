@@ -1,4 +1,6 @@
-"""Kept runs at the command line: durable by default, looked at, answered in another process, forked, compared, forgotten."""
+"""Kept runs at the command line: durable by default, looked at, answered in another process,
+forked, compared, forgotten.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +13,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from axil.journal import Entry
-from axil.sync import run_sync
+from axil import run_sync
+from axil.driver import Entry
 from axil_cli.main import main
 from axil_sqlite import SqliteJournal
 
@@ -67,7 +69,10 @@ def test_a_run_is_kept_unless_it_is_told_not_to(axil, here, monkeypatch):
     monkeypatch.setenv("AXIL_JOURNAL", "elsewhere")
     axil("run", "letters.yaml", "--run-id", "two")
     assert [info["run_id"] for info in axil("runs", "list", "--format", "json").data] == ["two"]
-    assert [info["run_id"] for info in axil("runs", "list", "--format", "json", "--journal", ".axil").data] == ["one"]
+    assert [
+        info["run_id"]
+        for info in axil("runs", "list", "--format", "json", "--journal", ".axil").data
+    ] == ["one"]
 
 
 def test_a_place_that_cannot_be_used_costs_a_warning_and_not_the_run(axil, here):
@@ -92,7 +97,10 @@ def test_a_paused_run_is_answered_later_and_what_was_done_is_not_done_again(axil
     assert "waits for an answer to sign?1" in shown.out
     events = axil("runs", "answer", "letter-1", "Ada", "--format", "events")
     started = [json.loads(line) for line in events.out.splitlines()]
-    assert [event["node"] for event in started if event["event"] == "firing_started"] == ["sign", "close"]
+    assert [event["node"] for event in started if event["event"] == "firing_started"] == [
+        "sign",
+        "close",
+    ]
     assert axil("runs", "show", "letter-1", "--format", "json").data["run"]["status"] == "done"
     again = axil("runs", "answer", "letter-1", "Bob")
     assert (again.code, "no question" in again.err) == (2, True)
@@ -108,7 +116,9 @@ def test_answers_may_name_their_questions_and_too_many_are_refused(axil):
 
 def timed(here: Path, **config: Any) -> None:
     config = {"description": "Sign as?", **config}
-    (here / "letters.yaml").write_text(ASKING.replace("{description: Sign as?}", json.dumps(config)))
+    (here / "letters.yaml").write_text(
+        ASKING.replace("{description: Sign as?}", json.dumps(config))
+    )
 
 
 def test_a_question_says_when_it_is_due(axil, here):
@@ -146,7 +156,10 @@ def test_a_run_goes_on_with_the_file_that_it_began_with(axil, here):
     assert axil("runs", "resume", "new").code == 3
     assert axil("runs", "answer", "new", "Ada").out.strip() == "Cheers"
     differing = axil("runs", "diff", "r", "new")
-    assert (differing.code, differing.out.splitlines()) == (1, ["close: output", "  - close->@exit: Yours", "  + close->@exit: Cheers"])
+    assert (differing.code, differing.out.splitlines()) == (
+        1,
+        ["close: output", "  - close->@exit: Yours", "  + close->@exit: Cheers"],
+    )
     (here / "letters.yaml").unlink()
     assert axil("runs", "resume", "r").out.strip() == "Yours"
 
@@ -163,7 +176,11 @@ def test_what_changed_is_told_with_the_ways_on(axil, here):
     (here / "letters.yaml").write_text(ASKING.replace("Yours", "Cheers"))
     assert "    node close: config.content changed" in axil("runs", "show", "r").out.splitlines()
     refused = axil("runs", "resume", "r", "--current").err
-    for way in ("axil runs resume r\n", "axil runs resume r --migrate", "axil runs fork r --current"):
+    for way in (
+        "axil runs resume r\n",
+        "axil runs resume r --migrate",
+        "axil runs fork r --current",
+    ):
         assert way in refused
     noted = axil("runs", "resume", "r").err
     assert "node close: config.content changed" in noted
@@ -176,12 +193,20 @@ def test_a_migrated_run_goes_on_with_the_files_as_they_are_now(axil, here):
     (here / "letters.yaml").write_text(ASKING.replace("Yours", "Cheers"))
     assert axil("runs", "resume", "r", "--migrate").code == 3
     (here / "letters.yaml").write_text(ASKING.replace("Yours", "Bye"))
-    done = axil("runs", "answer", "r", "Ada", "--format", "events")  # it is the second version's run now
+    # it is the second version's run now
+    done = axil("runs", "answer", "r", "Ada", "--format", "events")
     events = [json.loads(line) for line in done.out.splitlines()]
-    assert [event["node"] for event in events if event["event"] == "firing_started"] == ["sign", "close"]
+    assert [event["node"] for event in events if event["event"] == "firing_started"] == [
+        "sign",
+        "close",
+    ]
     assert events[-1]["output"] == "Cheers"
-    assert "next: sign" in axil("runs", "show", "r", "--at", 2).out  # what came before is looked at as it was
-    assert "over" in axil("runs", "show", "r", "--at", len(axil("runs", "export", "r").out.splitlines())).out
+    # what came before is looked at as it was
+    assert "next: sign" in axil("runs", "show", "r", "--at", 2).out
+    assert (
+        "over"
+        in axil("runs", "show", "r", "--at", len(axil("runs", "export", "r").out.splitlines())).out
+    )
     axil("runs", "fork", "r", "--at", 2, "--as", "old")
     assert axil("runs", "resume", "old").code == 3
     assert axil("runs", "answer", "old", "Ada").out.strip() == "Yours"
@@ -205,10 +230,15 @@ graph:
 
 
 def test_a_file_says_how_an_old_state_becomes_a_new_one(axil, here, monkeypatch):
-    old = MOVED.replace("  state_version: 2\n", "").replace('  migrations: {1: "moving:to_2"}\n', "")
-    (here / "letters.yaml").write_text((old % "topic: {type: str, default: seeds}").replace("type: python", "type: passthrough"))
+    old = MOVED.replace("  state_version: 2\n", "").replace(
+        '  migrations: {1: "moving:to_2"}\n', ""
+    )
+    (here / "letters.yaml").write_text(
+        (old % "topic: {type: str, default: seeds}").replace("type: python", "type: passthrough")
+    )
     (here / "moving.py").write_text(
-        "def to_2(values):\n    return {'title' if n == 'topic' else n: v.upper() for n, v in values.items()}\n"
+        "def to_2(values):\n    return {'title' if n == 'topic' else n: v.upper() for n, v in "
+        "values.items()}\n"
     )
     monkeypatch.syspath_prepend(here)
     axil("run", "letters.yaml", "--run-id", "r", "--input", "{}")
@@ -220,7 +250,7 @@ def test_a_file_says_how_an_old_state_becomes_a_new_one(axil, here, monkeypatch)
 
 
 def test_a_run_is_pinned_to_its_plugins_and_says_what_became_of_them(axil, monkeypatch):
-    from axil.workflow import Workflow
+    from axil import Workflow
 
     axil("run", "letters.yaml", "--run-id", "r")
     header = json.loads(axil("runs", "export", "r").out.splitlines()[0])["data"]
@@ -238,9 +268,12 @@ def test_a_run_is_pinned_to_its_plugins_and_says_what_became_of_them(axil, monke
 
 def test_a_fork_may_have_another_input_state_outcome_or_variable(axil, here):
     (here / "flow.yaml").write_text(
-        "vars: {WORD: then}\ngraph:\n  id: flow\n  state: {mark: one}\n  nodes:\n    - {id: a, type: passthrough}\n"
-        "    - {id: b, type: literal, config: {content: '${WORD}'}}\n    - {id: c, type: passthrough, config: {only_last_message: false}}\n"
-        "  edges: [{from: a, to: c}, {from: a, to: b}, {from: b, to: c}]\n  start: [a]\n  end: [c]\n"
+        "vars: {WORD: then}\ngraph:\n  id: flow\n  state: {mark: one}\n  nodes:\n    - {id: a, "
+        "type: passthrough}\n"
+        "    - {id: b, type: literal, config: {content: '${WORD}'}}\n    - {id: c, type: "
+        "passthrough, config: {only_last_message: false}}\n"
+        "  edges: [{from: a, to: c}, {from: a, to: b}, {from: b, to: c}]\n  start: [a]\n  end: "
+        "[c]\n"
     )
     axil("run", "flow.yaml", "--input", "first", "--run-id", "r")
 
@@ -255,7 +288,10 @@ def test_a_fork_may_have_another_input_state_outcome_or_variable(axil, here):
     assert said(forked()) == ["first", "then"]
     assert said(forked("--input", "second")) == ["second", "then"]
     assert said(forked("--at", 2, "--set", "WORD=now")) == ["first", "now"]
-    assert said(forked("--at", 2, "--output", '[{"role": "user", "content": "third"}]')) == ["third", "then"]
+    assert said(forked("--at", 2, "--output", '[{"role": "user", "content": "third"}]')) == [
+        "third",
+        "then",
+    ]
     assert forked("--at", 2, "--state", "mark=two")["attributes"] == {"mark": "two"}
     refused = axil("runs", "fork", "r", "--output", "x")
     assert (refused.code, "AX528" in refused.err) == (2, True)
@@ -267,7 +303,10 @@ def test_a_run_is_stepped_through_node_by_node(axil):
     stops = [axil("runs", "show", "r", "--format", "json").data["questions"][0]["node"]]
     for answer in ("go", "go", "Ada", '{"output": [{"role": "user", "content": "Love"}]}'):
         done = axil("runs", "answer", "r", answer, "--break", "*")
-        stops += [question["node"] for question in axil("runs", "show", "r", "--format", "json").data["questions"]]
+        stops += [
+            question["node"]
+            for question in axil("runs", "show", "r", "--format", "json").data["questions"]
+        ]
     assert (stops, done.out.strip()) == (["draft", "sign", "sign", "close"], "Love")
 
 
@@ -282,16 +321,26 @@ def test_where_a_run_stood_is_shown_for_each_of_its_steps(axil):
 
 
 def test_a_run_stops_before_a_node_and_takes_another_outcome(axil):
-    stopped = axil("run", "letters.yaml", "--run-id", "r", "--break", "close", "--answers", "/dev/null")
+    stopped = axil(
+        "run", "letters.yaml", "--run-id", "r", "--break", "close", "--answers", "/dev/null"
+    )
     assert stopped.code == 3
     axil("runs", "answer", "r", "Ada", "--break", "close")
-    edited = axil("runs", "answer", "r", '{"output": [{"role": "assistant", "content": "Love"}]}', "--break", "close")
+    edited = axil(
+        "runs",
+        "answer",
+        "r",
+        '{"output": [{"role": "assistant", "content": "Love"}]}',
+        "--break",
+        "close",
+    )
     assert (edited.code, edited.out.strip()) == (0, "Love")
 
 
 def test_a_conversation_goes_on(axil, here):
     (here / "count.yaml").write_text(
-        "graph:\n  id: count\n  nodes:\n    - {id: a, type: literal, config: {content: hi}}\n  edges: []\n  start: [a]\n  end: [a]\n"
+        "graph:\n  id: count\n  nodes:\n    - {id: a, type: literal, config: {content: hi}}\n  "
+        "edges: []\n  start: [a]\n  end: [a]\n"
     )
     for _ in range(2):
         assert axil("run", "count.yaml", "--thread", "ada").code == 0
@@ -322,12 +371,16 @@ def test_old_runs_are_forgotten_and_those_that_wait_are_not(axil, here):
     axil("run", "letters.yaml", "--run-id", "done", "--answers", answers(here, "Ada"))
     axil("run", "letters.yaml", "--run-id", "waiting")
     assert axil("runs", "prune", "--format", "json").data == []
-    assert axil("runs", "prune", "--older-than", 0, "--dry-run", "--format", "json").data == ["done"]
+    assert axil("runs", "prune", "--older-than", 0, "--dry-run", "--format", "json").data == [
+        "done"
+    ]
     assert axil("runs", "prune", "--older-than", 0, "--format", "json").data == ["done"]
     assert [info["run_id"] for info in axil("runs", "list", "--format", "json").data] == ["waiting"]
 
 
-def test_a_run_that_somebody_goes_on_with_in_the_meantime_does_not_keep_others_from_being_forgotten(axil, here, monkeypatch):
+def test_a_run_that_somebody_goes_on_with_in_the_meantime_does_not_keep_others_from_being_forgotten(
+    axil, here, monkeypatch
+):
     for name in ("one", "two", "three"):
         axil("run", "letters.yaml", "--run-id", name, "--answers", answers(here, "Ada"))
     forget = SqliteJournal.forget
@@ -344,7 +397,11 @@ def test_a_run_that_somebody_goes_on_with_in_the_meantime_does_not_keep_others_f
 
     monkeypatch.setattr(SqliteJournal, "forget", busy)
     done = axil("runs", "prune", "--older-than", 0)
-    assert (done.code, "2 run(s) are forgotten" in done.err, "two is left: " in done.err) == (0, True, True)
+    assert (done.code, "2 run(s) are forgotten" in done.err, "two is left: " in done.err) == (
+        0,
+        True,
+        True,
+    )
     assert [info["run_id"] for info in axil("runs", "list", "--format", "json").data] == ["two"]
 
 
@@ -363,7 +420,9 @@ def test_damage_is_found_cut_away_and_gone_on_from(axil, here):
     axil("run", "letters.yaml", "--run-id", "r", "--answers", answers(here, "Ada"))
     assert axil("runs", "doctor").code == 0
     journal = SqliteJournal(here / ".axil")
-    journal.writer.store.connection.execute("update entries set body = replace(body, 'Yours', 'Yous') where kind = 'done'")
+    journal.writer.store.connection.execute(
+        "update entries set body = replace(body, 'Yours', 'Yous') where kind = 'done'"
+    )
     journal.close()
     sick = axil("runs", "doctor")
     assert (sick.code, sick.out.startswith("r: entry")) == (1, True)
@@ -394,12 +453,24 @@ graph:
 @pytest.mark.skipif(os.name == "nt", reason="there is no SIGKILL")
 def test_a_killed_process_leaves_a_run_that_goes_on(axil, here):
     (here / "turning.yaml").write_text(TURNING)
-    command = [sys.executable, "-m", "axil_cli.main", "run", "turning.yaml", "--run-id", "r", "--format", "events"]
+    command = [
+        sys.executable,
+        "-m",
+        "axil_cli.main",
+        "run",
+        "turning.yaml",
+        "--run-id",
+        "r",
+        "--format",
+        "events",
+    ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=here) as child:
         assert child.stdout is not None
         turns = 0
         for line in child.stdout:
-            turns += '"count"' in line  # the pipe does not hold what is said in a thousand rounds: the end is not reached before the kill
+            # the pipe does not hold what is said in a thousand rounds: the end is not reached
+            # before the kill
+            turns += '"count"' in line
             if turns > 200:
                 break
         child.kill()
@@ -429,7 +500,9 @@ def test_a_run_goes_on_with_the_options_of_plugins_that_a_run_takes(axil, here):
     """What was begun on a script does not go on with a real model."""
     (here / "talking.yaml").write_text(TALKING)
     (here / "script.json").write_text('{"default": "Dear Ada"}')
-    paused = axil("run", "talking.yaml", "--run-id", "r", "--model-script", "script.json", "--allow-code")
+    paused = axil(
+        "run", "talking.yaml", "--run-id", "r", "--model-script", "script.json", "--allow-code"
+    )
     assert (paused.code, "axil runs answer r ANSWER --allow code" in paused.err) == (3, True)
     done = axil("runs", "answer", "r", "Ada", "--model-script", "script.json", "--allow-code")
     assert (done.code, done.out.strip()) == (0, "Dear Ada")

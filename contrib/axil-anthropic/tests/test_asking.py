@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from axil.errors import ConfigError
+from axil import ConfigError
 from axil_agent import Request, Structure, ToolSpec, file, image
 from axil_agent.errors import ModelError, PartError
 from axil_anthropic import AnthropicModel
@@ -23,40 +23,71 @@ def sent(*messages: Any, config: dict[str, Any] | None = None, **more: Any) -> A
     """The body of the request."""
     with Stub("messages") as server:
         model = AnthropicModel("m", server.key, server.url, **(config or {}))
-        said = [each if isinstance(each, dict) else {"role": "user", "content": each} for each in messages or ("hi",)]
+        said = [
+            each if isinstance(each, dict) else {"role": "user", "content": each}
+            for each in messages or ("hi",)
+        ]
         asyncio.run(model.reply(Request(messages=said, **more), lambda chunk: None))
         return server.requests[0].body
 
 
 def test_it_is_made_as_masfactory_makes_it_and_needs_no_limit_to_be_said():
     body = sent(config={"invoke_settings": {"temperature": 0.5, "stop": "END"}})
-    assert (body["model"], body["max_tokens"], body["temperature"], body["stop_sequences"]) == ("m", 8192, 0.5, ["END"])
+    assert (body["model"], body["max_tokens"], body["temperature"], body["stop_sequences"]) == (
+        "m",
+        8192,
+        0.5,
+        ["END"],
+    )
     assert body.keys() & {"tools", "system", "tool_choice"} == set()
     with pytest.raises(ConfigError, match="unknown key"):
         AnthropicModel("m", temprature=1)
 
 
 def test_what_one_side_says_in_a_row_is_one_message():
-    calls = [{"id": "1", "name": "add", "arguments": {"a": 1}}, {"id": "2", "name": "add", "arguments": {}}]
+    calls = [
+        {"id": "1", "name": "add", "arguments": {"a": 1}},
+        {"id": "2", "name": "add", "arguments": {}},
+    ]
     results = [{"role": "tool", "tool_call_id": id, "content": id * 2} for id in ("1", "2")]
     system = [{"role": "system", "content": "One."}, {"role": "system", "content": "Two."}]
-    body = sent(*system, "hi", {"role": "assistant", "content": "", "tool_calls": calls}, *results, "and?")
+    body = sent(
+        *system, "hi", {"role": "assistant", "content": "", "tool_calls": calls}, *results, "and?"
+    )
     assert body["system"] == "One.\n\nTwo."
     assert [each["role"] for each in body["messages"]] == ["user", "assistant", "user"]
     assert [block["type"] for block in body["messages"][1]["content"]] == ["tool_use", "tool_use"]
-    assert [block.get("content") or block["text"] for block in body["messages"][2]["content"]] == ["11", "22", "and?"]
+    assert [block.get("content") or block["text"] for block in body["messages"][2]["content"]] == [
+        "11",
+        "22",
+        "and?",
+    ]
 
 
 def test_tools_are_chosen_in_any_spelling():
-    for choice in ("add", {"type": "function", "function": {"name": "add"}}, {"type": "tool", "name": "add"}):
-        assert sent(tools=[TOOL], settings={"tool_choice": choice})["tool_choice"] == {"type": "tool", "name": "add"}
+    for choice in (
+        "add",
+        {"type": "function", "function": {"name": "add"}},
+        {"type": "tool", "name": "add"},
+    ):
+        assert sent(tools=[TOOL], settings={"tool_choice": choice})["tool_choice"] == {
+            "type": "tool",
+            "name": "add",
+        }
     alone = sent(tools=[TOOL], settings={"parallel_tool_calls": False})["tool_choice"]
     assert alone == {"type": "auto", "disable_parallel_tool_use": True}
     assert "tool_choice" not in sent(settings={"tool_choice": "required"})
 
 
 def test_a_schema_goes_to_the_service_where_it_can_and_else_into_the_prompt():
-    shape = Structure(name="L", schema={"type": "object", "properties": {"a": {"type": "integer", "minimum": 1}}, "required": ["a"]})
+    shape = Structure(
+        name="L",
+        schema={
+            "type": "object",
+            "properties": {"a": {"type": "integer", "minimum": 1}},
+            "required": ["a"],
+        },
+    )
     held = sent(output=shape, settings={"reasoning_effort": "low"})["output_config"]
     assert (held["effort"], held["format"]["schema"]["additionalProperties"]) == ("low", False)
     free = Structure(name="L", schema={"type": "object", "properties": {"a": {}}})
@@ -68,7 +99,12 @@ def test_a_schema_goes_to_the_service_where_it_can_and_else_into_the_prompt():
 
 
 def test_files_are_documents():
-    parts = [file(b"%PDF-1", name="a.pdf"), file(b"plain"), image("https://x/1.png"), {"type": "file", "file_id": "f"}]
+    parts = [
+        file(b"%PDF-1", name="a.pdf"),
+        file(b"plain"),
+        image("https://x/1.png"),
+        {"type": "file", "file_id": "f"},
+    ]
     sources = [block["source"] for block in sent(parts)["messages"][0]["content"]]
     assert [source["type"] for source in sources] == ["base64", "text", "url", "file"]
     assert sources[1]["data"] == "plain"
@@ -81,13 +117,20 @@ def test_an_error_in_the_middle_of_a_stream_is_told_and_may_pass():
         base = ""
 
         def stream(self, act, asked):
-            yield b'event: error\ndata: {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}\n\n'
+            error = b'{"type": "overloaded_error", "message": "Overloaded"}'
+            yield b'event: error\ndata: {"type": "error", "error": ' + error + b"}\n\n"
 
     with Stub("messages") as server:
         server.dialect = Overloaded()
-        model = AnthropicModel("m", server.key, server.url, retry={"max_tries": 2, "first_wait_seconds": 0})
+        model = AnthropicModel(
+            "m", server.key, server.url, retry={"max_tries": 2, "first_wait_seconds": 0}
+        )
         with pytest.raises(ModelError, match="Overloaded") as told:
-            asyncio.run(model.reply(Request(messages=[{"role": "user", "content": "hi"}]), lambda chunk: None))
+            asyncio.run(
+                model.reply(
+                    Request(messages=[{"role": "user", "content": "hi"}]), lambda chunk: None
+                )
+            )
         assert told.value.transient
         assert len(server.requests) == 2
 
@@ -97,14 +140,23 @@ def test_a_piece_of_a_block_that_never_began_is_a_reply_that_broke_and_may_pass(
         base = ""
 
         def stream(self, act, asked):
-            told = '{"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "x"}}'
+            told = (
+                '{"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", '
+                '"text": "x"}}'
+            )
             yield f"event: content_block_delta\ndata: {told}\n\n".encode()
 
     with Stub("messages") as server:
         server.dialect = Headless()
-        model = AnthropicModel("m", server.key, server.url, retry={"max_tries": 2, "first_wait_seconds": 0})
+        model = AnthropicModel(
+            "m", server.key, server.url, retry={"max_tries": 2, "first_wait_seconds": 0}
+        )
         with pytest.raises(ModelError, match="broke off") as told:
-            asyncio.run(model.reply(Request(messages=[{"role": "user", "content": "hi"}]), lambda chunk: None))
+            asyncio.run(
+                model.reply(
+                    Request(messages=[{"role": "user", "content": "hi"}]), lambda chunk: None
+                )
+            )
         assert told.value.transient
         assert len(server.requests) == 2
 
@@ -113,11 +165,20 @@ def test_a_refusal_says_what_there_was():
     with Stub("messages") as server:
         server.say(Act(refusal="no"))
         model = AnthropicModel("m", server.key, server.url)
-        reply = asyncio.run(model.reply(Request(messages=[{"role": "user", "content": "hi"}]), lambda chunk: None))
+        reply = asyncio.run(
+            model.reply(Request(messages=[{"role": "user", "content": "hi"}]), lambda chunk: None)
+        )
     assert (reply.finish, reply.text) == ("refusal", "no")
 
 
 def test_every_setting_is_described_and_in_the_readmes_table():
-    rows = {name for line in README.splitlines() if line.startswith("| `") for name in re.findall(r"`(\w+)`", line.split("|")[1])}
-    assert [name for name, info in AnthropicModel.Config.model_fields.items() if not info.description] == []
+    rows = {
+        name
+        for line in README.splitlines()
+        if line.startswith("| `")
+        for name in re.findall(r"`(\w+)`", line.split("|")[1])
+    }
+    assert [
+        name for name, info in AnthropicModel.Config.model_fields.items() if not info.description
+    ] == []
     assert set(AnthropicModel.Config.model_fields) == rows

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from axil.errors import ConfigError
+from axil import ConfigError
 from axil_agent import Request, Structure, ToolSpec, file, image
 from axil_agent.errors import ModelError
 from axil_agent.retries import on_clock
@@ -24,7 +24,10 @@ TOOL = ToolSpec(name="add", parameters={"type": "object", "properties": {"a": {"
 
 def ask(server: Stub, *messages: Any, config: dict[str, Any] | None = None, **more: Any) -> Any:
     model = GeminiModel("m", server.key, server.url, **(config or {}))
-    said = [each if isinstance(each, dict) else {"role": "user", "content": each} for each in messages or ("hi",)]
+    said = [
+        each if isinstance(each, dict) else {"role": "user", "content": each}
+        for each in messages or ("hi",)
+    ]
     return asyncio.run(model.reply(Request(messages=said, **more), lambda chunk: None))
 
 
@@ -38,7 +41,10 @@ def sent(*messages: Any, **more: Any) -> Any:
 def camel(value: Any) -> Any:
     """Keys in one spelling: the service takes both, and the SDK sends both."""
     if isinstance(value, dict):
-        return {re.sub(r"_(\w)", lambda m: m[1].upper(), key): camel(each) for key, each in value.items()}
+        return {
+            re.sub(r"_(\w)", lambda m: m[1].upper(), key): camel(each)
+            for key, each in value.items()
+        }
     return [camel(each) for each in value] if isinstance(value, list) else value
 
 
@@ -59,9 +65,21 @@ def saying(server: Stub, *chunks: Any) -> None:
 
 
 def test_settings_have_the_apis_names():
-    settings = {"max_tokens": 9, "stop": "END", "temperature": 0.5, "top_k": 3, "reasoning_effort": "low", "parallel_tool_calls": False}
+    settings = {
+        "max_tokens": 9,
+        "stop": "END",
+        "temperature": 0.5,
+        "top_k": 3,
+        "reasoning_effort": "low",
+        "parallel_tool_calls": False,
+    }
     config = sent(settings=settings)["generationConfig"]
-    assert (config["maxOutputTokens"], config["stopSequences"], config["temperature"], config["topK"]) == (9, ["END"], 0.5, 3)
+    assert (
+        config["maxOutputTokens"],
+        config["stopSequences"],
+        config["temperature"],
+        config["topK"],
+    ) == (9, ["END"], 0.5, 3)
     assert config["thinkingConfig"] == {"thinkingLevel": "LOW"}
     for wrong in ({"n": 2}, {"temprature": 1}):
         with pytest.raises(ConfigError, match=rf"AX806 settings\.{next(iter(wrong))}"):
@@ -69,9 +87,18 @@ def test_settings_have_the_apis_names():
 
 
 def test_what_one_side_says_in_a_row_is_one_content_and_results_have_names():
-    calls = [{"id": "c1", "name": "add", "arguments": {"a": 1}}, {"id": "c2", "name": "sub", "arguments": {}}]
+    calls = [
+        {"id": "c1", "name": "add", "arguments": {"a": 1}},
+        {"id": "c2", "name": "sub", "arguments": {}},
+    ]
     results = [{"role": "tool", "tool_call_id": id, "content": id * 2} for id in ("c1", "c2")]
-    body = sent({"role": "system", "content": "One."}, "hi", {"role": "assistant", "content": "", "tool_calls": calls}, *results, "and?")
+    body = sent(
+        {"role": "system", "content": "One."},
+        "hi",
+        {"role": "assistant", "content": "", "tool_calls": calls},
+        *results,
+        "and?",
+    )
     assert body["systemInstruction"]["parts"][0]["text"] == "One."
     assert [each["role"] for each in body["contents"]] == ["user", "model", "user"]
     responses = [part["functionResponse"] for part in body["contents"][2]["parts"][:2]]
@@ -83,7 +110,10 @@ def test_what_one_side_says_in_a_row_is_one_content_and_results_have_names():
 
 def test_calls_without_ids_get_ids_that_differ_and_that_the_service_never_sees():
     with Stub("generate") as server:
-        server.say(Act(calls=(Call(name="add", arguments={"a": 1}),)), Act(calls=(Call(name="add", arguments={"a": 2}),)))
+        server.say(
+            Act(calls=(Call(name="add", arguments={"a": 1}),)),
+            Act(calls=(Call(name="add", arguments={"a": 2}),)),
+        )
         first = ask(server, tools=[TOOL])
         told = {"role": "tool", "tool_call_id": first.tool_calls[0].id, "content": "1"}
         second = ask(server, "hi", first.message(), told, tools=[TOOL])
@@ -93,7 +123,9 @@ def test_calls_without_ids_get_ids_that_differ_and_that_the_service_never_sees()
 
 def test_tools_are_chosen_in_any_spelling():
     for choice in ("add", {"type": "function", "function": {"name": "add"}}):
-        config = sent(tools=[TOOL], settings={"tool_choice": choice})["toolConfig"]["functionCallingConfig"]
+        config = sent(tools=[TOOL], settings={"tool_choice": choice})["toolConfig"][
+            "functionCallingConfig"
+        ]
         assert (config["mode"], config["allowedFunctionNames"]) == ("ANY", ["add"])
     assert "toolConfig" not in sent(settings={"tool_choice": "required"})
 
@@ -101,29 +133,53 @@ def test_tools_are_chosen_in_any_spelling():
 def test_the_form_of_structured_output_can_be_said():
     shape = Structure(name="L", schema={"type": "object", "properties": {"a": {"type": "integer"}}})
     held = sent(output=shape)["generationConfig"]
-    assert (held["responseMimeType"], held["responseJsonSchema"]) == ("application/json", shape.schema)
+    assert (held["responseMimeType"], held["responseJsonSchema"]) == (
+        "application/json",
+        shape.schema,
+    )
     shown = sent(output=shape, config={"structured_output": "object"})
     assert "responseJsonSchema" not in shown["generationConfig"]
     assert "JSON Schema" in shown["systemInstruction"]["parts"][0]["text"]
-    assert "responseMimeType" not in sent(output=shape, config={"structured_output": "prompt"}).get("generationConfig", {})
+    assert "responseMimeType" not in sent(output=shape, config={"structured_output": "prompt"}).get(
+        "generationConfig", {}
+    )
 
 
 def test_parts_are_inline_or_by_their_address():
-    parts = sent([image(b"\x89PNG\r\n\x1a\n"), file("https://x/a.pdf"), {"type": "file", "file_id": "files/1"}])["contents"][0]["parts"]
+    parts = sent(
+        [
+            image(b"\x89PNG\r\n\x1a\n"),
+            file("https://x/a.pdf"),
+            {"type": "file", "file_id": "files/1"},
+        ]
+    )["contents"][0]["parts"]
     assert parts[0]["inlineData"]["mimeType"] == "image/png"
     assert [part["fileData"]["fileUri"] for part in parts[1:]] == ["https://x/a.pdf", "files/1"]
 
 
 def test_a_blocked_prompt_is_filtered():
     with Stub("generate") as server:
-        saying(server, {"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {"promptTokenCount": 3}})
+        saying(
+            server,
+            {"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {"promptTokenCount": 3}},
+        )
         reply = ask(server)
     assert (reply.finish, reply.text, reply.usage.input_tokens) == ("filter", "", 3)
 
 
 def test_a_call_that_cannot_be_made_is_asked_for_again():
     with Stub("generate") as server:
-        saying(server, {"candidates": [{"content": {"role": "model", "parts": []}, "finishReason": "MALFORMED_FUNCTION_CALL"}]})
+        saying(
+            server,
+            {
+                "candidates": [
+                    {
+                        "content": {"role": "model", "parts": []},
+                        "finishReason": "MALFORMED_FUNCTION_CALL",
+                    }
+                ]
+            },
+        )
         with pytest.raises(ModelError, match="MALFORMED"):
             ask(server, config={"retry": {"max_tries": 3, "first_wait_seconds": 0}})
         assert len(server.requests) == 3
@@ -135,7 +191,17 @@ def test_a_delay_in_an_errors_details_is_waited_for():
     with Stub("generate") as server:
         server.say(Act(status=429))
         plain = server.dialect
-        saying(server, {"error": {"code": 429, "message": "slow", "status": "RESOURCE_EXHAUSTED", "details": details}})
+        saying(
+            server,
+            {
+                "error": {
+                    "code": 429,
+                    "message": "slow",
+                    "status": "RESOURCE_EXHAUSTED",
+                    "details": details,
+                }
+            },
+        )
         server.dialect.stream = plain.stream
         with on_clock(clock):
             assert ask(server).text == "OK"
@@ -147,11 +213,20 @@ def test_either_variable_may_hold_the_key(monkeypatch):
     monkeypatch.setenv("GOOGLE_API_KEY", "from-google")
     with Stub("generate") as server:
         model = GeminiModel("m", base_url=server.url)
-        asyncio.run(model.reply(Request(messages=[{"role": "user", "content": "hi"}]), lambda chunk: None))
+        asyncio.run(
+            model.reply(Request(messages=[{"role": "user", "content": "hi"}]), lambda chunk: None)
+        )
         assert server.requests[0].headers["x-goog-api-key"] == "from-google"
 
 
 def test_every_setting_is_described_and_in_the_readmes_table():
-    rows = {name for line in README.splitlines() if line.startswith("| `") for name in re.findall(r"`(\w+)`", line.split("|")[1])}
-    assert [name for name, info in GeminiModel.Config.model_fields.items() if not info.description] == []
+    rows = {
+        name
+        for line in README.splitlines()
+        if line.startswith("| `")
+        for name in re.findall(r"`(\w+)`", line.split("|")[1])
+    }
+    assert [
+        name for name, info in GeminiModel.Config.model_fields.items() if not info.description
+    ] == []
     assert set(GeminiModel.Config.model_fields) == rows

@@ -21,7 +21,9 @@ class TestGlossary(ContextKit):
 
 
 def test_the_longest_terms_come_first():
-    glossary = Glossary(Glossary.Config(terms={"leaf": "a blade", "Leaf axil": "an angle", "root": "below"}))
+    glossary = Glossary(
+        Glossary.Config(terms={"leaf": "a blade", "Leaf axil": "an angle", "root": "below"})
+    )
     found = [block.text for block in glossary.get_blocks(ContextQuery("what is a LEAF AXIL?"))]
     assert found == ["Leaf axil: an angle", "leaf: a blade"]
     assert glossary.get_blocks(ContextQuery("")) == []

@@ -2,7 +2,9 @@
 
 >>> import axil
 >>> g = axil.RootGraph("hello")
->>> greet = g.create_node(axil.CustomNode, name="greet", forward=lambda inputs: {"text": f"hello {inputs['name']}"})
+>>> def hello(inputs):
+...     return {"text": f"hello {inputs['name']}"}
+>>> greet = g.create_node(axil.CustomNode, name="greet", forward=hello)
 >>> _ = g.edge_from_entry(greet, ["name"]), g.edge_to_exit(greet, ["text"])
 >>> g.build().invoke({"name": "world"})
 ({'text': 'hello world'}, {})
@@ -10,10 +12,58 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from axil._door import lazy
+
+_SUBJECTS = {
+    "Graphs": {
+        "builder.graph": "Graph RootGraph",
+        "builder.loop": "Loop",
+        "compiler.nodes": "CustomNode node",
+        "builder.workflow": "Workflow load",
+    },
+    "Graphs as data": {
+        "kernel.spec": "CycleLimit EdgeSpec GraphSpec Limits NodeSpec Use",
+    },
+    "Bodies": {
+        "contract.context": "Context Question",
+        "contract.node": "Edge Node",
+        "kernel.tokens": "Activation Out Token",
+    },
+    "State": {
+        "axil_typed.reducers": "reducer register_strategy",
+        "axil_typed.schema": "generate_state_schema schema_of",
+        "kernel.state": "Reducer Schema State",
+        "kernel.values": "MISSING",
+        "contract.views": "safe_get_attr",
+    },
+    "Runs": {
+        "axil_journals.journal": "MemoryJournal",
+        "runtime.result": "Event Options Result",
+        "runtime.run": "Run",
+        "runtime.sync": "run_sync",
+    },
+    "Errors": {
+        "errors": """
+            AxilError ConfigError LimitReached NodeFailed PluginError Problem RunCancelled
+            RunPaused SpecError StateError
+        """,
+    },
+    "Hooks": {
+        "contract.hooks": "hookimpl",
+    },
+}
 
 if TYPE_CHECKING:
-    from axil.context import Context, Question
+    from axil.builder.graph import Graph, RootGraph
+    from axil.builder.loop import Loop
+    from axil.builder.workflow import Workflow, load
+    from axil.compiler.nodes import CustomNode, node
+    from axil.contract.context import Context, Question
+    from axil.contract.hooks import hookimpl
+    from axil.contract.node import Edge, Node
+    from axil.contract.views import safe_get_attr
     from axil.errors import (
         AxilError,
         ConfigError,
@@ -26,59 +76,18 @@ if TYPE_CHECKING:
         SpecError,
         StateError,
     )
-    from axil.fields import Reducer
-    from axil.graph import Graph, RootGraph
-    from axil.hooks import hookimpl
-    from axil.journal import MemoryJournal
-    from axil.loop import Loop
-    from axil.nodes import CustomNode, node
-    from axil.reducers import reducer, register_strategy
-    from axil.result import Event, Options, Result
-    from axil.run import Run, run_sync
-    from axil.schema import generate_state_schema, schema_of
-    from axil.spec import CycleLimit, EdgeSpec, GraphSpec, Limits, NodeSpec, Use
-    from axil.state import Schema, State
-    from axil.tokens import Activation, Out, Token
-    from axil.values import MISSING
-    from axil.views import safe_get_attr
-    from axil.workflow import Workflow, load
-
-_NAMES = {
-    "context": "Context Question",
-    "errors": "AxilError ConfigError LimitReached NodeFailed PluginError Problem RunCancelled RunPaused SpecError StateError",
-    "fields": "Reducer",
-    "graph": "Graph RootGraph",
-    "hooks": "hookimpl",
-    "journal": "MemoryJournal",
-    "loop": "Loop",
-    "nodes": "CustomNode node",
-    "reducers": "reducer register_strategy",
-    "result": "Event Options Result",
-    "run": "Run run_sync",
-    "schema": "generate_state_schema schema_of",
-    "spec": "CycleLimit EdgeSpec GraphSpec Limits NodeSpec Use",
-    "state": "Schema State",
-    "tokens": "Activation Out Token",
-    "values": "MISSING",
-    "views": "safe_get_attr",
-    "workflow": "Workflow load",
-}
-_MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
-
-
-def __getattr__(name: str) -> Any:
-    """Each name is imported when it is first used: who only asks for the version, or for one class, waits for nothing else."""
-    if name not in _MODULES:
-        raise AttributeError(f"module 'axil' has no attribute {name!r}")
-    import importlib
-
-    value = globals()[name] = getattr(importlib.import_module(f"axil.{_MODULES[name]}"), name)
-    return value
-
-
-def __dir__() -> list[str]:
-    return __all__
-
+    from axil.kernel.spec import CycleLimit, EdgeSpec, GraphSpec, Limits, NodeSpec, Use
+    from axil.kernel.state import Reducer, Schema, State
+    from axil.kernel.tokens import Activation, Out, Token
+    from axil.kernel.values import MISSING
+    from axil.runtime.result import Event, Options, Result
+    from axil.runtime.run import Run
+    from axil.runtime.sync import run_sync
+    from axil_journals.journal import MemoryJournal
+    from axil_typed.reducers import reducer, register_strategy
+    from axil_typed.schema import generate_state_schema, schema_of
+else:
+    __getattr__, __dir__ = lazy(globals(), _SUBJECTS)
 
 __all__ = [
     "MISSING",
@@ -88,6 +97,7 @@ __all__ = [
     "Context",
     "CustomNode",
     "CycleLimit",
+    "Edge",
     "EdgeSpec",
     "Event",
     "Graph",
@@ -96,6 +106,7 @@ __all__ = [
     "Limits",
     "Loop",
     "MemoryJournal",
+    "Node",
     "NodeFailed",
     "NodeSpec",
     "Options",

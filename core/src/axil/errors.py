@@ -9,7 +9,8 @@
     │   ├── ComponentConflict    two distributions provide it; says how to choose
     │   ├── ComponentBlocked     policy forbids it
     │   ├── PluginLoadError      it failed to import
-    │   └── PluginContract       it is not what its kind promises
+    │   ├── PluginContract       it is not what its kind promises
+    │   └── NotInstalled         a name of axil is in a distribution that is missing   (ImportError)
     ├── StateError           what a body wrote cannot be committed             (ValueError)
     │   ├── UndeclaredField      a key the schema does not have
     │   ├── InvalidValue         a value its field does not take
@@ -19,9 +20,11 @@
     ├── MissingKeys          an edge asks for fields that the payload lacks    (KeyError)
     ├── RouteError           a router named something that is not a target     (ValueError)
     ├── RunError             how a run ended
+    │   ├── HookFailed           a hook that decides raised, or gave no answer
     │   ├── NodeFailed           that node, with its path; the original is __cause__
     │   ├── CycleError           a cycle was entered in a way that has no meaning
     │   ├── LimitReached         a limit of the run or of a cycle
+    │   ├── HookFailed           a plugin that decides about a firing raised, or gave no answer
     │   ├── RunPaused            questions are open and nobody is there to answer
     │   ├── RunCancelled         the run was cancelled
     │   ├── Overdue              nobody answered a question in time
@@ -73,7 +76,9 @@ class _Problems(AxilError, ValueError):
     """Several problems in one exception; ``str()`` shows one a line."""
 
     def __init__(self, problems: Problem | Iterable[Problem]) -> None:
-        self.problems: tuple[Problem, ...] = (problems,) if isinstance(problems, Problem) else tuple(problems)
+        self.problems: tuple[Problem, ...] = (
+            (problems,) if isinstance(problems, Problem) else tuple(problems)
+        )
         super().__init__(self.problems)
 
     @property
@@ -93,7 +98,9 @@ class NotBuilt(SpecError, RuntimeError):
 
 
 class ConfigError(_Problems):
-    """The settings of a component do not fit its config; ``problems`` holds everything that was found."""
+    """The settings of a component do not fit its config; ``problems`` holds everything that was
+    found.
+    """
 
 
 class _Told(AxilError):
@@ -101,7 +108,9 @@ class _Told(AxilError):
 
     id = "AX000"
 
-    def __init__(self, message: str, *, hint: str = "", where: str = "", id: str | None = None) -> None:
+    def __init__(
+        self, message: str, *, hint: str = "", where: str = "", id: str | None = None
+    ) -> None:
         if id is not None:
             self.id = id
         self.message, self.hint, self.where = message, hint, where
@@ -150,6 +159,19 @@ class PluginContract(PluginError):
     """The component loaded but is not what its kind promises."""
 
     id = "AX305"
+
+
+class NotInstalled(PluginError, ImportError):
+    """A name of axil is provided by a distribution that is not installed."""
+
+    id = "AX306"
+
+    def __init__(
+        self, message: str, *, distribution: str = "", hint: str = "", where: str = ""
+    ) -> None:
+        super().__init__(message, hint=hint, where=where)
+        self.distribution = distribution
+        """What to install."""
 
 
 class StateError(_Told, ValueError):
@@ -210,6 +232,12 @@ class RunError(_Told, RuntimeError):
     result: object = None
 
 
+class HookFailed(RunError):
+    """A hook that decides about a firing raised, or gave what is no answer."""
+
+    id = "AX419"
+
+
 class NodeFailed(RunError):
     """A node failed; ``path`` names it through graphs and rounds, the original is ``__cause__``."""
 
@@ -220,7 +248,9 @@ class NodeFailed(RunError):
         self.others: tuple[NodeFailed, ...] = ()
         text = _said(cause) or type(cause).__name__
         name = "" if isinstance(cause, AxilError) else f"{type(cause).__name__}: "
-        notes = "".join(f" ({note})" for note in getattr(cause, "__notes__", ()) if note not in text)
+        notes = "".join(
+            f" ({note})" for note in getattr(cause, "__notes__", ()) if note not in text
+        )
         super().__init__(f"{name}{text}{notes}", where=f'node "{path}"')
         self.__cause__ = cause
 
@@ -228,7 +258,8 @@ class NodeFailed(RunError):
 def _said(cause: BaseException) -> str:
     try:
         return str(cause)
-    except Exception as error:  # noqa: BLE001  # an error that cannot even be told is told by its type
+    except Exception as error:  # noqa: BLE001
+        # an error that cannot even be told is told by its type
         return f"(its text cannot be told: {type(error).__name__})"
 
 
@@ -287,14 +318,16 @@ class KernelBug(_Told, RuntimeError):
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """``'Did you mean "reviewer"?'`` when one of ``known`` is close to ``name``, else the empty string."""
+    """``'Did you mean "reviewer"?'`` when one of ``known`` is close to ``name``, else the empty
+    string.
+    """
     import difflib
 
     close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
     return f'Did you mean "{close[0]}"?' if close else ""
 
 
-def listed(names: Sequence[str], most: int = 8) -> str:
+def format_names(names: Sequence[str], most: int = 8) -> str:
     """``"a, b, c"``, shortened honestly: ``"a, b, … (12 in all)"``."""
     if len(names) <= most:
         return ", ".join(names)

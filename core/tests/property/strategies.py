@@ -1,7 +1,9 @@
-"""Random graphs. ``axil_testing.graphs`` is the richer, public version; this one lets the kernel's tests stand alone.
+"""Random graphs.
 
-A node's output is a number that depends on all it saw: its inputs in order, its state, how often it fired. One difference
-anywhere shows everywhere after it.
+``axil_testing.graphs`` is the richer, public version; this one lets the kernel's tests stand alone.
+
+A node's output is a number that depends on all it saw: its inputs in order, its state, how often it
+fired. One difference anywhere shows everywhere after it.
 """
 
 from __future__ import annotations
@@ -13,18 +15,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from hypothesis import HealthCheck, Phase, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, Phase, settings, strategies as st
 
-from axil.composite import Nested
-from axil.fields import APPEND, Field, Reducer
-from axil.reducers import SUM
-from axil.spec import CycleLimit, EdgeSpec, GraphSpec, Limits, NodeSpec, RouterSpec
-from axil.state import Schema
-from axil.tokens import Out, Task
-from axil.values import MISSING, Log
+from axil.kernel.scopes import SubgraphSpec
+from axil.kernel.spec import CycleLimit, EdgeSpec, GraphSpec, Limits, NodeSpec, RouterSpec
+from axil.kernel.state import APPEND, Field, Reducer, Schema
+from axil.kernel.tokens import Out, Task
+from axil.kernel.values import MISSING, Log
 
-from ..tools import Raw
+from ..tools import SUM, Raw
 
 ALL = (Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink)
 QUICK = (Phase.explicit, Phase.generate)
@@ -32,7 +31,9 @@ THOROUGH = os.environ.get("AXIL_HYPOTHESIS") == "thorough"
 
 
 def law(examples: int) -> settings:
-    """So many examples, ten times as many where time does not matter; a failure prints how to repeat it."""
+    """So many examples, ten times as many where time does not matter; a failure prints how to
+    repeat it.
+    """
     slow = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
     return settings(
         max_examples=examples * 10 if THOROUGH else examples,
@@ -84,13 +85,19 @@ class Script:
         n = (task.state.get(own) or {}).get("n", 0) + 1
         d = number((self.name, task.ordinal, n, *seen_by(task)))
         delta = {name: VALUES[name](d) for name in self.writes} | {own: {"n": n}}
-        to = frozenset({self.picks[d % len(self.picks)], self.picks[d // 7 % len(self.picks)]}) if self.picks else None
+        to = (
+            frozenset({self.picks[d % len(self.picks)], self.picks[d // 7 % len(self.picks)]})
+            if self.picks
+            else None
+        )
         return Out({"d": d, "n": n}, delta, to)
 
 
 def seen_by(task: Task) -> tuple[list[Any], list[tuple[str, Any]]]:
     """All that a body can see: payloads in edge order, the state by name."""
-    return [token.payload for token in task.tokens], sorted((k, v) for k, v in task.state.items() if not k.startswith("@"))
+    return [token.payload for token in task.tokens], sorted(
+        (k, v) for k, v in task.state.items() if not k.startswith("@")
+    )
 
 
 @dataclass(repr=False)
@@ -104,23 +111,35 @@ class Case:
     inside: dict[str, Case] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        rows = [f"typed={self.typed} cyclic={self.cyclic}", *(str(n) for n in self.nodes), *(str(e) for e in self.edges)]
+        rows = [
+            f"typed={self.typed} cyclic={self.cyclic}",
+            *(str(n) for n in self.nodes),
+            *(str(e) for e in self.edges),
+        ]
         return "\n  ".join([*rows, *(f"{name}: {inner!r}" for name, inner in self.inside.items())])
 
     def spec(self, wrap: Callable[[Script], Raw] | None = None) -> GraphSpec:
         make = wrap or (lambda script: Raw(lambda task, ctx: script(task)))
         scripts = {n["id"]: Script(n["id"], n["writes"], n["picks"]) for n in self.nodes}
         each = {n["id"] for n in self.nodes if n["join"] == "each"}
-        limits = {name: CycleLimit(rounds=60) for name in each} | {"": CycleLimit(rounds=4, at_limit="exit")}
+        limits = {name: CycleLimit(rounds=60) for name in each} | {
+            "": CycleLimit(rounds=4, at_limit="exit")
+        }
         routers = {
-            f"{n['id']}?0": RouterSpec(source=n["id"], targets=n["routes"], ask=_router(n["routes"])) for n in self.nodes if n["routes"]
+            f"{n['id']}?0": RouterSpec(
+                source=n["id"], targets=n["routes"], ask=_router(n["routes"])
+            )
+            for n in self.nodes
+            if n["routes"]
         }
         return GraphSpec(
             id="random",
             nodes=tuple(
                 NodeSpec(
                     id=n["id"],
-                    body=_Inner(self.inside[n["id"]], wrap) if n["id"] in self.inside else make(scripts[n["id"]]),
+                    body=_Inner(self.inside[n["id"]], wrap)
+                    if n["id"] in self.inside
+                    else make(scripts[n["id"]]),
                     join=n["join"],
                 )
                 for n in self.nodes
@@ -139,8 +158,8 @@ class _Inner:
     case: Case
     wrap: Any
 
-    def scope(self, node: str, setting: Any) -> Nested:
-        return Nested(spec=self.case.spec(self.wrap))
+    def scope(self, node: str, setting: Any) -> SubgraphSpec:
+        return SubgraphSpec(spec=self.case.spec(self.wrap))
 
 
 def _edge(e: dict[str, Any]) -> EdgeSpec:
@@ -149,7 +168,9 @@ def _edge(e: dict[str, Any]) -> EdgeSpec:
     def passes(payload: Any) -> bool:
         n = payload.get("n", 1)
         n = n if isinstance(n, int) else len(n)
-        return table[min(n, len(table)) - 1] and (e["modulus"] == 0 or number(payload) % e["modulus"] != 0)
+        return table[min(n, len(table)) - 1] and (
+            e["modulus"] == 0 or number(payload) % e["modulus"] != 0
+        )
 
     keep = (lambda state: {**state, "last": (state.get("last") or 0) + 1}) if e["filter"] else None
     return EdgeSpec(
@@ -182,7 +203,9 @@ TABLES: tuple[tuple[bool, ...], ...] = (
 
 
 def _table(bits: int, *, back: bool, cyclic: bool) -> tuple[bool, ...]:
-    """When an edge of a dense graph is taken: back edges at first, some others later, so that cycles turn and are left."""
+    """When an edge of a dense graph is taken: back edges at first, some others later, so that
+    cycles turn and are left.
+    """
     if back:
         return TABLES[2 + (bits >> 2 & 1)]
     if cyclic and bits >> 2 & 3 == 3:
@@ -205,7 +228,9 @@ def made(pick: Pick, *, cyclic: bool, joins: tuple[str, ...], depth: int, dense:
                 "target": target,
                 "trigger": trigger,
                 "group": "g" if bits & 3 == 3 else "",
-                "table": _table(bits, back=source >= target, cyclic=cyclic) if dense else TABLES[bits >> 2 & 7],
+                "table": _table(bits, back=source >= target, cyclic=cyclic)
+                if dense
+                else TABLES[bits >> 2 & 7],
                 "modulus": 3 if bits >> 5 & (7 if dense else 3) == 3 else 0,
                 "filter": bits >> 7 & 7 == 7 and trigger,
                 "router": None,
@@ -242,7 +267,15 @@ def made(pick: Pick, *, cyclic: bool, joins: tuple[str, ...], depth: int, dense:
                 e["router"] = f"{name}?0"
         picks = targets if bits >> 2 & 3 == 3 and targets else ()
         writes = tuple(f for i, f in enumerate(fields) if bits >> i & 1)
-        nodes.append({"id": name, "writes": writes, "picks": picks, "join": joins[(bits >> 7) % len(joins)], "routes": routes})
+        nodes.append(
+            {
+                "id": name,
+                "writes": writes,
+                "picks": picks,
+                "join": joins[(bits >> 7) % len(joins)],
+                "routes": routes,
+            }
+        )
         if depth and pick(0, 11) == 11:
             inner = made(pick, cyclic=cyclic, joins=joins, depth=0, dense=False)
             if inner.typed == typed:
@@ -250,15 +283,25 @@ def made(pick: Pick, *, cyclic: bool, joins: tuple[str, ...], depth: int, dense:
     return Case(nodes, list(edges.values()), typed, cyclic, inside)
 
 
-def cases(*, cyclic: bool = False, joins: tuple[str, ...] = JOINS, depth: int = 1) -> st.SearchStrategy[Case]:
+def cases(
+    *, cyclic: bool = False, joins: tuple[str, ...] = JOINS, depth: int = 1
+) -> st.SearchStrategy[Case]:
     """Random graphs: small ones that shrink, and dense ones from a seed."""
 
     @st.composite
     def small(draw: st.DrawFn) -> Case:
-        return made(lambda low, high: draw(st.integers(low, high)), cyclic=cyclic, joins=joins, depth=depth, dense=False)
+        return made(
+            lambda low, high: draw(st.integers(low, high)),
+            cyclic=cyclic,
+            joins=joins,
+            depth=depth,
+            dense=False,
+        )
 
     def dense(seed: int) -> Case:
-        return made(random.Random(seed).randint, cyclic=cyclic, joins=joins, depth=depth, dense=True)
+        return made(
+            random.Random(seed).randint, cyclic=cyclic, joins=joins, depth=depth, dense=True
+        )
 
     return small() | st.integers(0, 2**64 - 1).map(dense)
 

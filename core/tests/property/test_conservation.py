@@ -1,4 +1,6 @@
-"""Nothing is lost and nothing comes from nowhere: in a round every edge of an acyclic graph is decided once."""
+"""Nothing is lost and nothing comes from nowhere: in a round every edge of an acyclic graph is
+decided once.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +10,11 @@ from typing import Any
 
 from hypothesis import assume, given
 
-from axil.composite import entry_tokens
+from axil.compiler.planner import compile_spec
 from axil.errors import StateError
-from axil.machine import Machine
-from axil.planner import compile
-from axil.tokens import Task
+from axil.kernel.machine import Machine
+from axil.kernel.scopes import entry_tokens
+from axil.kernel.tokens import Task
 
 from .strategies import Case, cases, law, seeds
 
@@ -21,7 +23,7 @@ class Ledger:
     """One machine driven by hand, with every token that was sent and every token that arrived."""
 
     def __init__(self, case: Case, choose: random.Random) -> None:
-        self.plan = plan = compile(case.spec())
+        self.plan = plan = compile_spec(case.spec())
         root = plan.graph.schema.start(plan.graph.start)
         machine = Machine(plan, (), root)
         tokens = entry_tokens(plan, {}, root)
@@ -67,14 +69,20 @@ def test_every_node_fires_or_is_skipped_and_none_does_both(case: Case, choose: r
 
 @law(500)
 @given(case=cases(depth=0), choose=seeds)
-def test_every_token_sent_arrives_once_or_its_target_did_not_fire(case: Case, choose: random.Random):
+def test_every_token_sent_arrives_once_or_its_target_did_not_fire(
+    case: Case, choose: random.Random
+):
     ledger = Ledger.of(case, choose)
     edges, plan = ledger.plan.graph.edges, ledger.plan
-    arrived = Counter((t.edge, t.ordinal) for task in ledger.tasks for t in task.tokens if edges[t.edge].trigger)
+    arrived = Counter(
+        (t.edge, t.ordinal) for task in ledger.tasks for t in task.tokens if edges[t.edge].trigger
+    )
     arrived.update((e.edge, e.ordinal) for e in ledger.ended.exits)
     assert set(arrived.values()) <= {1}
     assert set(ledger.sent.values()) <= {1}
-    fired = {(plan.nodes[task.node].name, edges[task.tokens[0].edge].group) for task in ledger.tasks}
+    fired = {
+        (plan.nodes[task.node].name, edges[task.tokens[0].edge].group) for task in ledger.tasks
+    }
     for token in set(ledger.sent) - set(arrived):
         edge = edges[token[0]]
         if edge.trigger:
@@ -84,7 +92,9 @@ def test_every_token_sent_arrives_once_or_its_target_did_not_fire(case: Case, ch
 
 @law(500)
 @given(case=cases(depth=0, joins=("gate", "all")), choose=seeds)
-def test_an_edge_carries_one_token_at_most_for_each_group_of_its_source(case: Case, choose: random.Random):
+def test_an_edge_carries_one_token_at_most_for_each_group_of_its_source(
+    case: Case, choose: random.Random
+):
     ledger = Ledger.of(case, choose)
     groups: dict[str, set[str]] = {}
     for edge in ledger.plan.graph.edges:

@@ -1,4 +1,6 @@
-"""A run that was cut off anywhere and goes on does what it would have done, and does nothing twice."""
+"""A run that was cut off anywhere and goes on does what it would have done, and does nothing
+twice.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +10,9 @@ from typing import Any
 
 from hypothesis import assume, given
 
-from axil.journal import MemoryJournal
-from axil.result import Result
-from axil.workflow import Workflow
+from axil.builder.workflow import Workflow
+from axil.runtime.result import Result
+from axil_journals.journal import MemoryJournal
 
 from ..tools import Raw, Tape, written
 from .strategies import Case, Script, cases, law, seeds
@@ -38,7 +40,9 @@ def run(case: Case, choose: random.Random, journal: Any) -> tuple[list[str], Res
 
 @law(400)
 @given(case=cases(cyclic=True), choose=seeds)
-def test_a_run_goes_on_from_every_prefix_of_its_journal_and_nothing_runs_twice(case: Case, choose: random.Random):
+def test_a_run_goes_on_from_every_prefix_of_its_journal_and_nothing_runs_twice(
+    case: Case, choose: random.Random
+):
     tape = Tape()
     ran, result = run(case, choose, tape)
     assume(result.status == "done")
@@ -53,17 +57,27 @@ def test_a_run_goes_on_from_every_prefix_of_its_journal_and_nothing_runs_twice(c
             assert len(again) == len(set(again))
             assert set(again) <= set(ran)
             assert set(again) | known >= set(ran)
-            assert (resumed.output, resumed.attributes, resumed.exits) == (result.output, result.attributes, result.exits)
+            assert (resumed.output, resumed.attributes, resumed.exits) == (
+                result.output,
+                result.attributes,
+                result.exits,
+            )
             if isinstance(journal, Tape):
                 assert facts(journal) == facts(tape)
 
 
 @law(150)
 @given(case=cases(cyclic=True), choose=seeds)
-def test_a_finished_run_is_told_from_its_journal_without_running_anything(case: Case, choose: random.Random):
+def test_a_finished_run_is_told_from_its_journal_without_running_anything(
+    case: Case, choose: random.Random
+):
     journal = MemoryJournal()
     ran, result = run(case, choose, journal)
     assume(result.status == "done" and ran)
     again, told = run(case, choose, journal)
     assert again == []
-    assert (told.output, told.attributes, told.exits) == (result.output, result.attributes, result.exits)
+    assert (told.output, told.attributes, told.exits) == (
+        result.output,
+        result.attributes,
+        result.exits,
+    )

@@ -1,4 +1,6 @@
-"""What a run does does not depend on what finished first: on the machine by hand, and through the shell."""
+"""What a run does does not depend on what finished first: on the machine by hand, and through the
+shell.
+"""
 
 from __future__ import annotations
 
@@ -8,27 +10,28 @@ import random
 from typing import Any
 from unittest.mock import patch
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from axil.composite import CycleVisit, entry_tokens
-from axil.machine import Machine
-from axil.outcome import Ended
-from axil.plan import Plan
-from axil.planner import compile
-from axil.result import Result
-from axil.run import Run
-from axil.spec import Limits
-from axil.state import StateError
-from axil.tokens import Activation, Task
-from axil.workflow import Workflow
+from axil.builder.workflow import Workflow
+from axil.compiler.planner import compile_spec
+from axil.kernel.machine import Machine
+from axil.kernel.outcomes import FrameResult
+from axil.kernel.plan import Plan
+from axil.kernel.scopes import CycleRun, entry_tokens
+from axil.kernel.spec import Limits
+from axil.kernel.state import StateError
+from axil.kernel.tokens import Activation, Task
+from axil.runtime.result import Result
+from axil.runtime.run import Run
 
 from ..tools import Raw, Tape, Watcher
 from .strategies import Case, Script, cases, law, seeds, seen_by
 
 
-def by_hand(plan: Plan, choose: random.Random) -> tuple[dict[str, Any], Ended, set[str]]:
-    """Drive one machine to its end; ``choose`` picks what happens next: a task is taken, or one at work is finished."""
+def by_hand(plan: Plan, choose: random.Random) -> tuple[dict[str, Any], FrameResult, set[str]]:
+    """Drive one machine to its end; ``choose`` picks what happens next: a task is taken, or one at
+    work is finished.
+    """
     root = plan.graph.schema.start(plan.graph.start)
     machine = Machine(plan, (), root)
     machine.start(entry_tokens(plan, {}, root))
@@ -42,18 +45,20 @@ def by_hand(plan: Plan, choose: random.Random) -> tuple[dict[str, Any], Ended, s
                 seen[str(Activation((), plan.nodes[task.node].name, task.ordinal))] = seen_by(task)
         else:
             task = at_work.pop(choose.randrange(len(at_work)))
-            machine.commit(task, machine.prepare(task, plan.nodes[task.node].vertex.body(task, None)))
+            machine.commit(
+                task, machine.prepare(task, plan.nodes[task.node].vertex.body(task, None))
+            )
     return seen, machine.end(), {plan.nodes[index].name for index in machine.skips}
 
 
-def told(ended: Ended) -> Any:
+def told(ended: FrameResult) -> Any:
     return dict(ended.state), ended.exits, ended.data, ended.fired
 
 
 @law(1500)
 @given(case=cases(depth=0), choose=seeds)
 def test_a_machine_does_the_same_in_any_order(case: Case, choose: random.Random):
-    plan = compile(case.spec())
+    plan = compile_spec(case.spec())
     try:
         first = by_hand(plan, random.Random(1))
     except StateError:
@@ -66,9 +71,16 @@ def test_a_machine_does_the_same_in_any_order(case: Case, choose: random.Random)
 
 
 def run(
-    case: Case, choose: random.Random | None, *, concurrency: int | None = None, journal: Any = None, watched: bool = True
+    case: Case,
+    choose: random.Random | None,
+    *,
+    concurrency: int | None = None,
+    journal: Any = None,
+    watched: bool = True,
 ) -> tuple[dict[str, Any], Result, set[str]]:
-    """Run with bodies that take random numbers of turns of the event loop, or are inline; gives what each activation saw."""
+    """Run with bodies that take random numbers of turns of the event loop, or are inline; gives
+    what each activation saw.
+    """
     seen: dict[str, Any] = {}
 
     def wrap(script: Script) -> Raw:
@@ -96,7 +108,9 @@ def run(
     workflow = Workflow(case.spec(wrap))
     limits = Limits(firings=600, concurrency=concurrency)
     observers = [] if watcher is None else [watcher]
-    result = asyncio.run(_awaited(workflow.start({}, observers=observers, limits=limits, journal=journal)))
+    result = asyncio.run(
+        _awaited(workflow.start({}, observers=observers, limits=limits, journal=journal))
+    )
     return seen, result, set() if watcher is None else set(watcher.named("skipped"))
 
 
@@ -105,7 +119,9 @@ async def _awaited(run: Run) -> Result:
 
 
 def facts(tape: Tape) -> list[str]:
-    """The lines of a journal, in no order, without times, how often it was gone on with, and what only this run is called."""
+    """The lines of a journal, in no order, without times, how often it was gone on with, and what
+    only this run is called.
+    """
 
     def clean(data: Any) -> Any:
         return {k: v for k, v in data.items() if k not in ("at", "used", "digest")}
@@ -137,27 +153,41 @@ def same(case: Case, choose: random.Random, concurrency: int | None) -> None:
 
 @law(1000)
 @given(case=cases(), choose=seeds, concurrency=st.sampled_from([None, 1, 2]))
-def test_a_run_does_the_same_whatever_takes_how_long(case: Case, choose: random.Random, concurrency: int | None):
+def test_a_run_does_the_same_whatever_takes_how_long(
+    case: Case, choose: random.Random, concurrency: int | None
+):
     same(case, choose, concurrency)
 
 
 @law(1500)
 @given(case=cases(cyclic=True), choose=seeds, concurrency=st.sampled_from([None, 1, 2]))
-def test_a_run_with_cycles_does_the_same_whatever_takes_how_long(case: Case, choose: random.Random, concurrency: int | None):
+def test_a_run_with_cycles_does_the_same_whatever_takes_how_long(
+    case: Case, choose: random.Random, concurrency: int | None
+):
     same(case, choose, concurrency)
 
 
 def whole(result: Result) -> Any:
     error = None if result.error is None else str(result.error)
-    return result.status, result.output, result.attributes, result.exits, result.cycles, result.usage.firings, error
+    return (
+        result.status,
+        result.output,
+        result.attributes,
+        result.exits,
+        result.cycles,
+        result.usage.firings,
+        error,
+    )
 
 
 @law(700)
 @given(case=cases(cyclic=True))
 def test_the_short_ways_of_a_run_lead_where_the_long_ones_lead(case: Case):
-    """A run that is journaled turns rounds the short way, and one that is not follows chains, too."""
+    """A run that is journaled turns rounds the short way, and one that is not follows chains,
+    too.
+    """
     tape = Tape()
-    with patch.object(CycleVisit, "turn", lambda visit, step, note=None: None):
+    with patch.object(CycleRun, "turns", lambda visit, step: False):
         seen, result, skipped = run(case, None, journal=tape)
     for watched, journal in ((True, None), (False, None), (True, Tape()), (False, Tape())):
         there = run(case, None, watched=watched, journal=journal)

@@ -14,7 +14,9 @@ from .test_schedules import run
 
 @law(500)
 @given(case=cases(cyclic=True), choose=seeds)
-def test_a_graph_with_cycles_ends_and_each_entry_of_a_cycle_says_how(case: Case, choose: random.Random):
+def test_a_graph_with_cycles_ends_and_each_entry_of_a_cycle_says_how(
+    case: Case, choose: random.Random
+):
     _, result, _ = run(case, choose)
     if result.status == "limited":
         assert isinstance(result.error, LimitReached)
@@ -25,7 +27,8 @@ def test_a_graph_with_cycles_ends_and_each_entry_of_a_cycle_says_how(case: Case,
     for tally in result.cycles.values():
         assert set(tally.ends) <= {"exit", "natural", "limit"}
         assert sum(tally.ends.values()) == tally.entries
-        assert tally.entries <= tally.rounds <= 60 * tally.entries  # the limit of a cycle that an `each` node begins; 4 for others
+        # the limit of a cycle that an `each` node begins; 4 for others
+        assert tally.entries <= tally.rounds <= 60 * tally.entries
 
 
 @law(500)
@@ -33,4 +36,6 @@ def test_a_graph_with_cycles_ends_and_each_entry_of_a_cycle_says_how(case: Case,
 def test_a_graph_without_cycles_is_done_unless_it_failed(case: Case, choose: random.Random):
     _, result, _ = run(case, choose)
     assert result.cycles == {}
-    assert result.status == "done" or isinstance(result.error.__cause__, ConcurrentReset), result.error
+    assert result.status == "done" or isinstance(result.error.__cause__, ConcurrentReset), (
+        result.error
+    )

@@ -55,7 +55,9 @@ def test_calls_of_one_turn_run_side_by_side_and_are_told_in_order():
             await both.wait()
             return n
 
-        model = Scripted([{"tool_calls": [{"name": "wait", "arguments": {"n": n}} for n in (2, 1)]}, '{"o": 1}'])
+        model = Scripted(
+            [{"tool_calls": [{"name": "wait", "arguments": {"n": n}} for n in (2, 1)]}, '{"o": 1}']
+        )
         await asyncio.wait_for(single(model, tools=[wait]).run({}), 60)
         return [m["content"] for m in model.requests[1].messages if m["role"] == "tool"]
 
@@ -96,7 +98,10 @@ def test_a_tool_given_by_name_is_made_once_when_the_graph_is_built_and_closed(re
     g.build()
     assert len(made) == 1
     g.invoke({"message": "x"})
-    assert sorted(m["content"] for m in model.requests[1].messages if m["role"] == "tool") == ["7", "8"]
+    assert sorted(m["content"] for m in model.requests[1].messages if m["role"] == "tool") == [
+        "7",
+        "8",
+    ]
     assert made[0].closed
 
 
@@ -137,10 +142,15 @@ def test_a_tool_may_ask_a_person_and_nothing_is_done_twice(script):
     async def ask_person(question: str, ctx: Any) -> str:
         return await ctx.ask(question)
 
-    calls = [{"name": "ask_person", "arguments": {"question": "sure?"}}, {"name": "look", "arguments": {"q": "x"}}]
+    calls = [
+        {"name": "ask_person", "arguments": {"question": "sure?"}},
+        {"name": "look", "arguments": {"q": "x"}},
+    ]
     model = script({"tool_calls": calls}, '{"o": "yes"}')
     g = RootGraph("g")
-    w = g.create_node(Agent, name="w", model=model, tools=[look, ask_person], memories=[HistoryMemory()])
+    w = g.create_node(
+        Agent, name="w", model=model, tools=[look, ask_person], memories=[HistoryMemory()]
+    )
     g.edge_from_entry(w)
     g.edge_to_exit(w, ["o"])
     g.build()
@@ -157,7 +167,10 @@ def test_a_tool_may_ask_a_person_and_nothing_is_done_twice(script):
     assert result.output == {"o": "yes"}
     assert done == ["x"]
     assert len(model.requests) == 2
-    assert [m["content"] for m in model.requests[1].messages if m["role"] == "tool"] == ["yes, sure", "found"]
+    assert [m["content"] for m in model.requests[1].messages if m["role"] == "tool"] == [
+        "yes, sure",
+        "found",
+    ]
     assert "ctx" not in model.requests[0].tools[1].parameters["properties"]
 
 
@@ -199,10 +212,15 @@ def test_the_questions_of_two_tools_are_asked_together_and_each_gets_its_answer(
         first = {paused.questions[1].id: "for b"}
         paused = await g.resume(paused.run_id, journal=journal, answers=first)
         assert [q.text for q in paused.questions] == ["a?"]
-        return await g.resume(paused.run_id, journal=journal, answers={paused.questions[0].id: "for a"})
+        return await g.resume(
+            paused.run_id, journal=journal, answers={paused.questions[0].id: "for a"}
+        )
 
     assert asyncio.run(run()).output == {"o": 1}
-    assert [m["content"] for m in model.requests[1].messages if m["role"] == "tool"] == ["a: for a", "b: for b"]
+    assert [m["content"] for m in model.requests[1].messages if m["role"] == "tool"] == [
+        "a: for a",
+        "b: for b",
+    ]
     assert asked == ["a", "b", "a", "b", "a"]  # what was answered and recorded is not done again
 
 
@@ -221,11 +239,14 @@ def test_a_toolset_and_a_provider_may_know_the_firing_that_they_work_for():
 
     known = Known()
     g = RootGraph("g")
-    w = g.create_node(Agent, name="w", model=Scripted(['{"o": 1}']), tools=[known], retrievers=known)
+    w = g.create_node(
+        Agent, name="w", model=Scripted(['{"o": 1}']), tools=[known], retrievers=known
+    )
     g.edge_from_entry(w)
     g.edge_to_exit(w, ["o"])
     g.build().invoke({"message": "x"}, allow=frozenset({"files"}))
-    assert known.seen == (True, True, True)  # asked for tools as a toolset and as a provider, and for blocks
+    # asked for tools as a toolset and as a provider, and for blocks
+    assert known.seen == (True, True, True)
 
 
 def test_a_tool_may_give_the_parts_of_a_content():
@@ -234,7 +255,9 @@ def test_a_tool_may_give_the_parts_of_a_content():
             return [{"type": "text", "text": "a leaf"}]
 
     model = Scripted([{"tool_calls": [{"name": "look"}]}, '{"o": 1}'])
-    single(model, tools=[Camera(name="look", description="", parameters={}, call=lambda: None)]).invoke({})
+    single(
+        model, tools=[Camera(name="look", description="", parameters={}, call=lambda: None)]
+    ).invoke({})
     assert model.requests[1].messages[-1]["content"] == [{"type": "text", "text": "a leaf"}]
 
 
@@ -266,7 +289,9 @@ def test_a_provider_that_fails_is_never_swallowed(script):
     with pytest.raises(ContextError, match=r"AX658.*DB.*OSError: gone"):
         single(script(), retrievers=[Broken()]).invoke({})
     chunks: list[Any] = []
-    agent = single(script('{"o": 1}'), retrievers=Broken(), context=ContextPolicy(failures="report"))
+    agent = single(
+        script('{"o": 1}'), retrievers=Broken(), context=ContextPolicy(failures="report")
+    )
     assert asyncio.run(agent.run({}, on_chunk=chunks.append)) == {"o": 1}
     assert chunks[0]["kind"] == "context_failed"
 
@@ -282,7 +307,11 @@ def test_context_has_a_budget_and_is_asked_what_the_task_says():
 
     policy = ContextPolicy(budget_tokens=25)
     long = Long()
-    user = Agent(retrievers=[long], context=policy, name="n").observe({"z": 1, "question": "why?"}).user
+    user = (
+        Agent(retrievers=[long], context=policy, name="n")
+        .observe({"z": 1, "question": "why?"})
+        .user
+    )
     assert user.endswith(f"CONTEXT:\n[Context]\n(Long) {'a' * 40}\n(Long) {'c' * 40}")
     assert (long.queries[0].query_text, long.queries[0].node_name) == ("why?", "n")
 
@@ -338,7 +367,11 @@ def test_repeated_messages_stay_and_only_so_many_are_sent():
         memory = HistoryMemory(top_k=3, memory_size=6)
         kept: list[Any] = []
         for _ in range(4):
-            kept = await memory.remember(kept, [{"role": "user", "content": "yes"}, {"role": "assistant", "content": "ok"}], None)
+            kept = await memory.remember(
+                kept,
+                [{"role": "user", "content": "yes"}, {"role": "assistant", "content": "ok"}],
+                None,
+            )
         return kept, memory.recall(kept)
 
     kept, sent = asyncio.run(run())
@@ -349,7 +382,14 @@ def test_repeated_messages_stay_and_only_so_many_are_sent():
 
 
 def test_what_falls_out_of_a_history_may_be_summarised():
-    model = Scripted({"rules": [{"match": {"system_contains": "Summarise"}, "replies": ["they met"]}, {"replies": ['{"o": 1}']}]})
+    model = Scripted(
+        {
+            "rules": [
+                {"match": {"system_contains": "Summarise"}, "replies": ["they met"]},
+                {"replies": ['{"o": 1}']},
+            ]
+        }
+    )
     agent = single(model, memories=HistoryMemory(memory_size=4, summarise=True))
     for _ in range(4):
         agent.invoke({}, thread="t")

@@ -1,4 +1,6 @@
-"""Laws of ``Agent``, ``DynamicAgent`` and ``SingleAgent``: observing, thinking, repairing, remembering."""
+"""Laws of ``Agent``, ``DynamicAgent`` and ``SingleAgent``: observing, thinking, repairing,
+remembering.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +12,20 @@ import sys
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from pydantic import BaseModel
 
-from axil import MemoryJournal, NodeFailed, RootGraph, SpecError
-from axil.errors import ConfigError
-from axil_agent import Agent, DynamicAgent, HistoryMemory, Reply, Scripted, SingleAgent, ToolCall, Usage
+from axil import ConfigError, MemoryJournal, NodeFailed, RootGraph, SpecError
+from axil_agent import (
+    Agent,
+    DynamicAgent,
+    HistoryMemory,
+    Reply,
+    Scripted,
+    SingleAgent,
+    ToolCall,
+    Usage,
+)
 from axil_agent.errors import ModelContract, PromptError, ReplyError, WiringError
 
 law = settings(deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
@@ -35,7 +44,11 @@ def last(model: Scripted, call: int = -1) -> str:
 
 
 def test_observing_needs_no_model_and_no_graph():
-    agent = Agent(instructions=["Be brief.", "You are {role_name}."], prompt_template="About {topic}.", role_name="Ann")
+    agent = Agent(
+        instructions=["Be brief.", "You are {role_name}."],
+        prompt_template="About {topic}.",
+        role_name="Ann",
+    )
     system, user, messages = agent.observe({"topic": "axils"})
     assert system == "Be brief.\nYou are Ann."
     assert user.startswith("MESSAGE TO YOU:\nAbout axils.\nrole_name:\nAnn\nRESPONSE FORMAT")
@@ -43,7 +56,11 @@ def test_observing_needs_no_model_and_no_graph():
     assert messages == [{"role": "system", "content": system}, {"role": "user", "content": user}]
 
 
-FIELDS = st.dictionaries(st.sampled_from("abcdefgh"), st.text(max_size=5) | st.integers() | st.lists(st.integers(), max_size=2), max_size=8)
+FIELDS = st.dictionaries(
+    st.sampled_from("abcdefgh"),
+    st.text(max_size=5) | st.integers() | st.lists(st.integers(), max_size=2),
+    max_size=8,
+)
 
 
 @law
@@ -56,7 +73,9 @@ def test_the_same_inputs_give_the_same_bytes(inputs, attributes, random):
         random.shuffle(items)
         return dict(items)
 
-    assert agent.observe(inputs, attributes) == agent.observe(shuffled(inputs), shuffled(attributes))
+    assert agent.observe(inputs, attributes) == agent.observe(
+        shuffled(inputs), shuffled(attributes)
+    )
 
 
 def test_observing_is_the_same_in_every_process(tmp_path):
@@ -67,7 +86,9 @@ def test_observing_is_the_same_in_every_process(tmp_path):
     )
     runs = {
         subprocess.run(
-            [sys.executable, "-c", code], env={"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(sys.path)}, capture_output=True
+            [sys.executable, "-c", code],
+            env={"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(sys.path)},
+            capture_output=True,
         ).stdout
         for seed in ("0", "7")
     }
@@ -79,7 +100,12 @@ def test_inputs_win_over_attributes_and_a_description_stands_for_what_is_not_the
     model = script('{"o": 1}', '{"o": 1}')
     g = RootGraph("g", attributes={"a": "attribute", "hidden": "never"})
     w = g.create_node(
-        Agent, name="w", model=model, prompt_template="{a} {b} {c}", pull_keys={"a": "", "c": "the c"}, hide_unused_fields=True
+        Agent,
+        name="w",
+        model=model,
+        prompt_template="{a} {b} {c}",
+        pull_keys={"a": "", "c": "the c"},
+        hide_unused_fields=True,
     )
     g.edge_from_entry(w, ["b"])
     g.edge_to_exit(w, ["o"])
@@ -89,20 +115,35 @@ def test_inputs_win_over_attributes_and_a_description_stands_for_what_is_not_the
 
 
 def test_unused_fields_are_in_order_of_their_names_and_may_be_hidden():
-    _, user, _ = Agent(prompt_template="{b}", name="n").observe({"c": 3, "b": 2, "a": {"y": 1, "x": 2}})
-    assert user.startswith('MESSAGE TO YOU:\n2\na:\n{\n  "x": 2,\n  "y": 1\n}\nc:\n3\nrole_name:\nn\nRESPONSE')
+    _, user, _ = Agent(prompt_template="{b}", name="n").observe(
+        {"c": 3, "b": 2, "a": {"y": 1, "x": 2}}
+    )
+    assert user.startswith(
+        'MESSAGE TO YOU:\n2\na:\n{\n  "x": 2,\n  "y": 1\n}\nc:\n3\nrole_name:\nn\nRESPONSE'
+    )
     _, user, _ = Agent(prompt_template="{b}", hide_unused_fields=True).observe({"c": 3, "b": 2})
     assert user.startswith("MESSAGE TO YOU:\n2\nRESPONSE")
 
 
 def test_instructions_are_sent_as_they_are():
-    assert Agent(instructions='Say "hi".', formatters="json").observe({}).messages[0]["content"] == 'Say "hi".'
+    assert (
+        Agent(instructions='Say "hi".', formatters="json").observe({}).messages[0]["content"]
+        == 'Say "hi".'
+    )
 
 
 def test_titles_can_be_changed_and_parts_left_out():
-    agent = Agent(prompt_template="Hi {x}", titles={"message": "", "format": None, "fields": None}, hide_unused_fields=True)
+    agent = Agent(
+        prompt_template="Hi {x}",
+        titles={"message": "", "format": None, "fields": None},
+        hide_unused_fields=True,
+    )
     assert agent.observe({"x": 1}).user == "Hi 1"
-    agent = Agent(prompt_template="Hi", titles={"message": "TASK", "format": None, "fields": "FIELDS"}, hide_unused_fields=True)
+    agent = Agent(
+        prompt_template="Hi",
+        titles={"message": "TASK", "format": None, "fields": "FIELDS"},
+        hide_unused_fields=True,
+    )
     assert agent.observe({}).user == "TASK:\nHi\nFIELDS:\n{}"
     with pytest.raises(WiringError, match=r"AX664.*mesage"):
         Agent(titles={"mesage": ""})
@@ -120,7 +161,11 @@ def test_values_that_are_no_text_are_indented_as_their_place():
 
 
 def test_a_template_may_have_parts():
-    user = Agent(prompt_template={"TASK": "do {x}", "HINT": "slowly"}, hide_unused_fields=True).observe({"x": 1}).user
+    user = (
+        Agent(prompt_template={"TASK": "do {x}", "HINT": "slowly"}, hide_unused_fields=True)
+        .observe({"x": 1})
+        .user
+    )
     assert user.startswith("MESSAGE TO YOU:\nTASK: do 1\nHINT: slowly\n")
 
 
@@ -129,7 +174,9 @@ def test_an_unknown_place_is_an_error_that_names_node_edge_and_field(script):
     w = g.create_node(Agent, name="w", model=script(), prompt_template="{topik}")
     g.edge_from_entry(w, ["topic"])
     g.edge_to_exit(w, ["o"])
-    with pytest.raises(NodeFailed, match=r'node "w".*topik.*@entry->w.*Did you mean "topic"') as failed:
+    with pytest.raises(
+        NodeFailed, match=r'node "w".*topik.*@entry->w.*Did you mean "topic"'
+    ) as failed:
         g.build().invoke({"topic": 1})
     assert isinstance(failed.value.__cause__, KeyError)
 
@@ -160,9 +207,13 @@ def test_foreign_formatters_work():
         def format(self, text):
             return dict.fromkeys(self.keys, text.upper())
 
-    agent = single(Scripted(["hey"]), formatters=Shout(), prompt_template="x", hide_unused_fields=True)
+    agent = single(
+        Scripted(["hey"]), formatters=Shout(), prompt_template="x", hide_unused_fields=True
+    )
     assert agent.invoke({}) == {"o": "HEY"}
-    assert agent.observe({}).user.startswith("{'MESSAGE TO YOU': 'x', 'RESPONSE FORMAT REQUIREMENTS': 'SHOUT'")
+    assert agent.observe({}).user.startswith(
+        "{'MESSAGE TO YOU': 'x', 'RESPONSE FORMAT REQUIREMENTS': 'SHOUT'"
+    )
 
 
 @pytest.mark.parametrize("formatters", [[], ["json", "json", "json"], 3])
@@ -185,7 +236,10 @@ def test_a_model_with_an_invoke_works_unchanged():
         def invoke(self, messages, tools, settings=None, **more):
             self.asked.append((tools, settings))
             if len(messages) == 1:
-                return {"type": "tool_call", "content": [{"id": "x", "name": "up", "arguments": '{"t": "a"}'}]}
+                return {
+                    "type": "tool_call",
+                    "content": [{"id": "x", "name": "up", "arguments": '{"t": "a"}'}],
+                }
             return {"type": Kind.CONTENT, "content": json.dumps({"o": messages[-1]["content"]})}
 
     def up(t: str) -> str:
@@ -220,7 +274,16 @@ def test_what_is_no_model_is_said_when_the_graph_is_built():
 def test_settings_with_known_ranges_are_checked_and_others_pass():
     Agent(model_settings={"temperature": 2, "stop": "x", "anything": object(), "top_p": None})
     with pytest.raises(ConfigError) as found:
-        Agent(model_settings={"temperature": 5, "top_p": -1, "max_tokens": 0, "stop": [1], "tool_choice": 1, "seed": "any"})
+        Agent(
+            model_settings={
+                "temperature": 5,
+                "top_p": -1,
+                "max_tokens": 0,
+                "stop": [1],
+                "tool_choice": 1,
+                "seed": "any",
+            }
+        )
     assert len(found.value.problems) == 5
 
 
@@ -229,7 +292,13 @@ def test_a_reply_that_cannot_be_read_is_shown_its_fault():
     assert single(model).invoke({}) == {"o": 3}
     assert "expected one JSON object" in last(model, 1)
     assert "o is missing" in last(model, 2)
-    assert [m["role"] for m in model.requests[2].messages] == ["user", "assistant", "user", "assistant", "user"]
+    assert [m["role"] for m in model.requests[2].messages] == [
+        "user",
+        "assistant",
+        "user",
+        "assistant",
+        "user",
+    ]
 
 
 def test_a_reply_that_broke_off_is_not_taken_for_a_whole_one():
@@ -273,7 +342,14 @@ def test_an_output_type_has_the_fields_that_edges_carry():
 def test_chunks_and_usage_reach_the_run(script):
     g = RootGraph("g")
     w = g.create_node(
-        Agent, name="w", model=script({"text": '{"o": "some words here"}', "usage": {"input_tokens": 7, "output_tokens": 2, "cost": 0.5}})
+        Agent,
+        name="w",
+        model=script(
+            {
+                "text": '{"o": "some words here"}',
+                "usage": {"input_tokens": 7, "output_tokens": 2, "cost": 0.5},
+            }
+        ),
     )
     g.edge_from_entry(w)
     g.edge_to_exit(w, ["o"])
@@ -312,7 +388,9 @@ def test_a_single_agent_cannot_be_inside_a_graph():
 def test_instructions_come_with_the_message_and_are_no_input():
     model = Scripted(['{"o": 1}'])
     g = RootGraph("g")
-    w = g.create_node(DynamicAgent, name="w", model=model, instruction_key="how", default_instructions="Default.")
+    w = g.create_node(
+        DynamicAgent, name="w", model=model, instruction_key="how", default_instructions="Default."
+    )
     g.edge_from_entry(w, ["how", "q"])
     g.edge_to_exit(w, ["o"])
     g.build()
@@ -342,7 +420,14 @@ class Draft(BaseModel):
 def test_an_agent_of_a_typed_graph_reads_and_writes_the_state(script):
     model = script('{"text": "T", "more": 1}')
     g = RootGraph("g", state=Draft)
-    w = g.create_node(Agent, name="w", model=model, prompt_template="On {topic}.", pull_keys={"topic": ""}, push_keys={"text": "the text"})
+    w = g.create_node(
+        Agent,
+        name="w",
+        model=model,
+        prompt_template="On {topic}.",
+        pull_keys={"topic": ""},
+        push_keys={"text": "the text"},
+    )
     g.edge_from_entry(w)
     g.edge_to_exit(w)
     result = asyncio.run(g.build().run({"topic": "axils"}))
@@ -370,14 +455,16 @@ def test_two_hundred_agents_wait_for_their_model_at_the_same_time():
     g.build()
 
     async def many():
-        results = await asyncio.wait_for(asyncio.gather(*(g.run({"message": n}) for n in range(200))), 60)
+        results = await asyncio.wait_for(
+            asyncio.gather(*(g.run({"message": n}) for n in range(200))), 60
+        )
         return len(results), len(asyncio.all_tasks())
 
     assert asyncio.run(many()) == (200, 1)
 
 
 def test_a_secret_is_in_no_event_journal_or_repr():
-    from axil import registry
+    from axil.plugin import default_registry
 
     class Keyed:
         def __init__(self, api_key: str) -> None:
@@ -387,9 +474,11 @@ def test_a_secret_is_in_no_event_journal_or_repr():
             emit({"kind": "text", "text": "x"})
             return Reply(text='{"o": 1}')
 
-    registry.default().register("models", "keyed", Keyed)
+    default_registry().register("models", "keyed", Keyed)
     g = RootGraph("g")
-    w = g.create_node(Agent, name="w", model={"type": "keyed", "api_key": "sk-123"}, memories=HistoryMemory())
+    w = g.create_node(
+        Agent, name="w", model={"type": "keyed", "api_key": "sk-123"}, memories=HistoryMemory()
+    )
     g.edge_from_entry(w)
     g.edge_to_exit(w, ["o"])
     g.build()
@@ -404,7 +493,10 @@ def test_a_secret_is_in_no_event_journal_or_repr():
 
 def test_a_reply_survives_being_plain_data():
     reply = Reply(
-        text="a", tool_calls=(ToolCall(id="1", name="f", arguments={"a": [1]}),), usage=Usage(input_tokens=1, cost=0.1), extra={"x": 1}
+        text="a",
+        tool_calls=(ToolCall(id="1", name="f", arguments={"a": [1]}),),
+        usage=Usage(input_tokens=1, cost=0.1),
+        extra={"x": 1},
     )
     assert Reply.read(json.loads(json.dumps(reply.plain()))) == reply
     assert reply.message()["extra"] == {"x": 1}
@@ -412,7 +504,13 @@ def test_a_reply_survives_being_plain_data():
 
 def test_nothing_of_an_sdk_is_imported():
     code = (
-        "import axil_agent, sys; print([m for m in ('openai', 'httpx', 'anthropic', 'mcp', 'yaml', 'axil_formatters') if m in sys.modules])"
+        "import axil_agent, sys; print([m for m in ('openai', 'httpx', 'anthropic', 'mcp', "
+        "'yaml', 'axil_formatters') if m in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": ":".join(sys.path)}, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={"PYTHONPATH": ":".join(sys.path)},
+        capture_output=True,
+        text=True,
+    )
     assert done.stdout.strip() == "[]"

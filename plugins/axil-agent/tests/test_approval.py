@@ -1,4 +1,6 @@
-"""Laws of approval: what a person did not allow is not called, and what is called is what was shown."""
+"""Laws of approval: what a person did not allow is not called, and what is called is what was
+shown.
+"""
 
 from __future__ import annotations
 
@@ -71,15 +73,22 @@ def test_what_is_allowed_is_called_as_it_was_shown(pay, paid):
     assert '"amount": 5' in question.text
 
 
-@pytest.mark.parametrize("answer", ["deny", "no", False, "deny: too much", {"answer": "deny", "reason": "too much"}])
+@pytest.mark.parametrize(
+    "answer", ["deny", "no", False, "deny: too much", {"answer": "deny", "reason": "too much"}]
+)
 def test_what_is_denied_is_not_called_and_the_model_hears_why(pay, paid, answer):
     model = Scripted([calls({"amount": 5}), '{"o": 1}'])
     invoke(built(model, pay), Person(answer))
     assert paid == []
-    assert told(model)[0] == f"Error: the call was not allowed{': too much' if 'too much' in str(answer) else '.'}"
+    assert (
+        told(model)[0]
+        == f"Error: the call was not allowed{': too much' if 'too much' in str(answer) else '.'}"
+    )
 
 
-@pytest.mark.parametrize("answers", [("edit", '{"amount": 3}'), ({"answer": "edit", "arguments": {"amount": 3}},)])
+@pytest.mark.parametrize(
+    "answers", [("edit", '{"amount": 3}'), ({"answer": "edit", "arguments": {"amount": 3}},)]
+)
 def test_edited_arguments_are_used_and_the_model_is_told(pay, paid, answers):
     model = Scripted([calls({"amount": 5}), '{"o": 1}'])
     invoke(built(model, pay), Person(*answers))
@@ -130,7 +139,9 @@ def test_an_agent_can_be_told_which_tools_to_ask_about(approve):
         return "found"
 
     person = Person("deny")
-    invoke(built(Scripted([calls({"q": "x"}, name="find"), '{"o": 1}']), find, approve=approve), person)
+    invoke(
+        built(Scripted([calls({"q": "x"}, name="find"), '{"o": 1}']), find, approve=approve), person
+    )
     assert [question.data["tool"] for question in person.asked] == ["find"]
 
 
@@ -149,19 +160,29 @@ def test_what_needs_approval_has_to_be_said_clearly(pay):
 
 def test_a_tool_object_says_it_itself():
     done: list[Any] = []
-    tool = Tool(name="pay", description="", parameters={}, call=lambda **given: done.append(given), needs_approval=True)
+    tool = Tool(
+        name="pay",
+        description="",
+        parameters={},
+        call=lambda **given: done.append(given),
+        needs_approval=True,
+    )
     invoke(built(Scripted([calls({}), '{"o": 1}']), tool), Person("deny"))
     assert done == []
 
 
 def test_each_call_has_a_question_of_its_own_across_pauses(pay, paid):
-    """An answer is never taken for the answer to a later question, though what came before it is not asked again."""
+    """An answer is never taken for the answer to a later question, though what came before it is
+    not asked again.
+    """
 
     async def wonder(about: str, ctx: Any) -> str:
         ctx.now()
         return str(await ctx.ask(about))
 
-    model = Scripted([calls({"about": "first?"}, name="wonder"), calls({"amount": 1}, {"amount": 2}), '{"o": 1}'])
+    model = Scripted(
+        [calls({"about": "first?"}, name="wonder"), calls({"amount": 1}, {"amount": 2}), '{"o": 1}']
+    )
     graph = built(model, pay, wonder)
 
     async def run() -> list[list[Any]]:
@@ -170,11 +191,14 @@ def test_each_call_has_a_question_of_its_own_across_pauses(pay, paid):
         for answer in ("allow", "allow", "deny"):
             assert result.status == "paused"
             shown.append([question.text.partition("\n")[0] for question in result.questions])
-            result = await graph.resume("r", journal=journal, answers={result.questions[0].id: answer})
+            result = await graph.resume(
+                "r", journal=journal, answers={result.questions[0].id: answer}
+            )
         assert result.output == {"o": 1}
         return shown
 
-    assert [len(each) for each in asyncio.run(run())] == [1, 2, 1]  # the calls of one reply are asked about together
+    # the calls of one reply are asked about together
+    assert [len(each) for each in asyncio.run(run())] == [1, 2, 1]
     assert paid == [(1, "Ada")]
     assert told(model) == ["allow", "paid 1", "Error: the call was not allowed."]
     assert len(model.requests) == 3
@@ -187,8 +211,13 @@ class Absent:
         await asyncio.Event().wait()
 
 
-@pytest.mark.parametrize(("late", "told_of", "came"), [("deny", "nobody answered in time", []), ("allow", "paid 5", [(5, "Ada")])])
-def test_what_counts_where_nobody_answers_in_time_is_said_beforehand(pay, paid, late, told_of, came):
+@pytest.mark.parametrize(
+    ("late", "told_of", "came"),
+    [("deny", "nobody answered in time", []), ("allow", "paid 5", [(5, "Ada")])],
+)
+def test_what_counts_where_nobody_answers_in_time_is_said_beforehand(
+    pay, paid, late, told_of, came
+):
     model, clock = Scripted([calls({"amount": 5}), '{"o": "done"}']), VirtualClock()
     graph = built(model, pay, approval=Approval(within_seconds=60, late=late))
     assert graph.invoke({"message": "x"}, channel=Absent(), clock=clock)[0] == {"o": "done"}
@@ -196,7 +225,11 @@ def test_what_counts_where_nobody_answers_in_time_is_said_beforehand(pay, paid, 
 
 
 def test_an_approval_that_has_to_be_given_fails_the_node_when_it_is_late(pay, paid):
-    graph = built(Scripted([calls({"amount": 5}), '{"o": "done"}']), pay, approval=Approval(within_seconds=60, late="fail"))
+    graph = built(
+        Scripted([calls({"amount": 5}), '{"o": "done"}']),
+        pay,
+        approval=Approval(within_seconds=60, late="fail"),
+    )
     with pytest.raises(NodeFailed, match="AX520"):
         graph.invoke({"message": "x"}, channel=Absent(), clock=VirtualClock())
     assert paid == []
@@ -216,10 +249,18 @@ def test_arguments_that_nobody_edits_in_time_are_not_used(pay, paid):
 def test_an_approval_that_is_late_is_denied_in_another_process_too(pay, paid):
     async def go() -> None:
         journal = MemoryJournal()
-        graph = built(Scripted([calls({"amount": 5}), '{"o": "done"}']), pay, approval=Approval(within_seconds=60))
-        paused = await graph.run({"message": "x"}, run_id="r", journal=journal, clock=VirtualClock(0))
+        graph = built(
+            Scripted([calls({"amount": 5}), '{"o": "done"}']),
+            pay,
+            approval=Approval(within_seconds=60),
+        )
+        paused = await graph.run(
+            {"message": "x"}, run_id="r", journal=journal, clock=VirtualClock(0)
+        )
         assert paused.questions[0].due == 60
-        assert (await graph.resume("r", journal=journal, clock=VirtualClock(61))).output == {"o": "done"}
+        assert (await graph.resume("r", journal=journal, clock=VirtualClock(61))).output == {
+            "o": "done"
+        }
 
     asyncio.run(go())
     assert paid == []

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from axil import Limits, RootGraph
-from axil.journal import MemoryJournal
-from axil.prices import Estimator, Price, Pricing
+from axil import Limits, MemoryJournal, RootGraph
+from axil.plugin import Estimator, Price, Pricing
 from axil_agent import Agent, Reply, Request, SingleAgent, ToolSpec, Usage
 from axil_agent.converse import longest, names_of, size_of
 from axil_agent.interfaces import Structure, ToolCall
@@ -23,7 +22,13 @@ class Model:
 
     def __init__(self, *replies, together=0):
         """``together``: nobody is answered before so many ask at once."""
-        self.replies, self.asked, self.at_work, self.most, self.together = list(replies), 0, 0, 0, together
+        self.replies, self.asked, self.at_work, self.most, self.together = (
+            list(replies),
+            0,
+            0,
+            0,
+            together,
+        )
         self.met = asyncio.Event()
 
     async def reply(self, request, emit):
@@ -44,7 +49,14 @@ def said(tokens=10, **more):
 def fan(model, width, **settings):
     graph = RootGraph("fan")
     for n in range(width):
-        graph.create_node(Agent, name=f"a{n}", model=model, formatters="twins", prompt_template="x" * 400, model_settings=settings)
+        graph.create_node(
+            Agent,
+            name=f"a{n}",
+            model=model,
+            formatters="twins",
+            prompt_template="x" * 400,
+            model_settings=settings,
+        )
         graph.edge_from_entry(f"a{n}", {})
         graph.edge_to_exit(f"a{n}", ["message"])
     return graph.build()
@@ -75,15 +87,33 @@ def test_without_a_limit_nobody_waits():
 
 
 def test_money_is_counted_by_the_prices_of_the_run_and_the_model_that_answered():
-    pricing = Pricing(models={"small": Price(input=1_000, output=10_000), "small-2026": Price(input=0, output=1_000_000)})
-    assert run(fan(Model(said(10)), 1), limits=Limits(pricing=pricing)).usage.cost == pytest.approx(0.11)
-    assert run(fan(Model(said(10, model="small-2026")), 1), limits=Limits(pricing=pricing)).usage.cost == 10
-    assert run(fan(Model(said(10)), 1), limits=Limits(cost=0.01, pricing=pricing, estimate=Estimator(output_tokens=1))).status == "limited"
+    pricing = Pricing(
+        models={
+            "small": Price(input=1_000, output=10_000),
+            "small-2026": Price(input=0, output=1_000_000),
+        }
+    )
+    assert run(fan(Model(said(10)), 1), limits=Limits(pricing=pricing)).usage.cost == pytest.approx(
+        0.11
+    )
+    assert (
+        run(fan(Model(said(10, model="small-2026")), 1), limits=Limits(pricing=pricing)).usage.cost
+        == 10
+    )
+    assert (
+        run(
+            fan(Model(said(10)), 1),
+            limits=Limits(cost=0.01, pricing=pricing, estimate=Estimator(output_tokens=1)),
+        ).status
+        == "limited"
+    )
 
 
 def test_a_reply_that_was_recorded_is_counted_once():
     """The run pauses between two calls of one firing; what the first used was journaled with it."""
-    question = Reply(tool_calls=(ToolCall(id="1", name="ask"),), usage=Usage(input_tokens=7, output_tokens=3))
+    question = Reply(
+        tool_calls=(ToolCall(id="1", name="ask"),), usage=Usage(input_tokens=7, output_tokens=3)
+    )
     model = Model(question, said(10))
 
     async def ask(ctx) -> str:
@@ -122,12 +152,17 @@ def test_a_call_that_fails_leaves_no_reservation():
 def test_what_a_request_is_taken_to_need():
     tool = ToolSpec(name="add", description="Adds.", parameters={"type": "object"})
     request = Request(
-        messages=[{"role": "user", "content": "12345"}, {"role": "user", "content": [{"type": "text", "text": "6"}]}],
+        messages=[
+            {"role": "user", "content": "12345"},
+            {"role": "user", "content": [{"type": "text", "text": "6"}]},
+        ],
         tools=[tool],
         settings={"max_tokens": 9},
         output=Structure(name="x", schema={"a": 1}),
     )
-    assert size_of(request) == 5 + len('[{"type": "text", "text": "6"}]') + len("addAdds.") + len('{"type": "object"}') + len('{"a": 1}')
+    assert size_of(request) == 5 + len('[{"type": "text", "text": "6"}]') + len("addAdds.") + len(
+        '{"type": "object"}'
+    ) + len('{"a": 1}')
     assert longest(request) == 9
     assert longest(Request(messages=[])) is None
 
@@ -136,7 +171,11 @@ def test_under_which_names_prices_know_a_model():
     class Several:
         names = ("a", "b")
 
-    assert (names_of(Model()), names_of(Several()), names_of(object())) == (("small",), ("a", "b"), ())
+    assert (names_of(Model()), names_of(Several()), names_of(object())) == (
+        ("small",),
+        ("a", "b"),
+        (),
+    )
 
 
 def test_an_agent_outside_a_graph_is_not_limited():

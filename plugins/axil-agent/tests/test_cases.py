@@ -1,4 +1,6 @@
-"""What MASFactory does, recorded: agents, tools, memory, context, switches, loops; payloads are compared byte for byte."""
+"""What MASFactory does, recorded: agents, tools, memory, context, switches, loops; payloads are
+compared byte for byte.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +14,14 @@ from axil_agent import Agent, AgentSwitch, ContextBlock, HistoryMemory
 from axil_agent.errors import ReplyError
 
 REQUIREMENTS = (
-    "RESPONSE FORMAT REQUIREMENTS:\n\n        !IMPORTANT!:Your response must strictly and only contain a single JSON object that conforms "
-    "to the description below. Do not add any extra explanations, comments, or any non-JSON text before or after the JSON code block.\n"
-    "        Your response must be strictly valid JSON. Do not include any Markdown code block markers (e.g., ```json ... ```) or any "
-    "explanatory text. Ensure all brackets and braces are correctly balanced and matched.\n        \n"
+    "RESPONSE FORMAT REQUIREMENTS:\n\n        !IMPORTANT!:Your response must strictly and only "
+    "contain a single JSON object that conforms "
+    "to the description below. Do not add any extra explanations, comments, or any non-JSON text "
+    "before or after the JSON code block.\n"
+    "        Your response must be strictly valid JSON. Do not include any Markdown code block "
+    "markers (e.g., ```json ... ```) or any "
+    "explanatory text. Ensure all brackets and braces are correctly balanced and matched.\n      "
+    "  \n"
     "REQUIRED OUTPUT FIELDS AND THEIR DESCRIPTIONS:\n"
 )
 
@@ -93,10 +99,14 @@ def test_tools_are_run_and_their_results_told_in_order(script):
     g = graph({"model": model, "tools": [add], "name": "calc"}, exit=["sum"])
     assert g.invoke({"q": "1+2, 5+5"}) == ({"sum": 13}, {})
     (tool,) = model.requests[0].tools
-    assert (tool.name, tool.description) == ("add", "Add numbers.")  # MASFactory also sends what the schema says of the arguments
+    # MASFactory also sends what the schema says of the arguments
+    assert (tool.name, tool.description) == ("add", "Add numbers.")
     assert tool.parameters == {
         "type": "object",
-        "properties": {"a": {"type": "integer", "description": "first"}, "b": {"type": "integer", "description": "second", "default": 2}},
+        "properties": {
+            "a": {"type": "integer", "description": "first"},
+            "b": {"type": "integer", "description": "second", "default": 2},
+        },
         "required": ["a"],
     }
     assert told(model)[1][-3:] == [
@@ -119,7 +129,8 @@ def test_after_three_bad_replies_the_node_fails_and_says_why(script):
         graph({"model": model}).invoke({"q": "x"})
     assert isinstance(failed.value.__cause__, ReplyError)
     assert len(model.requests) == 3
-    assert "could not be used" in told(model)[1][-1]["content"]  # MASFactory asks again without a word
+    # MASFactory asks again without a word
+    assert "could not be used" in told(model)[1][-1]["content"]
 
 
 def test_history_is_sent_between_the_system_and_the_message(script):
@@ -128,7 +139,10 @@ def test_history_is_sent_between_the_system_and_the_message(script):
     first, attributes = g.invoke({"q": "first"})
     second, _ = g.invoke({"q": "second"}, attributes)
     assert (first, second) == ({"o": "a1"}, {"o": "a2"})
-    assert [[m["role"] for m in messages] for messages in told(model)] == [["system", "user"], ["system", "user", "assistant", "user"]]
+    assert [[m["role"] for m in messages] for messages in told(model)] == [
+        ["system", "user"],
+        ["system", "user", "assistant", "user"],
+    ]
     assert told(model)[1][2]["content"] == '{"o":"a1"}'
     assert told(model)[1][1] == told(model)[0][1]
 
@@ -147,9 +161,17 @@ class Provider:
 def test_context_is_injected_last_in_order_and_once(script):
     model = script('{"o":1}')
     memory = Provider(
-        "MEM", [ContextBlock("m1", score=0.1), ContextBlock("m2", score=0.9), ContextBlock("m3"), ContextBlock("dup", uri="u1")]
+        "MEM",
+        [
+            ContextBlock("m1", score=0.1),
+            ContextBlock("m2", score=0.9),
+            ContextBlock("m3"),
+            ContextBlock("dup", uri="u1"),
+        ],
     )
-    retriever = Provider("RAG", [ContextBlock("other", uri="u1"), ContextBlock("m1"), ContextBlock("r1")])
+    retriever = Provider(
+        "RAG", [ContextBlock("other", uri="u1"), ContextBlock("m1"), ContextBlock("r1")]
+    )
     g = graph({"model": model, "memories": [memory], "retrievers": [retriever]})
     assert g.invoke({"q": "x"})[0] == {"o": 1}
     tail = "[Context]\n(MEM) m2\n(MEM) m1\n(MEM) m3\n(MEM) dup\n(RAG) r1"
@@ -164,11 +186,17 @@ class SimpleKeywordRetriever:
 
 
 def test_the_model_asks_active_context_with_two_tools(script):
-    asks = {"name": "retrieve_context", "arguments": {"source": "DOCS", "query_text": "vis", "top_k": 1}}
+    asks = {
+        "name": "retrieve_context",
+        "arguments": {"source": "DOCS", "query_text": "vis", "top_k": 1},
+    }
     model = script({"tool_calls": [{"name": "list_context_sources"}, asks]}, '{"o":1}')
     g = graph({"model": model, "retrievers": [SimpleKeywordRetriever()]})
     assert g.invoke({"q": "x"})[0] == {"o": 1}
-    assert [tool.name for tool in model.requests[0].tools] == ["list_context_sources", "retrieve_context"]
+    assert [tool.name for tool in model.requests[0].tools] == [
+        "list_context_sources",
+        "retrieve_context",
+    ]
     results = [json.loads(m["content"]) for m in told(model)[1] if m["role"] == "tool"]
     block = {
         "chunk_id": None,
@@ -181,7 +209,12 @@ def test_the_model_asks_active_context_with_two_tools(script):
     }
     assert results == [
         {"sources": [{"label": "DOCS", "name": "DOCS", "type": "SimpleKeywordRetriever"}]},
-        {"blocks": [block], "provider": "DOCS", "query": "vis", "rendered": "[Context]\n(DOCS) vis vis"},
+        {
+            "blocks": [block],
+            "provider": "DOCS",
+            "query": "vis",
+            "rendered": "[Context]\n(DOCS) vis vis",
+        },
     ]
 
 
@@ -197,13 +230,14 @@ def test_a_switch_asks_once_for_each_condition(script):
     g.build()
     assert g.invoke({"query": "plans?"})[0] == {"response": "sales"}
     assert [messages[-1]["content"] for messages in told(model)] == [
-        f"USER INPUT:\nANSWER:\n{{'query': 'plans?'}}\nCONDITION:\n{c}\n" for c in ("technical", "product", "complaint")
+        f"USER INPUT:\nANSWER:\n{{'query': 'plans?'}}\nCONDITION:\n{c}\n"
+        for c in ("technical", "product", "complaint")
     ]
 
 
 def turn_taking(loop: Loop, choose: Any) -> Any:
     """A node that sends on to the one that ``choose`` names."""
-    from axil.tokens import Out
+    from axil import Out
 
     def switch(inputs: dict[str, Any], attributes: dict[str, Any]) -> Out:
         return Out(dict(inputs), to=frozenset({choose(attributes)}))
@@ -216,10 +250,21 @@ def test_instructor_and_assistant_take_turns_with_histories_of_their_own(script)
     g = RootGraph("g")
     loop = g.create_node(Loop, name="ia", max_iterations=4)
     switch = loop.create_node(
-        turn_taking(loop, lambda a: "ia_instructor" if a["current_iteration"] % 2 else "ia_assistant"), name="ia_switch"
+        turn_taking(
+            loop, lambda a: "ia_instructor" if a["current_iteration"] % 2 else "ia_assistant"
+        ),
+        name="ia_switch",
     )
-    ceo = loop.create_node(Agent, name="ia_instructor", model=model, instructions="I am CEO", memories=[HistoryMemory()])
-    cto = loop.create_node(Agent, name="ia_assistant", model=model, instructions="I am CTO", memories=[HistoryMemory()])
+    ceo = loop.create_node(
+        Agent,
+        name="ia_instructor",
+        model=model,
+        instructions="I am CEO",
+        memories=[HistoryMemory()],
+    )
+    cto = loop.create_node(
+        Agent, name="ia_assistant", model=model, instructions="I am CTO", memories=[HistoryMemory()]
+    )
     loop.edge_from_controller(switch)
     for agent in (ceo, cto):
         loop.create_edge(switch, agent)
@@ -227,8 +272,16 @@ def test_instructor_and_assistant_take_turns_with_histories_of_their_own(script)
     g.edge_from_entry(loop)
     g.edge_to_exit(loop)
     g.build()
-    assert g.invoke({"message": "task"}) == ({"message": "a2"}, {"current_iteration": 4, "max_iterations": 4})
-    assert [messages[0]["content"] for messages in told(model)] == ["I am CEO", "I am CTO", "I am CEO", "I am CTO"]
+    assert g.invoke({"message": "task"}) == (
+        {"message": "a2"},
+        {"current_iteration": 4, "max_iterations": 4},
+    )
+    assert [messages[0]["content"] for messages in told(model)] == [
+        "I am CEO",
+        "I am CTO",
+        "I am CEO",
+        "I am CTO",
+    ]
     assert [len(messages) for messages in told(model)] == [2, 2, 4, 4]
 
 
@@ -240,18 +293,28 @@ def test_a_round_robin_shares_one_history_and_stops_at_the_final_answer(script):
         return "FINAL ANSWER" in inputs["message"]
 
     loop = g.create_node(Loop, name="mesh", max_iterations=6, terminate_condition_function=over)
-    router = loop.create_node(turn_taking(loop, lambda a: "AB"[(a["current_iteration"] - 1) % 2]), name="mesh_router")
+    router = loop.create_node(
+        turn_taking(loop, lambda a: "AB"[(a["current_iteration"] - 1) % 2]), name="mesh_router"
+    )
     loop.edge_from_controller(router)
     for name, text in (("A", "ia"), ("B", "ib")):
         agent = loop.create_node(
-            Agent, name=name, model=model, instructions=["GI", text], memories=HistoryMemory(share="history"), hide_unused_fields=True
+            Agent,
+            name=name,
+            model=model,
+            instructions=["GI", text],
+            memories=HistoryMemory(share="history"),
+            hide_unused_fields=True,
         )
         loop.create_edge(router, agent)
         loop.edge_to_controller(agent)
     g.edge_from_entry(loop)
     g.edge_to_exit(loop)
     g.build()
-    assert g.invoke({"message": "start"}) == ({"message": "FINAL ANSWER x"}, {"current_iteration": 4, "max_iterations": 6})
+    assert g.invoke({"message": "start"}) == (
+        {"message": "FINAL ANSWER x"},
+        {"current_iteration": 4, "max_iterations": 6},
+    )
     assert [messages[0]["content"] for messages in told(model)] == ["GI\nia", "GI\nib", "GI\nia"]
     assert [len(messages) for messages in told(model)] == [2, 4, 6]
 
@@ -262,8 +325,13 @@ def test_a_solver_and_its_critics_go_round(script):
     g = RootGraph("g")
     first = g.create_node(lambda inputs: {"sol": "F:" + inputs["q"]}, name="first")
     loop = g.create_node(Loop, name="loop", max_iterations=2)
-    critics = [loop.create_node(Agent, name=f"k{n}", model=model, prompt_template="Criticise {sol}") for n in (1, 2)]
-    solver = loop.create_node(lambda inputs: {"sol": inputs["sol"] + "+" + "".join(sorted(inputs["fb"]))}, name="solver")
+    critics = [
+        loop.create_node(Agent, name=f"k{n}", model=model, prompt_template="Criticise {sol}")
+        for n in (1, 2)
+    ]
+    solver = loop.create_node(
+        lambda inputs: {"sol": inputs["sol"] + "+" + "".join(sorted(inputs["fb"]))}, name="solver"
+    )
     for critic in critics:
         loop.edge_from_controller(critic, ["sol"])
         loop.create_edge(critic, solver, {"fb": "what is wrong"})
@@ -277,10 +345,20 @@ def test_a_solver_and_its_critics_go_round(script):
 
 def test_a_critic_sees_what_earlier_ones_broadcast(script):
     """The brainstorming graph: what a critic said is an attribute that those after it pull."""
-    model = script('{"o": "C1", "broadcast": {"c1": "C1"}}', '{"o": "C2", "broadcast": {"c1": "C1", "c2": "C2"}}', '{"ans": "C1C2"}')
+    model = script(
+        '{"o": "C1", "broadcast": {"c1": "C1"}}',
+        '{"o": "C2", "broadcast": {"c1": "C1", "c2": "C2"}}',
+        '{"ans": "C1C2"}',
+    )
     g = RootGraph("g", attributes={"broadcast": {}})
     nodes = [
-        g.create_node(Agent, name=name, model=model, pull_keys={"broadcast": "said so far"}, push_keys={"broadcast": "all said"})
+        g.create_node(
+            Agent,
+            name=name,
+            model=model,
+            pull_keys={"broadcast": "said so far"},
+            push_keys={"broadcast": "all said"},
+        )
         for name in ("c1", "c2")
     ]
     nodes.append(g.create_node(Agent, name="solver", model=model, pull_keys={"broadcast": ""}))
@@ -297,12 +375,31 @@ def test_a_critic_sees_what_earlier_ones_broadcast(script):
 
 
 def test_raw_text_goes_into_every_field_with_twins(script):
-    """The AML cases: paragraph in, the raw reply in every field out, then a loop that ends by what the text says."""
+    """The AML cases: paragraph in, the raw reply in every field out, then a loop that ends by what
+    the text says.
+    """
     model = script("abc", "a", "b", "x!")
     g = RootGraph("g")
-    plan = g.create_node(Agent, name="plan", model=model, prompt_template="T: {topic}", formatters=["paragraph", "twins"])
-    loop = g.create_node(Loop, name="lp", max_iterations=3, terminate_condition_function=lambda inputs: "x" in str(inputs.get("plan")))
-    rev = loop.create_node(Agent, name="rev", model=model, prompt_template="T: {plan}", formatters=["paragraph", "twins"])
+    plan = g.create_node(
+        Agent,
+        name="plan",
+        model=model,
+        prompt_template="T: {topic}",
+        formatters=["paragraph", "twins"],
+    )
+    loop = g.create_node(
+        Loop,
+        name="lp",
+        max_iterations=3,
+        terminate_condition_function=lambda inputs: "x" in str(inputs.get("plan")),
+    )
+    rev = loop.create_node(
+        Agent,
+        name="rev",
+        model=model,
+        prompt_template="T: {plan}",
+        formatters=["paragraph", "twins"],
+    )
     g.edge_from_entry(plan, ["topic"])
     g.create_edge(plan, loop, ["plan"])
     loop.edge_from_controller(rev, ["plan"])

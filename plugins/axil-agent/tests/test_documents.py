@@ -1,4 +1,6 @@
-"""Documents: cut so that nothing is lost and every chunk leads back; read so that nothing outside is."""
+"""Documents: cut so that nothing is lost and every chunk leads back; read so that nothing outside
+is.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +8,29 @@ import itertools
 import os
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from axil.errors import ConfigError
+from axil import ConfigError
 from axil_agent import ContextBlock
 from axil_agent.documents import Cut, Document, Sources, chunked, difference, keyed
 from axil_agent.errors import ContextError
 
 TEXTS = st.lists(
     st.sampled_from(
-        ["# Head\n", "## Sub ##\n", "word ", "a sentence. ", "\n\n", "\r\n", "```\n", "\ufeff", "日本語", "x" * 40, "\t", "end.\n"]
+        [
+            "# Head\n",
+            "## Sub ##\n",
+            "word ",
+            "a sentence. ",
+            "\n\n",
+            "\r\n",
+            "```\n",
+            "\ufeff",
+            "日本語",
+            "x" * 40,
+            "\t",
+            "end.\n",
+        ]
     )
 ).map("".join)
 CUTS = st.builds(
@@ -47,7 +61,12 @@ def test_the_same_text_is_cut_alike(text, cut):
 
 def test_headings_are_told_and_code_has_none():
     text = "before\n# A #\none\n```sh\n# no heading\n```\n## B\ntwo\n# C\nthree"
-    assert [(c.heading, c.text.splitlines()[-1]) for c in chunked(text)] == [("", "before"), ("A", "```"), ("A > B", "two"), ("C", "three")]
+    assert [(c.heading, c.text.splitlines()[-1]) for c in chunked(text)] == [
+        ("", "before"),
+        ("A", "```"),
+        ("A > B", "two"),
+        ("C", "three"),
+    ]
 
 
 def test_a_long_section_is_cut_at_sentences_and_overlaps():
@@ -62,7 +81,10 @@ def test_files_are_read_as_they_are(tmp_path):
     (tmp_path / "a/one.md").write_bytes("eins\r\nzwei ü".encode())
     (tmp_path / "a/two.py").write_text("no = 1")
     (tmp_path / "b.txt").write_bytes("drei".encode("utf-16"))
-    documents = Sources(paths=[str(tmp_path / "a")], documents=["given", {"text": "named", "uri": "n", "metadata": {"k": 1}}]).read()
+    documents = Sources(
+        paths=[str(tmp_path / "a")],
+        documents=["given", {"text": "named", "uri": "n", "metadata": {"k": 1}}],
+    ).read()
     assert [d.text for d in documents] == ["given", "named", "eins\r\nzwei ü"]
     assert documents[0].uri.startswith("text:")
     assert documents[1] == Document(text="named", uri="n", metadata={"k": 1})
@@ -75,8 +97,16 @@ def test_files_are_read_as_they_are(tmp_path):
     [
         (lambda folder: None, {}, "cannot be read: No such file"),
         (lambda folder: (folder / "x.md").write_bytes(b"\xff\xfe\x00"), {}, "is not utf-8"),
-        (lambda folder: (folder / "x.md").write_text("long" * 100), {"max_file_bytes": 100}, "has 400 bytes, more than max_file_bytes"),
-        (lambda folder: (folder / "x.md").write_text("x"), {"encoding": "klingon"}, "is not klingon"),
+        (
+            lambda folder: (folder / "x.md").write_text("long" * 100),
+            {"max_file_bytes": 100},
+            "has 400 bytes, more than max_file_bytes",
+        ),
+        (
+            lambda folder: (folder / "x.md").write_text("x"),
+            {"encoding": "klingon"},
+            "is not klingon",
+        ),
     ],
 )
 def test_a_file_that_cannot_be_read_is_named(tmp_path, make, settings, told):
@@ -106,7 +136,9 @@ def test_an_overlap_of_more_than_half_is_refused():
 
 
 def test_a_difference_is_what_has_to_be_done():
-    one, two, other = (Document(text=text, uri=uri) for text, uri in (("1", "a"), ("2", "b"), ("3", "b")))
+    one, two, other = (
+        Document(text=text, uri=uri) for text, uri in (("1", "a"), ("2", "b"), ("3", "b"))
+    )
     first = difference({}, [one, two])
     assert ([d.uri for d in first.changed], list(first.gone)) == (["a", "b"], [])
     second = difference(first.digests, [other])
@@ -118,7 +150,10 @@ def test_a_difference_is_what_has_to_be_done():
 @given(text=st.text(), metadata=st.dictionaries(st.text(), st.integers() | st.text() | st.none()))
 def test_a_digest_tells_documents_apart(text, metadata):
     document = Document(text=text, uri="a", metadata=metadata)
-    assert document.digest() == Document(text=text, uri="b", metadata=dict(reversed(metadata.items()))).digest()
+    assert (
+        document.digest()
+        == Document(text=text, uri="b", metadata=dict(reversed(metadata.items()))).digest()
+    )
     assert document.digest() != Document(text=text + "!", uri="a", metadata=metadata).digest()
     assert document.digest() != document.digest("more")
 

@@ -6,15 +6,17 @@ import asyncio
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from axil.errors import ConfigError
+from axil import ConfigError
 from axil_agent import HistoryMemory, Reply, Request, Scripted, SingleAgent
 
 
 def said(*texts: str) -> list[dict[str, Any]]:
-    return [{"role": "user" if n % 2 == 0 else "assistant", "content": text} for n, text in enumerate(texts)]
+    return [
+        {"role": "user" if n % 2 == 0 else "assistant", "content": text}
+        for n, text in enumerate(texts)
+    ]
 
 
 @given(st.lists(st.text("ab ", max_size=40), max_size=12), st.integers(1, 60), st.integers(0, 8))
@@ -28,7 +30,8 @@ def test_what_is_sent_is_the_newest_that_fits_in_whole_turns(texts, most, top_k)
     rest = kept[: len(kept) - len(sent)]
     turn = rest[-2:] if len(rest) % 2 == 0 else rest[-1:]
     together = len(sent) + len(turn)
-    if turn and len(kept) % 2 == 0 and (top_k == 0 or together <= top_k):  # one turn more would not have fitted
+    # one turn more would not have fitted
+    if turn and len(kept) % 2 == 0 and (top_k == 0 or together <= top_k):
         assert sum(len(m["content"]) for m in [*turn, *sent]) > most
 
 
@@ -48,18 +51,30 @@ def test_what_is_beyond_the_tokens_is_summarised():
     assert (asked, len(kept)) == ([], 4)
     kept = asyncio.run(memory.remember(kept, said("eeee", "ffff"), ask))
     assert asked == ["user: aaaa\n\nassistant: bbbb\n\nuser: cccc\n\nassistant: dddd"]
-    assert [m["content"] for m in kept] == ["[Summary of what was said before]\nin short", "eeee", "ffff"]
+    assert [m["content"] for m in kept] == [
+        "[Summary of what was said before]\nin short",
+        "eeee",
+        "ffff",
+    ]
 
 
 def test_a_picture_counts_by_its_name_and_not_by_its_bytes():
-    picture = {"role": "user", "content": [{"type": "image", "data": "x" * 10_000, "name": "leaf.png"}, {"type": "text", "text": "look"}]}
+    picture = {
+        "role": "user",
+        "content": [
+            {"type": "image", "data": "x" * 10_000, "name": "leaf.png"},
+            {"type": "text", "text": "look"},
+        ],
+    }
     assert HistoryMemory(max_tokens=100, tokens_of=len).recall([picture]) == [picture]
     assert HistoryMemory(max_tokens=3, tokens_of=len).recall([picture]) == []
 
 
 @pytest.mark.parametrize("name", ["memory_size", "max_tokens"])
 def test_a_limit_of_nothing_is_refused(name):
-    with pytest.raises(ConfigError, match=f"AX655 {name}: expected a whole number of at least 1, found 0"):
+    with pytest.raises(
+        ConfigError, match=f"AX655 {name}: expected a whole number of at least 1, found 0"
+    ):
         HistoryMemory(**{name: 0})
 
 

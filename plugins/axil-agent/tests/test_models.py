@@ -7,11 +7,9 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
-from axil import RootGraph, SpecError
-from axil.errors import ConfigError
+from axil import ConfigError, RootGraph, SpecError
 from axil_agent import Agent, Recorder, Replay, Request, Scripted, SingleAgent, models_through
 from axil_agent.errors import ModelError, ReplayMiss
 from axil_agent.models import Chosen, read_answer, read_arguments
@@ -29,7 +27,10 @@ def test_the_first_rule_that_matches_answers_in_order_and_the_last_reply_repeats
     model = Scripted(
         {
             "rules": [
-                {"match": {"system_contains": "editor", "user_contains": "now"}, "replies": ["a", "b"]},
+                {
+                    "match": {"system_contains": "editor", "user_contains": "now"},
+                    "replies": ["a", "b"],
+                },
                 {"match": {"user_contains": "now"}, "replies": ["c"]},
             ],
             "default": "none",
@@ -44,13 +45,19 @@ def test_the_first_rule_that_matches_answers_in_order_and_the_last_reply_repeats
 
 def test_the_users_messages_can_be_echoed():
     model = Scripted([{"echo_user": True}])
-    assert ask(model, ("system", "s"), ("user", "one"), ("assistant", "x"), ("user", "two")).text == "(one+two)"
+    assert (
+        ask(model, ("system", "s"), ("user", "one"), ("assistant", "x"), ("user", "two")).text
+        == "(one+two)"
+    )
 
 
 def test_tool_calls_have_ids_that_never_repeat_in_a_conversation():
     model = Scripted([{"tool_calls": [{"name": "f"}, {"name": "g", "arguments": {"a": 1}}]}])
     first = ask(model)
-    assert [(c.id, c.name, c.arguments) for c in first.tool_calls] == [("c0", "f", {}), ("c1", "g", {"a": 1})]
+    assert [(c.id, c.name, c.arguments) for c in first.tool_calls] == [
+        ("c0", "f", {}),
+        ("c1", "g", {"a": 1}),
+    ]
     again = asyncio.run(model.reply(Request(messages=[first.message()]), lambda chunk: None))
     assert [c.id for c in again.tool_calls] == ["c2", "c3"]
 
@@ -58,7 +65,11 @@ def test_tool_calls_have_ids_that_never_repeat_in_a_conversation():
 def test_a_status_is_an_error_that_says_whether_asking_again_may_help():
     with pytest.raises(ModelError, match="Error code: 429") as busy:
         ask(Scripted([{"status": 429, "retry_after": 2}]))
-    assert (busy.value.status, busy.value.retry_after_seconds, busy.value.transient) == (429, 2, True)
+    assert (busy.value.status, busy.value.retry_after_seconds, busy.value.transient) == (
+        429,
+        2,
+        True,
+    )
     with pytest.raises(ModelError) as wrong:
         ask(Scripted([{"status": 400}]))
     assert not wrong.value.transient
@@ -79,13 +90,20 @@ def test_a_delay_is_waited_for():
 def test_what_is_streamed_is_what_is_said(text):
     parts: list[str] = []
     model = Scripted([{"text": text}])
-    reply = asyncio.run(model.reply(Request(messages=[]), lambda chunk: parts.append(chunk["text"])))
+    reply = asyncio.run(
+        model.reply(Request(messages=[]), lambda chunk: parts.append(chunk["text"]))
+    )
     assert "".join(parts) == reply.text == text
 
 
 @pytest.mark.parametrize(
     ("script", "told"),
-    [({"rules": [{"replies": []}]}, "replies"), ({"rule": []}, "rules"), ([{"txt": "x"}], "txt"), ({"rules": [{"match": {"x": 1}}]}, "x")],
+    [
+        ({"rules": [{"replies": []}]}, "replies"),
+        ({"rule": []}, "rules"),
+        ([{"txt": "x"}], "txt"),
+        ({"rules": [{"match": {"x": 1}}]}, "x"),
+    ],
 )
 def test_a_script_is_read_strictly(script, told):
     with pytest.raises(ConfigError, match=told):
@@ -94,7 +112,9 @@ def test_a_script_is_read_strictly(script, told):
 
 def test_a_script_can_be_a_file(tmp_path):
     file = tmp_path / "script.json"
-    file.write_text(json.dumps({"rules": [{"replies": [{"json": {"o": 1}}]}], "default": "x"}), "utf-8")
+    file.write_text(
+        json.dumps({"rules": [{"replies": [{"json": {"o": 1}}]}], "default": "x"}), "utf-8"
+    )
     assert ask(Scripted.from_file(file)).text == '{"o": 1}'
     file.write_text('{"rules": [\n{"replies": [1]}]}', "utf-8")
     with pytest.raises((ConfigError, SpecError), match=r"script\.json:2"):
@@ -117,7 +137,10 @@ def test_everything_that_is_wrong_with_a_script_is_said_once_by_line(tmp_path):
     )
     with pytest.raises(ConfigError) as told:
         Scripted.from_file(file)
-    found = [(problem.where.rpartition("script.json")[2].partition(" ")[0], problem.message) for problem in told.value.problems]
+    found = [
+        (problem.where.rpartition("script.json")[2].partition(" ")[0], problem.message)
+        for problem in told.value.problems
+    ]
     assert found == [
         (":2", 'unknown key "sytem_contains".'),
         (":2", "expected at least one reply, found an empty list."),
@@ -133,25 +156,42 @@ def test_everything_that_is_wrong_with_a_script_is_said_once_by_line(tmp_path):
 @pytest.mark.parametrize("content", [None, b"\xff\xfe", ""])
 def test_a_script_that_cannot_be_read_is_said_so(tmp_path, content):
     if content is not None:
-        (tmp_path / "s.json").write_bytes(content if isinstance(content, bytes) else content.encode())
+        (tmp_path / "s.json").write_bytes(
+            content if isinstance(content, bytes) else content.encode()
+        )
     with pytest.raises((ConfigError, SpecError), match=r"AX710 .*s\.json|AX140 .*s\.json"):
         Scripted.from_file(tmp_path / "s.json")
 
 
 def test_a_script_may_write_arguments_as_badly_as_a_model():
-    reply = ask(Scripted([{"tool_calls": [{"name": "f", "arguments": '{"a": 1}'}, {"name": "f", "arguments": "{"}]}]))
+    reply = ask(
+        Scripted(
+            [
+                {
+                    "tool_calls": [
+                        {"name": "f", "arguments": '{"a": 1}'},
+                        {"name": "f", "arguments": "{"},
+                    ]
+                }
+            ]
+        )
+    )
     assert reply.tool_calls[0].arguments == {"a": 1}
     assert reply.tool_calls[1].fault.startswith("the arguments are not valid JSON")
 
 
 def test_a_script_stands_in_for_every_model():
     g = RootGraph("g")
-    w = g.create_node(Agent, name="w", model={"type": "openai", "name": "large"}, formatters="twins")
+    w = g.create_node(
+        Agent, name="w", model={"type": "openai", "name": "large"}, formatters="twins"
+    )
     v = g.create_node(Agent, name="v", formatters="twins")
     g.edge_from_entry(w)
     g.create_edge(w, v)
     g.edge_to_exit(v)
-    script = Scripted({"rules": [{"match": {"model": "large"}, "replies": ["from large"]}], "default": "from v"})
+    script = Scripted(
+        {"rules": [{"match": {"model": "large"}, "replies": ["from large"]}], "default": "from v"}
+    )
     with script.everywhere():
         assert g.build().invoke({"message": "x"})[0] == {"message": "from v"}
     assert len(script.requests) == 2
@@ -166,9 +206,13 @@ def test_a_recording_is_replayed_and_a_miss_shows_the_difference(tmp_path):
     file = tmp_path / "run.jsonl"
     real = Scripted(['{"o": "one"}', '{"o": "two"}', '{"o": "three"}'])
     with models_through(lambda meant, written: Recorder(meant(), file)):
-        recorded = [agent(real).invoke({"topic": topic})["o"] for topic in ("axils", "axils", "stems")]
+        recorded = [
+            agent(real).invoke({"topic": topic})["o"] for topic in ("axils", "axils", "stems")
+        ]
     replayed = agent(Replay(file))
-    assert [replayed.invoke({"topic": topic})["o"] for topic in ("stems", "axils", "axils", "axils")] == ["three", "one", "two", "one"]
+    assert [
+        replayed.invoke({"topic": topic})["o"] for topic in ("stems", "axils", "axils", "axils")
+    ] == ["three", "one", "two", "one"]
     assert recorded == ["one", "two", "three"]
     with pytest.raises(ReplayMiss, match=r"AX662") as miss:
         replayed.invoke({"topic": "stem"})
@@ -179,7 +223,12 @@ def test_a_recording_is_replayed_and_a_miss_shows_the_difference(tmp_path):
 
 def test_no_secret_is_recorded(tmp_path):
     file = tmp_path / "run.jsonl"
-    settings = {"api_key": "sk-123", "extra_headers": {"x": "sk-123"}, "temperature": 1, "max_tokens": 5}
+    settings = {
+        "api_key": "sk-123",
+        "extra_headers": {"x": "sk-123"},
+        "temperature": 1,
+        "max_tokens": 5,
+    }
     agent(Recorder(Scripted(['{"o": 1}']), file), model_settings=settings).invoke({"topic": 1})
     text = file.read_text("utf-8")
     assert "sk-123" not in text
@@ -195,7 +244,9 @@ def test_secrets_of_the_environment_are_recorded_nowhere(tmp_path, monkeypatch):
     text = file.read_text("utf-8")
     assert "sk-very-secret" not in text
     assert "axil ${MINE_API_KEY}" in text
-    assert agent(Replay(file)).invoke({"topic": "axil sk-very-secret"}) == {"o": "you said ${MINE_API_KEY}"}
+    assert agent(Replay(file)).invoke({"topic": "axil sk-very-secret"}) == {
+        "o": "you said ${MINE_API_KEY}"
+    }
     with pytest.raises(ReplayMiss) as miss:
         agent(Replay(file)).invoke({"topic": "other sk-very-secret"})
     assert "sk-very-secret" not in str(miss.value)
@@ -215,10 +266,15 @@ def test_a_new_recording_in_the_same_file_wins_and_loses_nothing(tmp_path):
 
 def test_a_recording_tells_models_apart(tmp_path):
     file = tmp_path / "run.jsonl"
-    models = [Recorder(Scripted([f'{{"o": "{name}"}}']), file, name=name) for name in ("small", "large")]
+    models = [
+        Recorder(Scripted([f'{{"o": "{name}"}}']), file, name=name) for name in ("small", "large")
+    ]
     assert [agent(model).invoke({"topic": 1})["o"] for model in models] == ["small", "large"]
     with Replay(file).everywhere():
-        assert [agent({"type": "other", "name": name}).invoke({"topic": 1})["o"] for name in ("large", "small")] == ["large", "small"]
+        assert [
+            agent({"type": "other", "name": name}).invoke({"topic": 1})["o"]
+            for name in ("large", "small")
+        ] == ["large", "small"]
         with pytest.raises(ReplayMiss, match=r'\+ "model": "medium"'):
             agent({"type": "other", "name": "medium"}).invoke({"topic": 1})
 
@@ -248,9 +304,9 @@ def test_a_model_named_in_settings_is_made_once_and_closed():
         async def close(self) -> None:
             closed.append(1)
 
-    from axil import registry
+    from axil.plugin import default_registry
 
-    registry.default().register("models", "mine", Named)
+    default_registry().register("models", "mine", Named)
     chosen = Chosen({"type": "mine", "name": "n"})
     assert chosen.now() is chosen.now()
     asyncio.run(chosen.close())

@@ -1,4 +1,6 @@
-"""Laws of content parts: images, files and recordings in fields, messages and recordings of runs."""
+"""Laws of content parts: images, files and recordings in fields, messages and recordings of
+runs.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +10,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from axil import MemoryJournal, RootGraph, Workflow
 from axil_agent import (
@@ -27,7 +28,17 @@ from axil_agent import (
     models_through,
 )
 from axil_agent.errors import ContextError, PartError
-from axil_agent.parts import LARGEST_BYTES, bare, checked, is_part, label, parts_of, said, taken, text
+from axil_agent.parts import (
+    LARGEST_BYTES,
+    bare,
+    checked,
+    is_part,
+    label,
+    parts_of,
+    said,
+    taken,
+    text,
+)
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 16
 WAV = b"RIFF\x24\0\0\0WAVEfmt "
@@ -46,7 +57,8 @@ def agent(*replies: Any, **more: Any) -> tuple[SingleAgent, Scripted]:
     [
         (image(PNG), "image/png"),
         (image(b"\xff\xd8\xff\xe0"), "image/jpeg"),
-        (image(b"RIFF\0\0\0\0WEBPVP8 ", name="x.png"), "image/webp"),  # what it holds says more than its name
+        # what it holds says more than its name
+        (image(b"RIFF\0\0\0\0WEBPVP8 ", name="x.png"), "image/webp"),
         (image("a/leaf.JPG"), "image/jpeg"),
         (image("https://example.org/x", media_type="image/png"), "image/png"),
         (audio(WAV), "audio/wav"),
@@ -92,7 +104,10 @@ def test_a_part_has_a_largest_size():
 
 @settings(deadline=None)
 @given(
-    st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner))
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    )
 )
 def test_values_without_parts_are_left_as_they_are(value):
     assert bare(value) is value
@@ -120,7 +135,9 @@ def test_a_part_in_a_field_is_named_in_the_prompt_and_sent_behind_it():
 
 def test_parts_in_lists_are_numbered_in_order_and_each_is_sent_once():
     one, two = image("https://x/1.png"), file("https://x/2.pdf")
-    seen = Agent(prompt_template="{pages}", formatters="twins").observe({"pages": [one, two], "zz": {"again": one}})
+    seen = Agent(prompt_template="{pages}", formatters="twins").observe(
+        {"pages": [one, two], "zz": {"again": one}}
+    )
     assert seen.user.count("[image 1: 1.png]") == 2
     assert seen.user.count("[file 2: 2.pdf]") == 1
     assert seen.messages[-1]["content"][1:] == [one, two]
@@ -158,7 +175,9 @@ def test_a_path_is_read_from_the_workspace_when_it_is_sent(tmp_path):
     (tmp_path / "leaf.png").write_bytes(PNG)
     g = RootGraph("look")
     model = Scripted(["seen"])
-    node = g.create_node(Agent, name="look", model=model, prompt_template="{picture}", formatters="twins")
+    node = g.create_node(
+        Agent, name="look", model=model, prompt_template="{picture}", formatters="twins"
+    )
     g.edge_from_entry(node, ["picture"])
     g.edge_to_exit(node, ["answer"])
     g.build().invoke({"picture": image("leaf.png")}, workspace=tmp_path)
@@ -192,9 +211,20 @@ def test_without_a_workspace_no_file_is_read(tmp_path, monkeypatch):
 def test_agents_of_files_pass_parts_on(tmp_path):
     said = {"role": "user", "content": [{"type": "text", "text": "Look:"}, image(PNG)]}
     for mode in ("messages", "prompt"):
-        nodes = [{"id": "A", "type": "agent", "config": {"model": {"type": "scripted"}, "input_mode": mode}}]
+        nodes = [
+            {
+                "id": "A",
+                "type": "agent",
+                "config": {"model": {"type": "scripted"}, "input_mode": mode},
+            }
+        ]
         path = tmp_path / f"{mode}.json"
-        path.write_text(json.dumps({"graph": {"id": "look", "nodes": nodes, "edges": [], "start": ["A"], "end": ["A"]}}), "utf-8")
+        path.write_text(
+            json.dumps(
+                {"graph": {"id": "look", "nodes": nodes, "edges": [], "start": ["A"], "end": ["A"]}}
+            ),
+            "utf-8",
+        )
         flow = Workflow.from_file(path)
         script = Scripted(["seen"])
         with script.everywhere():
@@ -206,7 +236,13 @@ def test_agents_of_files_pass_parts_on(tmp_path):
 
 def test_parts_are_journaled_and_recorded_as_data(tmp_path):
     g = RootGraph("look")
-    node = g.create_node(Agent, name="look", model=Scripted(["seen"]), prompt_template="{picture}", formatters="twins")
+    node = g.create_node(
+        Agent,
+        name="look",
+        model=Scripted(["seen"]),
+        prompt_template="{picture}",
+        formatters="twins",
+    )
     g.edge_from_entry(node, ["picture"])
     g.edge_to_exit(node, ["answer"])
     flow, journal = g.build(), MemoryJournal()
@@ -218,7 +254,9 @@ def test_parts_are_journaled_and_recorded_as_data(tmp_path):
 
 def test_a_script_hears_the_text_of_parts():
     script = Scripted([{"echo_user": True}])
-    request = Request(messages=[{"role": "user", "content": [{"type": "text", "text": "Look:"}, image(PNG)]}])
+    request = Request(
+        messages=[{"role": "user", "content": [{"type": "text", "text": "Look:"}, image(PNG)]}]
+    )
     assert asyncio.run(script.reply(request, lambda chunk: None)).text == "(Look:\n[image])"
 
 
@@ -258,20 +296,38 @@ def listen() -> Any:
 def test_what_tools_show_comes_behind_their_results():
     calls = [{"name": "look"}, {"name": "look"}, {"name": "listen"}]
     model = Scripted([{"tool_calls": calls}, {"tool_calls": [{"name": "look"}]}, "seen"])
-    SingleAgent(model, tools=[look, listen], formatters="twins", output_keys=["answer"]).invoke({"q": "?"})
+    SingleAgent(model, tools=[look, listen], formatters="twins", output_keys=["answer"]).invoke(
+        {"q": "?"}
+    )
     *_, first, second, third, shown = model.requests[1].messages
     assert [m["role"] for m in (first, second, third, shown)] == ["tool", "tool", "tool", "user"]
-    assert [m["content"] for m in (first, second, third)] == ["[image 1: leaf.png]", "[image 2: leaf.png]", "[audio 3]\na bird"]
+    assert [m["content"] for m in (first, second, third)] == [
+        "[image 1: leaf.png]",
+        "[image 2: leaf.png]",
+        "[audio 3]\na bird",
+    ]
     assert shown["content"][:2] == [text("[image 1: leaf.png], from the tool look:"), look()]
-    assert [part["type"] for part in shown["content"]] == ["text", "image", "text", "image", "text", "audio"]
+    assert [part["type"] for part in shown["content"]] == [
+        "text",
+        "image",
+        "text",
+        "image",
+        "text",
+        "audio",
+    ]
     assert [m["role"] for m in model.requests[2].messages[-3:]] == ["assistant", "tool", "user"]
 
 
 def test_a_model_is_told_of_what_a_tool_shows_and_it_cannot_see():
     model = Sighted([{"tool_calls": [{"name": "look"}, {"name": "listen"}]}, "seen"])
-    SingleAgent(model, tools=[look, listen], formatters="twins", output_keys=["answer"]).invoke({"q": "?"})
+    SingleAgent(model, tools=[look, listen], formatters="twins", output_keys=["answer"]).invoke(
+        {"q": "?"}
+    )
     results = [m["content"] for m in model.requests[1].messages if m["role"] == "tool"]
-    assert results == ["[image 1: leaf.png]", "[audio] (it cannot be shown: this model takes image, text)\na bird"]
+    assert results == [
+        "[image 1: leaf.png]",
+        "[audio] (it cannot be shown: this model takes image, text)\na bird",
+    ]
 
 
 def test_a_tools_part_that_is_none_is_told_to_the_model():
@@ -291,25 +347,42 @@ class Album:
         self.__dict__.update(more)
 
     def get_blocks(self, query: Any, top_k: int = 8) -> list[Any]:
-        return [ContextBlock(f"number {n}", "album", str(n), part=part) for n, part in enumerate(self.parts)][:top_k]
+        return [
+            ContextBlock(f"number {n}", "album", str(n), part=part)
+            for n, part in enumerate(self.parts)
+        ][:top_k]
 
 
 def test_blocks_of_every_source_are_named_and_sent(tmp_path):
     (tmp_path / "leaf.png").write_bytes(PNG)
-    parts = image(PNG), image("https://example.org/a.png"), image("leaf.png"), {"type": "file", "file_id": "f1"}, file(b"%PDF-1.7")
+    parts = (
+        image(PNG),
+        image("https://example.org/a.png"),
+        image("leaf.png"),
+        {"type": "file", "file_id": "f1"},
+        file(b"%PDF-1.7"),
+    )
     one, model = agent(retrievers=Album(*parts), workspace=tmp_path, prompt_template="{picture}")
     one.invoke({"picture": audio(WAV)})
     words, heard, *sent = model.requests[0].messages[-1]["content"]
     assert "[audio 1]" in words["text"]  # numbers go on from the fields to the context
-    for number, name in enumerate(("[image 2]", "[image 3: a.png]", "[image 4: leaf.png]", "[file 5]", "[file 6]")):
+    for number, name in enumerate(
+        ("[image 2]", "[image 3: a.png]", "[image 4: leaf.png]", "[file 5]", "[file 6]")
+    ):
         assert f"(Album) {name} number {number}" in words["text"]
     assert heard["type"] == "audio"
-    assert [part.get("data") for part in sent] == [image(PNG)["data"], None, image(PNG)["data"], None, file(b"%PDF-1.7")["data"]]
+    assert [part.get("data") for part in sent] == [
+        image(PNG)["data"],
+        None,
+        image(PNG)["data"],
+        None,
+        file(b"%PDF-1.7")["data"],
+    ]
     assert (sent[1]["url"], sent[3]["file_id"]) == ("https://example.org/a.png", "f1")
 
 
 def test_agents_of_files_are_shown_the_parts_of_blocks(tmp_path):
-    from axil.registry import Policy, Registry, use
+    from axil.plugin import Policy, Registry, use_registry
 
     class Pressed(Album):
         def __init__(self) -> None:
@@ -318,11 +391,16 @@ def test_agents_of_files_are_shown_the_parts_of_blocks(tmp_path):
     registry = Registry(Policy())
     registry.register("context", "album", Pressed)
     script = Scripted(["seen"])
-    with use(registry), script.everywhere():
+    with use_registry(registry), script.everywhere():
         config = {"model": {"type": "scripted"}, "retrievers": ["album"]}
         nodes = [{"id": "A", "type": "agent", "config": config}]
         path = tmp_path / "look.json"
-        path.write_text(json.dumps({"graph": {"id": "look", "nodes": nodes, "edges": [], "start": ["A"], "end": ["A"]}}), "utf-8")
+        path.write_text(
+            json.dumps(
+                {"graph": {"id": "look", "nodes": nodes, "edges": [], "start": ["A"], "end": ["A"]}}
+            ),
+            "utf-8",
+        )
         Workflow.from_file(path).invoke("What is it?")
     shown = [m["content"] for m in script.requests[0].messages]
     assert [{"type": "text", "text": "[Context]\n(Album) [image 1] number 0"}, image(PNG)] in shown
@@ -330,7 +408,12 @@ def test_agents_of_files_are_shown_the_parts_of_blocks(tmp_path):
 
 def test_a_block_that_the_model_cannot_take_is_an_error_that_names_it():
     model = Sighted(["seen"])
-    one = SingleAgent(model, formatters="twins", output_keys=["answer"], retrievers=Album(file(b"%PDF-1.7", name="plan.pdf")))
+    one = SingleAgent(
+        model,
+        formatters="twins",
+        output_keys=["answer"],
+        retrievers=Album(file(b"%PDF-1.7", name="plan.pdf")),
+    )
     with pytest.raises(PartError, match=r"AX801.*it takes image, text.*\[file: plan\.pdf\]"):
         one.invoke({"q": "?"})
     assert model.requests == []
@@ -351,14 +434,20 @@ def test_two_pictures_without_a_name_are_two():
 
     one, model = agent(retrievers=Bare())
     one.invoke({"q": "?"})
-    assert [part["type"] for part in model.requests[0].messages[-1]["content"]] == ["text", "image", "image"]
+    assert [part["type"] for part in model.requests[0].messages[-1]["content"]] == [
+        "text",
+        "image",
+        "image",
+    ]
 
 
 def test_what_a_model_asks_for_is_shown_behind_the_answer():
     call = {"name": "retrieve_context", "arguments": {"source": "Album", "query": "leaf"}}
     model = Scripted([{"tool_calls": [call]}, "seen"])
     album = Album(image(PNG, name="leaf.png"), passive=False, active=True)
-    SingleAgent(model, formatters="twins", output_keys=["answer"], retrievers=album).invoke({"q": "?"})
+    SingleAgent(model, formatters="twins", output_keys=["answer"], retrievers=album).invoke(
+        {"q": "?"}
+    )
     result, shown = model.requests[1].messages[-2:]
     told = json.loads(result["content"].partition("\n")[0])
     assert told["blocks"][0]["part"] == "[image 1: leaf.png]"
@@ -381,13 +470,23 @@ def test_a_resumed_run_is_shown_the_same_picture_without_asking_again():
             return await ctx.ask("go on?")
 
         g = RootGraph("look")
-        node = g.create_node(Agent, name="look", model=model, formatters="twins", tools=[ask], retrievers=Changing(image(PNG)))
+        node = g.create_node(
+            Agent,
+            name="look",
+            model=model,
+            formatters="twins",
+            tools=[ask],
+            retrievers=Changing(image(PNG)),
+        )
         g.edge_from_entry(node, ["q"])
         g.edge_to_exit(node, ["answer"])
         flow = g.build()
         paused = await flow.run({"q": "?"}, journal=journal)
         await flow.resume(paused.run_id, journal=journal, answers={paused.questions[0].id: "yes"})
-        return [request.messages[0 if request.messages[0]["role"] == "user" else 1]["content"][1] for request in model.requests]
+        return [
+            request.messages[0 if request.messages[0]["role"] == "user" else 1]["content"][1]
+            for request in model.requests
+        ]
 
     assert asyncio.run(main()) == [image(PNG)] * 2
     assert len(asked) == 1

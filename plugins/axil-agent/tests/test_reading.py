@@ -1,4 +1,6 @@
-"""Laws of files as documents: pages of PDF files, pictures, and which files go with what was found."""
+"""Laws of files as documents: pages of PDF files, pictures, and which files go with what was
+found.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +21,16 @@ def pdf(*pages: str) -> bytes:
     """A PDF with a page for each text."""
     kids = " ".join(f"{3 + 2 * n} 0 R" for n in range(len(pages)))
     font = "<< /Font << /F << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >> >>"
-    objects = ["<< /Type /Catalog /Pages 2 0 R >>", f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>"]
+    objects = [
+        "<< /Type /Catalog /Pages 2 0 R >>",
+        f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>",
+    ]
     for number, text in enumerate(pages):
         shown = f"BT /F 12 Tf 72 720 Td ({text}) Tj ET" if text else ""
-        objects.append(f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources {font} /Contents {4 + 2 * number} 0 R >>")
+        objects.append(
+            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources {font} /Contents "
+            f"{4 + 2 * number} 0 R >>"
+        )
         objects.append(f"<< /Length {len(shown)} >>\nstream\n{shown}\nendstream")
     body, places = "%PDF-1.4\n", list[int]()
     for number, each in enumerate(objects, 1):
@@ -52,15 +60,23 @@ def test_each_page_of_a_pdf_is_a_document_that_says_which(folder):
     (chunk,) = chunked(found[2].text)
     block = chunk.block(found[2])
     assert block.title == "handbook.pdf, page 3"
-    assert (block.metadata["path"], block.metadata["page"], block.metadata["pages"]) == (where, 3, 3)
+    assert (block.metadata["path"], block.metadata["page"], block.metadata["pages"]) == (
+        where,
+        3,
+        3,
+    )
     assert found[2].text[block.metadata["start"] : block.metadata["end"]] == block.text
 
 
 def test_only_the_page_that_changed_is_indexed_again(folder):
     sources = Sources(paths=[str(folder / "handbook.pdf")])
     before = difference({}, sources.read()).digests
-    (folder / "handbook.pdf").write_bytes(pdf("Ferns drink every Friday.", "", "Cacti drink in May."))
-    assert [each.uri.rpartition("#")[2] for each in difference(before, sources.read()).changed] == ["page=3"]
+    (folder / "handbook.pdf").write_bytes(
+        pdf("Ferns drink every Friday.", "", "Cacti drink in May.")
+    )
+    assert [each.uri.rpartition("#")[2] for each in difference(before, sources.read()).changed] == [
+        "page=3"
+    ]
 
 
 def test_a_pdf_that_has_not_changed_is_taken_apart_once(folder, monkeypatch):
@@ -103,7 +119,10 @@ def test_a_pdf_with_a_password_is_named(tmp_path):
 
 def test_a_pdf_without_text_is_logged(tmp_path, caplog):
     (tmp_path / "scan.pdf").write_bytes(pdf("", ""))
-    assert [chunked(each.text) for each in Sources(paths=[str(tmp_path / "scan.pdf")]).read()] == [[], []]
+    assert [chunked(each.text) for each in Sources(paths=[str(tmp_path / "scan.pdf")]).read()] == [
+        [],
+        [],
+    ]
     assert "scan.pdf" in caplog.text
 
 
@@ -120,8 +139,15 @@ def test_a_picture_is_found_by_its_name_and_given_with_it(folder):
 
 def test_a_document_may_have_a_part_from_anywhere(folder):
     path = str(folder / "fern-in_the.hall.png")
-    for part in ({"path": path}, {"url": "https://example.org/f.png"}, {"file_id": "f1"}, {"data": image(PNG)["data"]}):
-        sources = Sources.model_validate({"documents": [{"text": "the fern in the hall", "part": {"type": "image", **part}}]})
+    for part in (
+        {"path": path},
+        {"url": "https://example.org/f.png"},
+        {"file_id": "f1"},
+        {"data": image(PNG)["data"]},
+    ):
+        sources = Sources.model_validate(
+            {"documents": [{"text": "the fern in the hall", "part": {"type": "image", **part}}]}
+        )
         (document,) = sources.read()
         (block,) = sources.opened([ContextBlock(document.text, part=document.part)])
         expected = {"data": image(PNG)["data"]} if "path" in part else part
@@ -131,7 +157,13 @@ def test_a_document_may_have_a_part_from_anywhere(folder):
 
 def test_what_is_no_part_is_refused_when_it_is_configured():
     with pytest.raises(ValueError, match="AX802"):
-        Sources.model_validate({"documents": [{"text": "x", "part": {"type": "image", "url": "https://x", "file_id": "y"}}]})
+        Sources.model_validate(
+            {
+                "documents": [
+                    {"text": "x", "part": {"type": "image", "url": "https://x", "file_id": "y"}}
+                ]
+            }
+        )
 
 
 def test_a_pdf_goes_with_what_is_found_in_it_where_it_is_attached(folder):
@@ -140,7 +172,11 @@ def test_a_pdf_goes_with_what_is_found_in_it_where_it_is_attached(folder):
     assert by_uri["notes.md"].part is None
     (block,) = sources.opened([ContextBlock("x", part=by_uri["handbook.pdf#page=3"].part)])
     assert block.part is not None
-    assert (block.part["type"], block.part["media_type"], block.part["name"]) == ("file", "application/pdf", "handbook.pdf")
+    assert (block.part["type"], block.part["media_type"], block.part["name"]) == (
+        "file",
+        "application/pdf",
+        "handbook.pdf",
+    )
 
 
 def test_a_file_that_is_none_of_the_sources_is_never_read(folder, tmp_path_factory):

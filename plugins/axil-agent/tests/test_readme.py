@@ -16,7 +16,12 @@ from axil_agent import Agent, HistoryMemory
 HOME = Path(__file__).parents[1]
 README = (HOME / "README.md").read_text("utf-8")
 PROJECT = tomllib.loads((HOME / "pyproject.toml").read_text("utf-8"))["project"]
-COMPONENTS = [(name, value) for group, table in PROJECT["entry-points"].items() if group != "axil.plugin" for name, value in table.items()]
+COMPONENTS = [
+    (name, value)
+    for group, table in PROJECT["entry-points"].items()
+    if group != "axil.plugin"
+    for name, value in table.items()
+]
 
 
 def loaded(value: str) -> Any:
@@ -25,13 +30,20 @@ def loaded(value: str) -> Any:
 
 
 def section(name: str) -> str:
-    found = re.findall(rf"^##+ [^\n]*`{name}`[^\n]*\n(.*?)(?=^##|\Z)", README, re.MULTILINE | re.DOTALL)
+    found = re.findall(
+        rf"^##+ [^\n]*`{name}`[^\n]*\n(.*?)(?=^##|\Z)", README, re.MULTILINE | re.DOTALL
+    )
     assert found, f"no section for {name}"
     return "\n".join(found)
 
 
 def rows(text: str) -> set[str]:
-    return {name for line in text.splitlines() if line.startswith("| `") for name in re.findall(r"`(\w+)`", line.split("|")[1])}
+    return {
+        name
+        for line in text.splitlines()
+        if line.startswith("| `")
+        for name in re.findall(r"`(\w+)`", line.split("|")[1])
+    }
 
 
 @pytest.mark.parametrize(("name", "value"), COMPONENTS)
@@ -45,14 +57,18 @@ def test_every_setting_is_described_and_in_the_readmes_table(name, value):
         assert [field for field, info in config.model_fields.items() if not info.description] == []
         known = list(config.model_fields)
     described = (
-        rows(section(name)) | (rows(section("agent")) if name == "dynamic_agent" else set()) | {"provider", "name", "base_url", "api_key"}
+        rows(section(name))
+        | (rows(section("agent")) if name == "dynamic_agent" else set())
+        | {"provider", "name", "base_url", "api_key"}
     )
     assert [field for field in known if field not in described] == []
 
 
 @pytest.mark.parametrize(("name", "kind"), [("Agent", Agent), ("history", HistoryMemory)])
 def test_every_argument_is_in_the_readmes_table(name, kind):
-    assert {p for p in inspect.signature(kind).parameters if p != "name"} - rows(section(name)) == set()
+    assert {p for p in inspect.signature(kind).parameters if p != "name"} - rows(
+        section(name)
+    ) == set()
 
 
 def test_the_examples_run(tmp_path, monkeypatch):
@@ -65,8 +81,16 @@ def test_the_examples_run(tmp_path, monkeypatch):
 
 
 def test_every_error_id_is_in_the_readme():
-    used = {each for file in (HOME / "src").rglob("*.py") for each in re.findall(r"AX\d{3}", file.read_text("utf-8"))}
-    own = {each for each in used if "AX650" <= each <= "AX689" or "AX890" <= each <= "AX899" or "AX710" <= each <= "AX719"}
+    used = {
+        each
+        for file in (HOME / "src").rglob("*.py")
+        for each in re.findall(r"AX\d{3}", file.read_text("utf-8"))
+    }
+    own = {
+        each
+        for each in used
+        if "AX650" <= each <= "AX689" or "AX890" <= each <= "AX899" or "AX710" <= each <= "AX719"
+    }
     own |= {each for each in used if "AX800" <= each <= "AX829" or "AX940" <= each <= "AX949"}
     assert own == set(re.findall(r"^\| (AX\d{3}) ", README, re.MULTILINE))
     assert used - own <= {"AX301", "AX520", "AX885"}  # explained where they are told

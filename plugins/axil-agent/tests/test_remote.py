@@ -8,8 +8,7 @@ from email.utils import formatdate
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from axil import RootGraph
 from axil_agent import Agent, Reply, Request, SingleAgent
@@ -43,7 +42,9 @@ def told(error: Exception) -> ModelError | None:
     return ModelError("broken", transient=True) if isinstance(error, Broken) else None
 
 
-def tried(*outcomes: Any, retry: Retry | None = None, shows: int = 0) -> tuple[Any, Clock, list[Any]]:
+def tried(
+    *outcomes: Any, retry: Retry | None = None, shows: int = 0
+) -> tuple[Any, Clock, list[Any]]:
     """What comes of tries that end in ``outcomes``, after showing ``shows`` chunks each."""
     clock, chunks, left = Clock(), list[Any](), list(outcomes)
 
@@ -119,7 +120,14 @@ def test_a_wait_is_never_shorter_than_asked_for_and_bounded_otherwise(tries, cha
 
 def test_what_was_shown_of_a_broken_reply_is_taken_back():
     _, _, chunks = tried(Broken(), "done", shows=2)
-    assert [c if isinstance(c, int) else c["kind"] for c in chunks] == [0, 1, "reset", "retry", 0, 1]
+    assert [c if isinstance(c, int) else c["kind"] for c in chunks] == [
+        0,
+        1,
+        "reset",
+        "retry",
+        0,
+        1,
+    ]
     assert chunks[2] == {"kind": "reset", "chunks": 2}
 
 
@@ -133,7 +141,11 @@ def test_a_try_that_takes_longer_than_all_may_take_is_ended():
         await asyncio.sleep(3600)
 
     with pytest.raises(ModelError, match="total_seconds"):
-        asyncio.run(asyncio.wait_for(persevere(attempt, Retry(total_seconds=0.05), lambda chunk: None, told), 60))
+        asyncio.run(
+            asyncio.wait_for(
+                persevere(attempt, Retry(total_seconds=0.05), lambda chunk: None, told), 60
+            )
+        )
 
 
 def test_a_server_says_how_long_to_wait_in_several_ways():
@@ -142,7 +154,9 @@ def test_a_server_says_how_long_to_wait_in_several_ways():
     date = retry_after_seconds({"retry-after": formatdate(time.time() + 100, usegmt=True)})
     assert date is not None
     assert 50 < date <= 101
-    assert [retry_after_seconds({"retry-after": odd}) for odd in ("soon", "-3", "inf", "nan")] == [None] * 4
+    assert [retry_after_seconds({"retry-after": odd}) for odd in ("soon", "-3", "inf", "nan")] == [
+        None
+    ] * 4
 
 
 def test_a_model_waits_on_the_runs_clock():
@@ -158,7 +172,12 @@ def test_a_model_waits_on_the_runs_clock():
                     raise outcome
                 return outcome
 
-            return await persevere(attempt, Retry(first_wait_seconds=3600, longest_wait_seconds=3600, total_seconds=9e9), emit, told)
+            return await persevere(
+                attempt,
+                Retry(first_wait_seconds=3600, longest_wait_seconds=3600, total_seconds=9e9),
+                emit,
+                told,
+            )
 
     class Far(Clock):
         async def sleep(self, seconds: float) -> None:

@@ -14,7 +14,9 @@ from axil_agent.interfaces import Message
 
 def writer(model: Scripted, **settings: Any) -> RootGraph:
     g = RootGraph("g")
-    w = g.create_node(Agent, name="w", model=model, instructions="You write.", formatters="twins", **settings)
+    w = g.create_node(
+        Agent, name="w", model=model, instructions="You write.", formatters="twins", **settings
+    )
     g.edge_from_entry(w, ["topic"])
     g.edge_to_exit(w, ["text"])
     return g.build()
@@ -26,34 +28,52 @@ def said(model: Scripted, number: int) -> list[tuple[str, str]]:
 
 def test_a_reply_that_is_looked_over_is_asked_for_again_with_itself():
     model = Scripted(["draft", "final"])
-    assert writer(model, thinking=Reflection(after="Shorter!")).invoke({"topic": "x"})[0] == {"text": "final"}
+    assert writer(model, thinking=Reflection(after="Shorter!")).invoke({"topic": "x"})[0] == {
+        "text": "final"
+    }
     first, then = said(model, 0), said(model, 1)
     assert then == [*first, ("assistant", "draft"), ("user", "Shorter!")]
 
 
 def test_thoughts_before_a_reply_are_put_before_it():
     model = Scripted(["1. look", "text"])
-    assert writer(model, thinking=Reflection(before="Plan first.")).invoke({"topic": "x"})[0] == {"text": "text"}
+    assert writer(model, thinking=Reflection(before="Plan first.")).invoke({"topic": "x"})[0] == {
+        "text": "text"
+    }
     first, then = said(model, 0), said(model, 1)
     assert first[-1] == ("user", "Plan first.")
     assert then == [*first, ("assistant", "1. look"), ("user", "Now reply.")]
 
 
 def test_what_is_asked_around_a_reply_has_no_tools():
-    tool = Tool(name="look", description="", parameters={"type": "object", "properties": {}}, call=lambda: "seen")
+    tool = Tool(
+        name="look",
+        description="",
+        parameters={"type": "object", "properties": {}},
+        call=lambda: "seen",
+    )
     model = Scripted(["plan", {"tool_calls": [{"name": "look"}]}, "draft", "final"])
     g = writer(model, thinking=Reflection(before="Plan.", after="Again."), tools=[tool])
     assert g.invoke({"topic": "x"})[0] == {"text": "final"}
-    assert [[spec.name for spec in request.tools] for request in model.requests] == [[], ["look"], ["look"], []]
+    assert [[spec.name for spec in request.tools] for request in model.requests] == [
+        [],
+        ["look"],
+        ["look"],
+        [],
+    ]
 
 
 def test_several_thoughts_act_in_their_order_and_one_may_let_the_reply_stand():
     class Twice:
         async def after(self, messages: Sequence[Message], reply: str) -> list[Message] | None:
-            return None if reply.startswith("ok") else [{"role": "user", "content": f"mend {reply}"}]
+            return (
+                None if reply.startswith("ok") else [{"role": "user", "content": f"mend {reply}"}]
+            )
 
     model = Scripted(["bad", "ok mended", "last"])
-    assert writer(model, thinking=[Twice(), Twice()]).invoke({"topic": "x"})[0] == {"text": "ok mended"}
+    assert writer(model, thinking=[Twice(), Twice()]).invoke({"topic": "x"})[0] == {
+        "text": "ok mended"
+    }
     assert len(model.requests) == 2
 
 
@@ -71,13 +91,28 @@ def test_a_tool_that_is_not_recorded_is_called_again_by_a_resumed_body():
     called: list[str] = []
 
     def tool(name: str, **more: bool) -> Tool:
-        return Tool(name=name, description="", parameters={"type": "object"}, call=lambda: called.append(name), **more)
+        return Tool(
+            name=name,
+            description="",
+            parameters={"type": "object"},
+            call=lambda: called.append(name),
+            **more,
+        )
 
     tools = [tool("switch", recorded=False), tool("work")]
-    model = Scripted([{"tool_calls": [{"name": "switch"}]}, {"tool_calls": [{"name": "work"}]}, {"status": 400}, "done"])
+    model = Scripted(
+        [
+            {"tool_calls": [{"name": "switch"}]},
+            {"tool_calls": [{"name": "work"}]},
+            {"status": 400},
+            "done",
+        ]
+    )
     journal = MemoryJournal()
     g = writer(model, tools=tools)
     with pytest.raises(NodeFailed):
         run_sync(g.run({"topic": "x"}, journal=journal, run_id="r"))
-    assert run_sync(g.run(None, journal=journal, run_id="r", resuming=True)).output == {"text": "done"}
+    assert run_sync(g.run(None, journal=journal, run_id="r", resuming=True)).output == {
+        "text": "done"
+    }
     assert called == ["switch", "work", "switch"]

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NotRequired, Optional, TypedDict
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from pydantic import BaseModel, Field
 
 from axil_agent.docstrings import described
@@ -82,7 +81,12 @@ def test_every_kind_of_annotation_is_described():
     assert shown["color"]["description"] == "a colour"
     assert shown["mode"] == {"enum": ["x", "y"], "type": "string", "default": "x"}
     assert shown["json"] == {"type": "string", "default": "q", "description": "the json"}
-    assert shown["schema"] == {"type": "integer", "minimum": 1, "default": 3, "description": "at least one"}
+    assert shown["schema"] == {
+        "type": "integer",
+        "minimum": 1,
+        "default": 3,
+        "description": "at least one",
+    }
     assert tool.parameters["$defs"]["Part"]["properties"]["title"] == {"type": "string"}
     assert tool.parameters["$defs"]["Where"]["required"] == ["x"]
     assert tool.parameters["required"] == ["a", "color", "part", "where"]
@@ -92,8 +96,16 @@ def test_every_kind_of_annotation_is_described():
 
 
 def test_arguments_arrive_as_the_function_takes_them():
-    given = {"a": "1", "color": "red", "part": {"title": "t"}, "where": {"x": 1}, "maybe": [{"w": 2}]}
-    assert asyncio.run(tool_of(everything)(given, "CTX")) == "1 RED t {'x': 1} x q 3 [Size(w=2)] CTX"
+    given = {
+        "a": "1",
+        "color": "red",
+        "part": {"title": "t"},
+        "where": {"x": 1},
+        "maybe": [{"w": 2}],
+    }
+    assert (
+        asyncio.run(tool_of(everything)(given, "CTX")) == "1 RED t {'x': 1} x q 3 [Size(w=2)] CTX"
+    )
 
 
 @pytest.mark.parametrize("given", [{}, {"q": 1}, {"q": "x", "r": 1}, {"q": None}])
@@ -191,8 +203,10 @@ def test_results_are_text_or_json():
 @pytest.mark.parametrize(
     "text",
     [
-        "Sum.\n\nMore.\n\nArgs:\n    a (int): one\n    b: two: three\n      go on\n\nRaises:\n    x: no",
-        "Sum.\n\nMore.\n\nParameters\n----------\na : int\n    one\nb\n    two: three\n    go on\n\nReturns\n-------\nint\n    no",
+        "Sum.\n\nMore.\n\nArgs:\n    a (int): one\n    b: two: three\n      go on\n\nRaises:\n   "
+        " x: no",
+        "Sum.\n\nMore.\n\nParameters\n----------\na : int\n    one\nb\n    two: three\n    go "
+        "on\n\nReturns\n-------\nint\n    no",
         "Sum.\n\nMore.\n\n:param int a: one\n:param b: two: three\n    go on\n:returns: no",
     ],
 )
@@ -203,7 +217,9 @@ def test_three_ways_of_writing_docstrings_say_the_same(text):
 @law
 @given(
     st.text(max_size=200)
-    | st.lists(st.sampled_from(["Args:", "    a: x", "---", "a", ":param b: y", "", "  z"]), max_size=8).map("\n".join)
+    | st.lists(
+        st.sampled_from(["Args:", "    a: x", "---", "a", ":param b: y", "", "  z"]), max_size=8
+    ).map("\n".join)
 )
 def test_any_docstring_can_be_read(text):
     said = described(text)

@@ -1,4 +1,6 @@
-"""Laws of unlucky moments: several at once with one component, and what fails, ends or is cancelled in between."""
+"""Laws of unlucky moments: several at once with one component, and what fails, ends or is cancelled
+in between.
+"""
 
 from __future__ import annotations
 
@@ -35,18 +37,24 @@ def told(request: Request) -> str:
     return str([message["content"] for message in request.messages])
 
 
-# --------------------------------------------------------------------------------------------------------- conversations
+# --------------------------------------------------------------------------------------------------
 
 
 def test_turns_of_one_conversation_wait_for_one_another_and_none_is_lost():
     async def main() -> None:
         model = Gated()
         agent = SingleAgent(model, output_keys=["o"], memories=[HistoryMemory()])
-        turns = [asyncio.ensure_future(agent.run({"message": text}, thread="t")) for text in ("one", "two", "three")]
+        turns = [
+            asyncio.ensure_future(agent.run({"message": text}, thread="t"))
+            for text in ("one", "two", "three")
+        ]
         other = asyncio.ensure_future(agent.run({"message": "elsewhere"}, thread="u"))
         while len(model.requests) < 2:  # noqa: ASYNC110  # both, and no third
             await asyncio.sleep(0)
-        assert [("one" in told(r), "elsewhere" in told(r)) for r in model.requests] == [(True, False), (False, True)]
+        assert [("one" in told(r), "elsewhere" in told(r)) for r in model.requests] == [
+            (True, False),
+            (False, True),
+        ]
         model.let.set()
         await asyncio.gather(*turns, other)
         assert [word in told(model.requests[-1]) for word in ("one", "two", "three")] == [True] * 3
@@ -76,7 +84,10 @@ def test_who_gives_up_waiting_for_a_turn_lets_nobody_in_before_it():
     async def main() -> int:
         model = Gated()
         agent = SingleAgent(model, output_keys=["o"], memories=[HistoryMemory()])
-        turns = [asyncio.ensure_future(agent.run({"message": text}, thread="t")) for text in ("one", "two", "three")]
+        turns = [
+            asyncio.ensure_future(agent.run({"message": text}, thread="t"))
+            for text in ("one", "two", "three")
+        ]
         await asyncio.sleep(0)
         turns[1].cancel()
         await asyncio.wait({turns[1]})
@@ -113,7 +124,9 @@ def test_a_tool_may_go_on_with_the_conversation_that_it_is_called_in():
         return str(agent.invoke({"message": question}, thread="t")["o"])
 
     calls = [{"name": "aside", "arguments": {"question": "why?"}}]
-    agent = SingleAgent(Scripted([{"tool_calls": calls}, '{"o": 2}', '{"o": 1}']), output_keys=["o"], tools=[aside])
+    agent = SingleAgent(
+        Scripted([{"tool_calls": calls}, '{"o": 2}', '{"o": 1}']), output_keys=["o"], tools=[aside]
+    )
 
     async def main() -> dict[str, Any]:
         return await asyncio.wait_for(agent.run({"message": "what?"}, thread="t"), 60)
@@ -121,7 +134,7 @@ def test_a_tool_may_go_on_with_the_conversation_that_it_is_called_in():
     assert asyncio.run(main()) == {"o": 1}
 
 
-# ----------------------------------------------------------------------------------------------------------------- tools
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("calls", [1, 2])
@@ -131,13 +144,18 @@ def test_a_tool_whose_own_work_was_cancelled_has_failed_and_is_not_taken_for_sil
         work.cancel()
         return await work
 
-    model = Scripted([{"tool_calls": [{"name": "lost", "arguments": {"n": n}} for n in range(calls)]}, '{"o": 1}'])
+    model = Scripted(
+        [
+            {"tool_calls": [{"name": "lost", "arguments": {"n": n}} for n in range(calls)]},
+            '{"o": 1}',
+        ]
+    )
     assert SingleAgent(model, output_keys=["o"], tools=[lost]).invoke({}) == {"o": 1}
     results = [m["content"] for m in model.requests[1].messages if m["role"] == "tool"]
     assert results == ["Error: what the tool waited for was cancelled."] * calls
 
 
-# ---------------------------------------------------------------------------------------------------------------- models
+# --------------------------------------------------------------------------------------------------
 
 
 class Line:
@@ -236,7 +254,7 @@ def test_a_model_whose_connections_fail_to_close_is_closed():
     assert asyncio.run(main()) == ["left", "closed"]
 
 
-# --------------------------------------------------------------------------------------------------------------- clients
+# --------------------------------------------------------------------------------------------------
 
 
 def test_an_answer_is_not_lost_because_its_connection_does_not_close():
@@ -269,7 +287,7 @@ def test_an_event_loop_whose_calls_shared_a_client_is_not_kept():
     assert loop() is None
 
 
-# -------------------------------------------------------------------------------------------------------------- stand-ins
+# --------------------------------------------------------------------------------------------------
 
 
 def test_threads_in_which_different_models_stand_in_ask_each_its_own():

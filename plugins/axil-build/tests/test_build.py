@@ -1,4 +1,6 @@
-"""A build holds what its workflows need and nothing else, the same bytes every time, and it runs."""
+"""A build holds what its workflows need and nothing else, the same bytes every time, and it
+runs.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,8 @@ from typing import Any, NamedTuple, cast
 
 import pytest
 
-from axil.errors import ConfigError
-from axil.registry import Policy, Registry, use
+from axil import ConfigError
+from axil.plugin import Policy, Registry, use_registry
 from axil_build import command, outputs
 from axil_build.command import build
 from axil_build.settings import Settings, read
@@ -26,7 +28,10 @@ from axil_cli.main import main
 LONG = os.environ.get("AXIL_HYPOTHESIS") == "thorough"
 TWO = {
     "graph": {
-        "nodes": [{"id": "a", "type": "literal", "config": {"content": "hello"}}, {"id": "b", "type": "passthrough"}],
+        "nodes": [
+            {"id": "a", "type": "literal", "config": {"content": "hello"}},
+            {"id": "b", "type": "passthrough"},
+        ],
         "edges": [{"from": "a", "to": "b"}],
         "start": ["a"],
         "end": ["b"],
@@ -38,9 +43,18 @@ AGENT = {
             {
                 "id": "ask",
                 "type": "agent",
-                "config": {"model": {"type": "scripted"}, "prompt_template": "{message}", "output": {"n": "a"}, "max_repairs": 0},
+                "config": {
+                    "model": {"type": "scripted"},
+                    "prompt_template": "{message}",
+                    "output": {"n": "a"},
+                    "max_repairs": 0,
+                },
             },
-            {"id": "inner", "type": "subgraph", "config": {"type": "file", "config": {"path": "parts/inner.json"}}},
+            {
+                "id": "inner",
+                "type": "subgraph",
+                "config": {"type": "file", "config": {"path": "parts/inner.json"}},
+            },
         ],
         "edges": [{"from": "ask", "to": "inner"}],
         "start": ["ask"],
@@ -72,7 +86,7 @@ def axil(capsys, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
 
     def run(*arguments: object) -> Done:
-        with use(Registry(Policy())):
+        with use_registry(Registry(Policy())):
             code = main([str(each) for each in arguments])
         printed = capsys.readouterr()
         return Done(code, printed.out, printed.err)
@@ -82,7 +96,10 @@ def axil(capsys, monkeypatch, tmp_path):
 
 def digests(folder: Path) -> dict[str, str]:
     files = sorted(file for file in folder.rglob("*") if file.is_file())
-    return {file.relative_to(folder).as_posix(): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+    return {
+        file.relative_to(folder).as_posix(): hashlib.sha256(file.read_bytes()).hexdigest()
+        for file in files
+    }
 
 
 @pytest.fixture(scope="module")
@@ -111,28 +128,59 @@ def small(tmp_path_factory):
 
 def test_a_workflow_of_two_node_types_is_small(small):
     _, result = small
-    assert len(result.plan.distributions) <= 12
-    assert result.report["verified"]["bytes"] <= 12e6
-    assert {"axil", "axil-cli", "axil-control"} == set(result.plan.roots)
-    assert not {"axil-agent", "axil-yaml", "axil-testing", "pytest", "axil-build"} & set(result.plan.distributions)
+    # axil-cli brings axil-files, which brings axil-typed, axil-budget for what runs used, and for
+    # `axil runs` axil-inspection, axil-journals and axil-dependencies
+    assert len(result.plan.distributions) <= 18
+    # of 12 MB, each distribution costs some 20 kB for its licence and metadata
+    assert result.report["verified"]["bytes"] <= 12.4e6
+    roots = {"axil", "axil-cli", "axil-control", "axil-dependencies", "axil-files"}
+    assert roots == set(result.plan.roots)
+    assert not {"axil-agent", "axil-yaml", "axil-testing", "pytest", "axil-build"} & set(
+        result.plan.distributions
+    )
 
 
 @pytest.mark.skipif(not LONG, reason="installs the SDK: make thorough")
 def test_the_same_with_an_agent_of_openai_is_within_its_size(axil, tmp_path):
-    """Its dry run asks a stand-in, so no key is needed; the size is that of the environment it was proved in."""
+    """Its dry run asks a stand-in, so no key is needed; the size is that of the environment it was
+    proved in.
+    """
     pytest.importorskip("axil_openai")
-    model = {"type": "openai", "config": {"name": "gpt-5-mini", "api_key": {"env": "OPENAI_API_KEY"}}}
+    model = {
+        "type": "openai",
+        "config": {"name": "gpt-5-mini", "api_key": {"env": "OPENAI_API_KEY"}},
+    }
     ask = {"id": "ask", "type": "agent", "config": {"model": model, "prompt_template": "{message}"}}
     graph = TWO["graph"]
     nodes, edges = [*graph["nodes"], ask], [*graph["edges"], {"from": "b", "to": "ask"}]
-    write(tmp_path, "flow.json", {"graph": {**graph, "nodes": nodes, "edges": edges, "end": ["ask"]}})
-    write(tmp_path, "axil-build.toml", '[workflows]\nfiles = ["flow.json"]\n[limits]\nmax_mb = 35\n[dist]\noutputs = ["wheel"]\n')
+    write(
+        tmp_path, "flow.json", {"graph": {**graph, "nodes": nodes, "edges": edges, "end": ["ask"]}}
+    )
+    write(
+        tmp_path,
+        "axil-build.toml",
+        '[workflows]\nfiles = ["flow.json"]\n[limits]\nmax_mb = 35\n[dist]\noutputs = ["wheel"]\n',
+    )
     done = axil("build", "axil-build.toml", "--format", "json")
     assert done.code == 0, done.err
     said = done.data
-    assert {"axil", "axil-cli", "axil-control", "axil-agent", "axil-openai", "axil-formatters"} == set(said["plan"]["roots"])
+    assert {
+        "axil",
+        "axil-agent",
+        "axil-cli",
+        "axil-control",
+        "axil-dependencies",
+        "axil-files",
+        "axil-formatters",
+        "axil-openai",
+    } == set(said["plan"]["roots"])
     assert said["report"]["verified"]["faults"] == []
-    assert 1e6 < said["report"]["sizes"]["only_because_of"]["axil-openai"] < said["report"]["verified"]["bytes"] <= 35e6
+    assert (
+        1e6
+        < said["report"]["sizes"]["only_because_of"]["axil-openai"]
+        < said["report"]["verified"]["bytes"]
+        <= 35e6
+    )
 
 
 def test_defaults_and_inner_files_bring_what_they_need(made):
@@ -140,7 +188,9 @@ def test_defaults_and_inner_files_bring_what_they_need(made):
     assert {"axil-agent", "axil-control", "axil-formatters"} <= set(result.plan.roots)
     assert "formatters:json (default)" in result.plan.roots["axil-formatters"]
     with zipfile.ZipFile(folder / "out" / "acme_flow-2.0.1-py3-none-any.whl") as wheel:
-        assert {"acme_flow_flow/flows/agent.json", "acme_flow_flow/flows/parts/inner.json"} <= set(wheel.namelist())
+        assert {"acme_flow_flow/flows/agent.json", "acme_flow_flow/flows/parts/inner.json"} <= set(
+            wheel.namelist()
+        )
 
 
 def test_it_was_proved_in_a_fresh_environment(made):
@@ -157,7 +207,13 @@ def test_it_was_proved_in_a_fresh_environment(made):
 def test_the_lock_has_every_wheel_with_its_hash(made):
     folder, result = made
     out = folder / "out"
-    locked = dict(re.findall(r"^(\S+)==\S+ --hash=sha256:([0-9a-f]{64})$", (out / "requirements.lock").read_text(), re.MULTILINE))
+    locked = dict(
+        re.findall(
+            r"^(\S+)==\S+ --hash=sha256:([0-9a-f]{64})$",
+            (out / "requirements.lock").read_text(),
+            re.MULTILINE,
+        )
+    )
     assert set(locked) == set(result.plan.distributions)
     hashes = {hashlib.sha256(file.read_bytes()).hexdigest() for file in (out / "wheels").iterdir()}
     assert hashes == set(locked.values())
@@ -173,13 +229,33 @@ def test_the_main_wheel_requires_exactly_the_lock(made):
 
 def test_the_single_file_runs_with_nothing_but_python(small, tmp_path):
     folder, _ = small
-    environment = {"PATH": os.environ["PATH"], "AXIL_BUILD_CACHE": str(tmp_path / "cache"), "HOME": str(tmp_path)}
+    environment = {
+        "PATH": os.environ["PATH"],
+        "AXIL_BUILD_CACHE": str(tmp_path / "cache"),
+        "HOME": str(tmp_path),
+    }
     for _ in range(2):
         command = [sys.executable, "-I", folder / "out" / "two.pyz", "--input", "x"]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, check=False)
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=600, check=False
+        )
         assert (done.stdout, done.returncode) == ("hello\n", 0), done.stderr
-    listed = [sys.executable, "-I", folder / "out" / "two.pyz", "axil", "check", "--format", "json", "no.json"]
-    assert subprocess.run(listed, env=environment, capture_output=True, text=True, timeout=600, check=False).returncode == 2
+    listed = [
+        sys.executable,
+        "-I",
+        folder / "out" / "two.pyz",
+        "axil",
+        "check",
+        "--format",
+        "json",
+        "no.json",
+    ]
+    assert (
+        subprocess.run(
+            listed, env=environment, capture_output=True, text=True, timeout=600, check=False
+        ).returncode
+        == 2
+    )
     assert len(list((tmp_path / "cache").iterdir())) == 1
 
 
@@ -187,11 +263,19 @@ def test_the_bill_names_all_that_is_in_it(made):
     folder, result = made
     bill = json.loads((folder / "out" / "sbom.cdx.json").read_text())
     assert (bill["bomFormat"], bill["specVersion"]) == ("CycloneDX", "1.6")
-    assert {each["name"]: each["version"] for each in bill["components"]} == result.plan.distributions
+    assert {
+        each["name"]: each["version"] for each in bill["components"]
+    } == result.plan.distributions
     assert all(len(each["hashes"][0]["content"]) == 64 for each in bill["components"])
-    refs = {each["bom-ref"] for each in bill["components"]} | {bill["metadata"]["component"]["bom-ref"]}
-    assert {ref for each in bill["dependencies"] for ref in (each["ref"], *each["dependsOn"])} == refs
-    assert next(each["licenses"] for each in bill["components"] if each["name"] == "axil") == [{"expression": "Apache-2.0"}]
+    refs = {each["bom-ref"] for each in bill["components"]} | {
+        bill["metadata"]["component"]["bom-ref"]
+    }
+    assert {
+        ref for each in bill["dependencies"] for ref in (each["ref"], *each["dependsOn"])
+    } == refs
+    assert next(each["licenses"] for each in bill["components"] if each["name"] == "axil") == [
+        {"expression": "Apache-2.0"}
+    ]
 
 
 def test_the_bill_is_cyclonedx_by_its_schema(made):
@@ -223,7 +307,9 @@ def test_the_container_needs_nothing_from_outside(made):
     assert "--require-hashes" in text
     assert "USER axil" in text
     assert "acme-flow==2.0.1" in (inside / "requirements.lock").read_text()
-    assert len(list((inside / "wheels").iterdir())) == len((inside / "requirements.lock").read_text().splitlines())
+    assert len(list((inside / "wheels").iterdir())) == len(
+        (inside / "requirements.lock").read_text().splitlines()
+    )
 
 
 def test_the_same_input_gives_the_same_bytes(made, tmp_path):
@@ -239,11 +325,16 @@ def test_the_same_input_gives_the_same_bytes(made, tmp_path):
     assert len(first) > 30
 
 
-# ------------------------------------------------------------------------------------------------------------- steps
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("until", "made", "not_made"), [("plan", None, "plan.json"), ("lock", "requirements.lock", "flow.pyz"), ("assemble", "flow.pyz", None)]
+    ("until", "made", "not_made"),
+    [
+        ("plan", None, "plan.json"),
+        ("lock", "requirements.lock", "flow.pyz"),
+        ("assemble", "flow.pyz", None),
+    ],
 )
 def test_each_step_can_be_the_last(axil, tmp_path, until, made, not_made):
     file = write(tmp_path, "flow.json", TWO)
@@ -256,34 +347,57 @@ def test_each_step_can_be_the_last(axil, tmp_path, until, made, not_made):
 
 def test_without_the_command_a_build_is_smaller_still(axil, tmp_path):
     write(tmp_path, "flow.json", TWO)
-    write(tmp_path, "axil-build.toml", '[dist]\ncommand = false\noutputs = ["pyz"]\n[workflows]\nfiles = ["flow.json"]\n')
-    done = axil("build", "axil-build.toml", "--until", "assemble", "--out", "out", "--format", "json")
+    write(
+        tmp_path,
+        "axil-build.toml",
+        '[dist]\ncommand = false\noutputs = ["pyz"]\n[workflows]\nfiles = ["flow.json"]\n',
+    )
+    done = axil(
+        "build", "axil-build.toml", "--until", "assemble", "--out", "out", "--format", "json"
+    )
     assert "axil-cli" not in done.data["plan"]["distributions"]
     assert not (tmp_path / "out" / "container").exists()
     environment = {"PATH": os.environ["PATH"], "AXIL_BUILD_CACHE": str(tmp_path / "cache")}
     ran = subprocess.run(
-        [sys.executable, "-I", "out/flow.pyz", "x"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=600, check=False
+        [sys.executable, "-I", "out/flow.pyz", "x"],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
     )
     assert (ran.stdout, ran.returncode) == ("hello\n", 0), ran.stderr
 
 
-# -------------------------------------------------------------------------------------------------------- what is wrong
+# --------------------------------------------------------------------------------------------------
 
 
 def settings(tmp_path: Path, text: str, flow: object = TWO) -> Settings:
     write(tmp_path, "flow.json", flow)
-    return read([write(tmp_path, "axil-build.toml", f'{text}\n[workflows]\nfiles = ["flow.json"]\n')])
+    return read(
+        [write(tmp_path, "axil-build.toml", f'{text}\n[workflows]\nfiles = ["flow.json"]\n')]
+    )
 
 
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ('[limits]\ndeny = ["Pydantic_Core"]', "AX744 limits.deny: pydantic-core would be in it: axil"),
+        (
+            '[limits]\ndeny = ["Pydantic_Core"]',
+            "AX744 limits.deny: pydantic-core would be in it: axil",
+        ),
         ("[limits]\nmax_distributions = 3", "distributions, and 3 are the limit"),
-        ('[plugins]\ninclude = ["no-such-plugin"]', "AX741 plugins.include: not installed: no-such-plugin"),
+        (
+            '[plugins]\ninclude = ["no-such-plugin"]',
+            "AX741 plugins.include: not installed: no-such-plugin",
+        ),
         ('[sources]\nnothing = "x.whl"', "AX740 sources: nothing would not be in it"),
         ('[sources]\naxil-control = "nowhere"', "AX742 axil-control: its source"),
-        ('[dist]\nentry = "other.json"', "AX745 dist.entry: other.json is none of the workflows: flow.json"),
+        (
+            '[dist]\nentry = "other.json"',
+            "AX745 dist.entry: other.json is none of the workflows: flow.json",
+        ),
     ],
 )
 def test_what_cannot_be_built_is_told_and_leaves_nothing(tmp_path, text, told):
@@ -323,7 +437,9 @@ def test_a_workflow_that_needs_what_is_not_installed_says_what_to_install(tmp_pa
 
 def test_no_workflow_is_no_build(tmp_path):
     with pytest.raises(ConfigError, match="AX745"):
-        read([write(tmp_path, "axil-build.toml", '[workflows]\nfiles = ["flows/*.json"]\n')]).workflow_files()
+        read(
+            [write(tmp_path, "axil-build.toml", '[workflows]\nfiles = ["flows/*.json"]\n')]
+        ).workflow_files()
 
 
 def test_what_is_not_a_build_is_not_replaced(axil, tmp_path):
@@ -360,27 +476,47 @@ def digests_of(text: bytes) -> dict[str, str]:
 def test_a_single_file_that_cannot_be_unpacked_leaves_nothing(tmp_path):
     wheel = outputs.write_zip(tmp_path / "a.whl", {"a.txt": b"something", "b.txt": b"more"})
     plan = cast("Any", SimpleNamespace(name="two"))
-    file = outputs.single_file(plan, [wheel], (sys.version_info.major, sys.version_info.minor), tmp_path)
+    file = outputs.single_file(
+        plan, [wheel], (sys.version_info.major, sys.version_info.minor), tmp_path
+    )
     data = bytearray(file.read_bytes())
     data[data.index(b"site/b.txt") + len(b"site/b.txt") + 2] ^= 0xFF  # as a disk does, or a line
     file.write_bytes(data)
     (cache := tmp_path / "cache").mkdir()
     environment = {**os.environ, "AXIL_BUILD_CACHE": str(cache)}
-    done = subprocess.run([sys.executable, "-I", file], env=environment, capture_output=True, timeout=600, check=False)
+    done = subprocess.run(
+        [sys.executable, "-I", file], env=environment, capture_output=True, timeout=600, check=False
+    )
     assert done.returncode
     assert list(cache.iterdir()) == []
 
 
 def test_a_workflow_that_fails_its_dry_run_is_not_shipped(tmp_path):
-    flow = {"graph": {"nodes": [{"id": "a", "type": "python", "config": {"code": "print(1)"}}], "edges": [], "start": ["a"]}}
+    flow = {
+        "graph": {
+            "nodes": [{"id": "a", "type": "python", "config": {"code": "print(1)"}}],
+            "edges": [],
+            "start": ["a"],
+        }
+    }
     with pytest.raises(ConfigError, match=r"AX743 verify: flow\.json: the dry run fails"):
-        build(settings(tmp_path, '[dist]\noutputs = ["wheel"]', flow), Registry(Policy()), tmp_path / "out")
+        build(
+            settings(tmp_path, '[dist]\noutputs = ["wheel"]', flow),
+            Registry(Policy()),
+            tmp_path / "out",
+        )
     assert not (tmp_path / "out").exists()
 
 
 def test_a_build_that_is_too_large_is_not_shipped(tmp_path):
-    with pytest.raises(ConfigError, match=r"AX744 limits\.max_mb: it is \d+\.\d MB, and 1 are the limit"):
-        build(settings(tmp_path, '[dist]\noutputs = ["wheel"]\n[limits]\nmax_mb = 1'), Registry(Policy()), tmp_path / "out")
+    with pytest.raises(
+        ConfigError, match=r"AX744 limits\.max_mb: it is \d+\.\d MB, and 1 are the limit"
+    ):
+        build(
+            settings(tmp_path, '[dist]\noutputs = ["wheel"]\n[limits]\nmax_mb = 1'),
+            Registry(Policy()),
+            tmp_path / "out",
+        )
 
 
 def test_people_read_sizes_and_reasons(axil, tmp_path):
@@ -388,4 +524,8 @@ def test_people_read_sizes_and_reasons(axil, tmp_path):
     told = axil("build", file, "--until", "lock").out
     lock = (tmp_path / "build" / "flow" / "requirements.lock").read_text()
     assert f"flow 0.1.0: {len(lock.splitlines())} distributions" in told
-    assert re.search(r"axil-control 0\.1\.0: nodes:literal, nodes:passthrough, \d\.\d\d MB that nothing else needs", told)
+    assert re.search(
+        r"axil-control 0\.1\.0: nodes:literal, nodes:passthrough, \d\.\d\d MB that nothing else "
+        r"needs",
+        told,
+    )

@@ -1,4 +1,6 @@
-"""A registry that knows this distribution and the lexical embedder, and nothing else that is installed; and no way out of the machine."""
+"""A registry that knows this distribution and the lexical embedder, and nothing else that is
+installed; and no way out of the machine.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +14,11 @@ from typing import Any
 
 import pytest
 
-from axil.registry import Registry, use
+from axil.plugin import Registry, use_registry
 
-PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text("utf-8"))["project"]
+PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text("utf-8"))[
+    "project"
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,11 +37,20 @@ def registry() -> Any:
     tables = {
         **PROJECT["entry-points"],
         "axil.embedders": {"lexical": "axil_retrieval.lexical:LexicalEmbedder"},
-        "axil.formatters": {"json": "axil_formatters.json:Json", "paragraph": "axil_formatters.paragraph:Paragraph"},
+        "axil.formatters": {
+            "json": "axil_formatters.json:Json",
+            "paragraph": "axil_formatters.paragraph:Paragraph",
+        },
     }
     dist = SimpleNamespace(name=PROJECT["name"], version="0", requires=[])
-    with use(
-        Registry(entry_points=[Entry(name=n, group=g, value=v, dist=dist) for g, table in tables.items() for n, v in table.items()])
+    with use_registry(
+        Registry(
+            entry_points=[
+                Entry(name=n, group=g, value=v, dist=dist)
+                for g, table in tables.items()
+                for n, v in table.items()
+            ]
+        )
     ) as made:
         yield made
 

@@ -12,13 +12,33 @@ import pytest
 HOME = Path(__file__).parents[1]
 README = (HOME / "README.md").read_text("utf-8")
 PROJECT = tomllib.loads((HOME / "pyproject.toml").read_text("utf-8"))["project"]
-COMPONENTS = [(name, value) for group, table in PROJECT["entry-points"].items() if group != "axil.plugin" for name, value in table.items()]
-ELSEWHERE = {"documents", "paths", "include", "attach", "encoding", "max_file_bytes", "cut_at", "chunk_chars", "overlap_chars"}
+COMPONENTS = [
+    (name, value)
+    for group, table in PROJECT["entry-points"].items()
+    if group != "axil.plugin"
+    for name, value in table.items()
+]
+ELSEWHERE = {
+    "documents",
+    "paths",
+    "include",
+    "attach",
+    "encoding",
+    "max_file_bytes",
+    "cut_at",
+    "chunk_chars",
+    "overlap_chars",
+}
 """Settings that are told in another page: those of documents."""
 
 
 def rows(text: str) -> set[str]:
-    return {name for line in text.splitlines() if line.startswith("| `") for name in re.findall(r"`(\w+)`", line.split("|")[1])}
+    return {
+        name
+        for line in text.splitlines()
+        if line.startswith("| `")
+        for name in re.findall(r"`(\w+)`", line.split("|")[1])
+    }
 
 
 def section(title: str) -> str:
@@ -28,8 +48,14 @@ def section(title: str) -> str:
 
 
 def common() -> set[str]:
-    """Settings that several components have: those of the sections that are not about one of them."""
-    return {name for title in re.findall(r"^### (Settings .*)$", README, re.MULTILINE) for name in rows(section(title))}
+    """Settings that several components have: those of the sections that are not about one of
+    them.
+    """
+    return {
+        name
+        for title in re.findall(r"^### (Settings .*)$", README, re.MULTILINE)
+        for name in rows(section(title))
+    }
 
 
 @pytest.mark.parametrize(("name", "value"), COMPONENTS)
@@ -44,6 +70,11 @@ def test_every_setting_is_described_and_in_the_readmes_tables(name, value):
 
 
 def test_every_error_id_is_in_the_readme():
-    used = {each for file in (HOME / "src").rglob("*.py") for each in re.findall(r"AX\d{3}", file.read_text("utf-8"))}
+    used = {
+        each
+        for file in (HOME / "src").rglob("*.py")
+        for each in re.findall(r"AX\d{3}", file.read_text("utf-8"))
+    }
     explained = set(re.findall(r"^\| (AX\d{3}) ", README, re.MULTILINE))
-    assert used - explained <= {"AX658", "AX890", "AX892", "AX893", "AX894", "AX898"}  # those of axil_agent are told there
+    # those of axil_agent are told there
+    assert used - explained <= {"AX658", "AX890", "AX892", "AX893", "AX894", "AX898"}

@@ -1,4 +1,7 @@
-"""The embedder on sentence-transformers: nothing is imported or fetched before its time. The library is played by a small module."""
+"""The embedder on sentence-transformers: nothing is imported or fetched before its time.
+
+The library is played by a small module.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,14 @@ class Library(types.ModuleType):
         self.loaded.append((model, device, local_files_only))
         return self
 
-    def encode(self, texts: list[str], *, batch_size: int, normalize_embeddings: bool, show_progress_bar: bool) -> Any:
+    def encode(
+        self,
+        texts: list[str],
+        *,
+        batch_size: int,
+        normalize_embeddings: bool,
+        show_progress_bar: bool,
+    ) -> Any:
         assert (batch_size, normalize_embeddings, show_progress_bar) == (32, True, False)
         self.encoded.append(texts)
         return [[float(len(text)), 1.0] for text in texts]
@@ -45,7 +55,11 @@ def library(monkeypatch: pytest.MonkeyPatch) -> Library:
 
 def test_a_model_is_loaded_once_from_its_folder(library: Library, tmp_path: Path) -> None:
     embedder = SentenceEmbedder(model=str(tmp_path))
-    assert (embedder.name, embedder.dimensions, library.loaded) == (f"sentence_transformers/{tmp_path.name}", None, [])
+    assert (embedder.name, embedder.dimensions, library.loaded) == (
+        f"sentence_transformers/{tmp_path.name}",
+        None,
+        [],
+    )
 
     async def go() -> list[Any]:
         return await asyncio.gather(*(embedder.embed(["a" * n]) for n in range(1, 6)))
@@ -55,14 +69,20 @@ def test_a_model_is_loaded_once_from_its_folder(library: Library, tmp_path: Path
 
 
 def test_a_name_is_not_fetched_unless_that_is_allowed(library: Library) -> None:
-    with pytest.raises(ContextError, match='AX913 "all-small" is no folder, and nothing is downloaded'):
+    with pytest.raises(
+        ContextError, match='AX913 "all-small" is no folder, and nothing is downloaded'
+    ):
         run_sync(SentenceEmbedder(model="all-small").embed(["a"]))
     assert library.loaded == []
     run_sync(SentenceEmbedder(model="all-small", allow_downloads=True).embed(["a"]))
     assert library.loaded == [("all-small", "cpu", False)]
 
 
-def test_a_library_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_library_that_is_missing_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
-    with pytest.raises(ContextError, match=r"AX912 .* pip install axil-chroma\[sentence-transformers\]"):
+    with pytest.raises(
+        ContextError, match=r"AX912 .* pip install axil-chroma\[sentence-transformers\]"
+    ):
         run_sync(SentenceEmbedder(model=str(tmp_path)).embed(["a"]))

@@ -40,15 +40,28 @@ class Server:
     def __init__(self, folder: Path) -> None:
         self.port = free_port()
         program = Path(sys.executable).with_name("chroma")
-        self._command = [program, "run", "--host", "127.0.0.1", "--port", str(self.port), "--path", str(folder)]
+        self._command = [
+            program,
+            "run",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            str(self.port),
+            "--path",
+            str(folder),
+        ]
         self.start()
 
     def start(self) -> None:
-        self._process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self._process = subprocess.Popen(
+            self._command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
         until = time.monotonic() + 120
         while True:
             try:
-                urllib.request.urlopen(f"http://127.0.0.1:{self.port}/api/v2/heartbeat", timeout=60).close()
+                urllib.request.urlopen(
+                    f"http://127.0.0.1:{self.port}/api/v2/heartbeat", timeout=60
+                ).close()
                 return
             except (OSError, HTTPException):
                 assert self._process.poll() is None, "the server has ended"
@@ -73,7 +86,11 @@ def port(server: Server) -> int:
 
 
 def told(user: str, number: int) -> Turn:
-    return Turn(query=ContextQuery("tea", {"user": user}, node_name="n", run_id=user), reply=f"tea {number} of {user}", number=number)
+    return Turn(
+        query=ContextQuery("tea", {"user": user}, node_name="n", run_id=user),
+        reply=f"tea {number} of {user}",
+        number=number,
+    )
 
 
 def test_many_clients_write_and_read_one_store(port):
@@ -85,26 +102,38 @@ def test_many_clients_write_and_read_one_store(port):
             await memory.learn(told(user, number))
         await memory.close()
         again = ChromaMemory(host="127.0.0.1", port=port, collection="many", namespace=["user"])
-        found = [block.text for block in await again.get_blocks(ContextQuery("tea", {"user": user}), 100)]
+        found = [
+            block.text for block in await again.get_blocks(ContextQuery("tea", {"user": user}), 100)
+        ]
         await again.close()
         return sorted(found)
 
     async def go() -> list[list[str]]:
         return await asyncio.gather(*map(client, users))
 
-    assert run_sync(go()) == [[f"tea\ntea {number} of {user}" for number in range(5)] for user in users]
+    assert run_sync(go()) == [
+        [f"tea\ntea {number} of {user}" for number in range(5)] for user in users
+    ]
 
 
 def test_documents_that_one_client_has_indexed_are_there_for_all(port):
-    documents = [f"Sheet {n} is about {topic}." for n, topic in enumerate(("ferns", "mosses", "lichens"))]
+    documents = [
+        f"Sheet {n} is about {topic}." for n, topic in enumerate(("ferns", "mosses", "lichens"))
+    ]
 
     async def go() -> None:
-        first = ChromaRetriever(host="127.0.0.1", port=port, collection="sheets", documents=documents)
+        first = ChromaRetriever(
+            host="127.0.0.1", port=port, collection="sheets", documents=documents
+        )
         assert len(await first.refresh()) == 3
-        second = ChromaRetriever(host="127.0.0.1", port=port, collection="sheets", documents=documents)
+        second = ChromaRetriever(
+            host="127.0.0.1", port=port, collection="sheets", documents=documents
+        )
         assert await second.refresh() == []
         reader = ChromaRetriever(host="127.0.0.1", port=port, collection="sheets", refresh="never")
-        assert [block.text for block in await reader.get_blocks(ContextQuery("mosses"), 1)] == [documents[1]]
+        assert [block.text for block in await reader.get_blocks(ContextQuery("mosses"), 1)] == [
+            documents[1]
+        ]
         for client in (first, second, reader):
             await client.close()
 
@@ -118,13 +147,22 @@ def test_a_server_that_is_killed_in_the_middle_of_a_run_is_named_and_found_again
         memory = ChromaMemory(host="127.0.0.1", port=server.port, collection="killed")
         await memory.learn(told("ann", 1))
         server.kill()
-        for ask in (lambda: memory.learn(told("ann", 2)), lambda: memory.get_blocks(ContextQuery("tea"))):
-            with pytest.raises(ContextError, match=rf"AX911 the store 127\.0\.0\.1:{server.port} cannot be asked: .*chroma run"):
+        for ask in (
+            lambda: memory.learn(told("ann", 2)),
+            lambda: memory.get_blocks(ContextQuery("tea")),
+        ):
+            with pytest.raises(
+                ContextError,
+                match=rf"AX911 the store 127\.0\.0\.1:{server.port} cannot be asked: .*chroma run",
+            ):
                 await ask()
         await asyncio.to_thread(server.start)
         for _ in range(2):
             await memory.learn(told("ann", 2))
-        assert sorted(block.text for block in await memory.get_blocks(ContextQuery("tea"))) == ["tea\ntea 1 of ann", "tea\ntea 2 of ann"]
+        assert sorted(block.text for block in await memory.get_blocks(ContextQuery("tea"))) == [
+            "tea\ntea 1 of ann",
+            "tea\ntea 2 of ann",
+        ]
         await memory.close()
 
     run_sync(go())
@@ -132,12 +170,20 @@ def test_a_server_that_is_killed_in_the_middle_of_a_run_is_named_and_found_again
 
 def test_two_embedders_do_not_meet_on_a_server(port):
     async def go(dimensions: int) -> None:
-        memory = ChromaMemory(host="127.0.0.1", port=port, collection="strict", embedder={"type": "lexical", "dimensions": dimensions})
+        memory = ChromaMemory(
+            host="127.0.0.1",
+            port=port,
+            collection="strict",
+            embedder={"type": "lexical", "dimensions": dimensions},
+        )
         try:
             await memory.learn(told("ann", 1))
         finally:
             await memory.close()
 
     run_sync(go(64))
-    with pytest.raises(Exception, match=r'AX910 .* holds vectors of "lexical-1/64", and the embedder is "lexical-1/128"'):
+    with pytest.raises(
+        Exception,
+        match=r'AX910 .* holds vectors of "lexical-1/64", and the embedder is "lexical-1/128"',
+    ):
         run_sync(go(128))

@@ -1,4 +1,6 @@
-"""Collections: what is embedded, what is kept, what is refused; alone and side by side, in this process and in others."""
+"""Collections: what is embedded, what is kept, what is refused; alone and side by side, in this
+process and in others.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,11 @@ class Counting:
 
 def turn(text: str, reply: str, *, run: str = "r", user: str = "", number: int = 1) -> Turn:
     return Turn(
-        query=ContextQuery(text, {"user": user} if user else {}, node_name="n", node_path="n", run_id=run), reply=reply, number=number
+        query=ContextQuery(
+            text, {"user": user} if user else {}, node_name="n", node_path="n", run_id=run
+        ),
+        reply=reply,
+        number=number,
     )
 
 
@@ -51,15 +57,20 @@ def texts(blocks: Sequence[ContextBlock]) -> list[str]:
     return [block.text for block in blocks]
 
 
-# ----------------------------------------------------------------------------------------------------------- documents
+# --------------------------------------------------------------------------------------------------
 
 
 def test_a_thousand_documents_indexed_twice_are_embedded_once(tmp_path):
-    documents = [{"text": f"Document {n} is about topic{n % 97} and number{n}.", "uri": f"doc-{n}"} for n in range(1000)]
+    documents = [
+        {"text": f"Document {n} is about topic{n % 97} and number{n}.", "uri": f"doc-{n}"}
+        for n in range(1000)
+    ]
     counting = Counting()
 
     async def indexed() -> tuple[list[str], list[str]]:
-        retriever = ChromaRetriever(path=str(tmp_path / "c"), documents=documents, embedder=counting, batch=100)
+        retriever = ChromaRetriever(
+            path=str(tmp_path / "c"), documents=documents, embedder=counting, batch=100
+        )
         changed = await retriever.refresh()
         found = await retriever.get_blocks(ContextQuery("number417"), 1)
         await retriever.close()
@@ -77,9 +88,16 @@ def test_only_what_has_changed_is_embedded_again(tmp_path):
     folder = tmp_path / "notes"
     folder.mkdir()
     for name in ("a", "b", "c"):
-        (folder / f"{name}.md").write_text(f"# {name}\nthe first text of {name}\n# more\nother", "utf-8")
+        (folder / f"{name}.md").write_text(
+            f"# {name}\nthe first text of {name}\n# more\nother", "utf-8"
+        )
     counting = Counting()
-    settings = {"path": str(tmp_path / "c"), "paths": [str(folder)], "embedder": counting, "refresh": "query"}
+    settings = {
+        "path": str(tmp_path / "c"),
+        "paths": [str(folder)],
+        "embedder": counting,
+        "refresh": "query",
+    }
 
     async def go() -> None:
         retriever = ChromaRetriever(**settings)
@@ -89,8 +107,13 @@ def test_only_what_has_changed_is_embedded_again(tmp_path):
         (folder / "b.md").unlink()
         (folder / "d.txt").write_text("something new", "utf-8")
         found = await retriever.get_blocks(ContextQuery("text"), 50)
-        assert sorted(counting.texts) == sorted(["# a\na second text", "# more\nother", "something new", "text"])
-        uris = {Path(str(block.uri)).name for block in await retriever.get_blocks(ContextQuery("text other something"), 50)}
+        assert sorted(counting.texts) == sorted(
+            ["# a\na second text", "# more\nother", "something new", "text"]
+        )
+        uris = {
+            Path(str(block.uri)).name
+            for block in await retriever.get_blocks(ContextQuery("text other something"), 50)
+        }
         assert uris == {"a.md", "c.md", "d.txt"}
         assert "# a\nthe first text of a" not in texts(found)
         counting.texts.clear()
@@ -102,11 +125,20 @@ def test_only_what_has_changed_is_embedded_again(tmp_path):
 
 
 def test_a_block_leads_back_to_its_file_and_place(tmp_path):
-    text = "\r\n# Häuser\r\n\r\n" + "Ein Satz über Häuser. " * 40 + "\r\n# Bäume\r\nEin Satz über Bäume."
+    text = (
+        "\r\n# Häuser\r\n\r\n"
+        + "Ein Satz über Häuser. " * 40
+        + "\r\n# Bäume\r\nEin Satz über Bäume."
+    )
     (tmp_path / "d.md").write_bytes(text.encode())
 
     async def go() -> list[ContextBlock]:
-        retriever = ChromaRetriever(path=str(tmp_path / "c"), paths=[str(tmp_path / "d.md")], chunk_chars=200, overlap_chars=20)
+        retriever = ChromaRetriever(
+            path=str(tmp_path / "c"),
+            paths=[str(tmp_path / "d.md")],
+            chunk_chars=200,
+            overlap_chars=20,
+        )
         found = await retriever.get_blocks(ContextQuery("Satz über Bäume Häuser"), 50)
         await retriever.close()
         return found
@@ -131,7 +163,12 @@ def test_indexing_that_was_cut_off_is_finished_by_the_next(tmp_path):
             return await super().embed(texts)
 
     embedder = FailsOnce()
-    retriever = ChromaRetriever(path=str(tmp_path / "c"), documents=[f"text number {n}" for n in range(10)], embedder=embedder, batch=3)
+    retriever = ChromaRetriever(
+        path=str(tmp_path / "c"),
+        documents=[f"text number {n}" for n in range(10)],
+        embedder=embedder,
+        batch=3,
+    )
 
     async def go() -> None:
         with pytest.raises(ConnectionError):
@@ -145,7 +182,9 @@ def test_indexing_that_was_cut_off_is_finished_by_the_next(tmp_path):
 
 def test_blocks_below_the_threshold_are_left_out(tmp_path):
     async def go(least: float | None) -> list[str]:
-        retriever = ChromaRetriever(path=str(tmp_path / "c"), documents=["a red fox", "green tea"], min_score=least)
+        retriever = ChromaRetriever(
+            path=str(tmp_path / "c"), documents=["a red fox", "green tea"], min_score=least
+        )
         found = await retriever.get_blocks(ContextQuery("a red fox runs"), 5)
         await retriever.close()
         return texts(found)
@@ -156,7 +195,15 @@ def test_blocks_below_the_threshold_are_left_out(tmp_path):
 
 
 def test_filters_of_every_kind_are_kept_to(tmp_path):
-    odd: dict[str, Any] = {"n": 2**70, "list": [1, 2], "none": None, "flag": True, "score": 1.5, "lang": "en", "nested": {"a": 1}}
+    odd: dict[str, Any] = {
+        "n": 2**70,
+        "list": [1, 2],
+        "none": None,
+        "flag": True,
+        "score": 1.5,
+        "lang": "en",
+        "nested": {"a": 1},
+    }
     documents = [
         {"text": "the same text", "uri": "one", "metadata": odd},
         {"text": "the same text", "uri": "two", "metadata": {"lang": "de"}},
@@ -165,16 +212,23 @@ def test_filters_of_every_kind_are_kept_to(tmp_path):
     async def go() -> None:
         retriever = ChromaRetriever(path=str(tmp_path / "c"), documents=documents)
         for name, value in odd.items():
-            found = await retriever.get_blocks(replace(ContextQuery("same text"), filters={name: value}), 5)
+            found = await retriever.get_blocks(
+                replace(ContextQuery("same text"), filters={name: value}), 5
+            )
             assert [block.uri for block in found] == ["one"], name
             assert found[0].metadata[name] == value
-        assert await retriever.get_blocks(replace(ContextQuery("same text"), filters={"lang": "fr"}), 5) == []
+        assert (
+            await retriever.get_blocks(
+                replace(ContextQuery("same text"), filters={"lang": "fr"}), 5
+            )
+            == []
+        )
         await retriever.close()
 
     run_sync(go())
 
 
-# ------------------------------------------------------------------------------------------------------------ embedders
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("name", "dimensions"), [("other", 64), ("counting", 32)])
@@ -189,7 +243,11 @@ def test_another_embedder_is_refused(tmp_path, name, dimensions):
     run_sync(go(Counting()))
     other = Counting(name, dimensions)
     if name == "other":
-        with pytest.raises(ContextError, match='AX910 the collection "memories" holds vectors of "counting", and the embedder is "other"'):
+        with pytest.raises(
+            ContextError,
+            match='AX910 the collection "memories" holds vectors of "counting", and the embedder '
+            'is "other"',
+        ):
             run_sync(go(other))
         assert other.texts == []  # refused before anything is embedded
     else:
@@ -201,7 +259,9 @@ def test_a_collection_of_somebody_elses_is_refused(tmp_path):
     import chromadb
     from chromadb.config import Settings
 
-    client = chromadb.PersistentClient(path=str(tmp_path / "c"), settings=Settings(anonymized_telemetry=False))
+    client = chromadb.PersistentClient(
+        path=str(tmp_path / "c"), settings=Settings(anonymized_telemetry=False)
+    )
     client.create_collection("memories", embedding_function=None)
     client.close()
     memory = ChromaMemory(path=str(tmp_path / "c"))
@@ -233,14 +293,15 @@ def test_chroma_is_told_to_report_nothing_and_embeds_nothing_itself(tmp_path, mo
         memory = ChromaMemory(path=str(tmp_path / "c"))
         await memory.learn(turn("a", "b"))
         assert texts(await memory.get_blocks(ContextQuery("a b"))) == ["a\nb"]
-        telemetry = memory.store._client.get_settings().anonymized_telemetry  # what Chroma was told is not shown otherwise
+        # what Chroma was told is not shown otherwise
+        telemetry = memory.store._client.get_settings().anonymized_telemetry
         await memory.close()
         return telemetry
 
     assert run_sync(go()) is False
 
 
-# -------------------------------------------------------------------------------------------------------------- memory
+# --------------------------------------------------------------------------------------------------
 
 
 def test_the_newest_are_kept_of_each_namespace(tmp_path):
@@ -256,16 +317,26 @@ def test_the_newest_are_kept_of_each_namespace(tmp_path):
         assert len(await memory.get_blocks(ContextQuery("tea", {"user": "ann"}), 50)) == 3
         newest = await memory.get_blocks(ContextQuery("", {"user": "ann"}), 2)
         assert texts(newest) == ["tea?\ntea number 5", "tea?\ntea number 4"]
-        assert texts(await memory.get_blocks(ContextQuery("tea", {"user": "bob"}), 50)) == ["tea?\ntea for bob"]
+        assert texts(await memory.get_blocks(ContextQuery("tea", {"user": "bob"}), 50)) == [
+            "tea?\ntea for bob"
+        ]
         await memory.close()
 
     run_sync(go())
 
 
-@pytest.mark.parametrize("namespace", [["run"], ["session"], ["agent"], ["user"], ["agent", "user"]])
+@pytest.mark.parametrize(
+    "namespace", [["run"], ["session"], ["agent"], ["user"], ["agent", "user"]]
+)
 def test_memories_are_kept_apart_for_each_run_session_agent_and_user(tmp_path, namespace):
     def asked(who: dict[str, str]) -> ContextQuery:
-        return ContextQuery("tea", {"user": who["user"]}, node_name=who["agent"], run_id=who["run"], session_id=who["session"])
+        return ContextQuery(
+            "tea",
+            {"user": who["user"]},
+            node_name=who["agent"],
+            run_id=who["run"],
+            session_id=who["session"],
+        )
 
     one = {"run": "r1", "session": "s1", "agent": "a1", "user": "u1"}
     others = [{**one, name: one[name].replace("1", "2")} for name in one]
@@ -275,7 +346,11 @@ def test_memories_are_kept_apart_for_each_run_session_agent_and_user(tmp_path, n
         for number, who in enumerate((one, *others)):
             await memory.learn(Turn(query=asked(who), reply=f"tea of {number}", number=number))
         mine = texts(await memory.get_blocks(asked(one), 50))
-        shared = [number for number, who in enumerate(others, 1) if all(who[name] == one[name] for name in namespace)]
+        shared = [
+            number
+            for number, who in enumerate(others, 1)
+            if all(who[name] == one[name] for name in namespace)
+        ]
         assert sorted(mine) == [f"tea\ntea of {number}" for number in (0, *shared)]
         held = await memory.get_blocks(asked(one), 50)
         await memory.delete([block for block in held if block.text.endswith("of 0")])
@@ -289,13 +364,16 @@ def test_an_agent_reads_before_each_step_and_writes_after_it(tmp_path):
     def graph() -> RootGraph:
         made = RootGraph("chat")
         memory = {"type": "chroma_memory", "path": str(tmp_path / "c"), "context_label": "MEMORY"}
-        agent = made.create_node(Agent, name="agent", model=Mirror(), memories=[memory], prompt_template="{message}")
+        agent = made.create_node(
+            Agent, name="agent", model=Mirror(), memories=[memory], prompt_template="{message}"
+        )
         made.edge_from_entry(agent, ["message"])
         made.edge_to_exit(agent, ["answer"])
         return made.build()
 
     assert "(MEMORY)" not in graph().invoke({"message": "tea is green"})[0]["answer"]
-    assert "(MEMORY) tea is green" in graph().invoke({"message": "what is tea?"})[0]["answer"]  # another graph, another client
+    # another graph, another client
+    assert "(MEMORY) tea is green" in graph().invoke({"message": "what is tea?"})[0]["answer"]
 
 
 def test_what_one_user_says_is_no_filter_for_another(tmp_path):
@@ -322,7 +400,14 @@ class Mirror:
 def test_fifty_runs_at_once_lose_nothing_and_mix_nothing(tmp_path):
     memory = ChromaMemory(path=str(tmp_path / "c"), namespace=["user"], remember="turn")
     graph = RootGraph("chat")
-    agent = graph.create_node(Agent, name="agent", model=Mirror(), memories=[memory], prompt_template="{message}", hide_unused_fields=True)
+    agent = graph.create_node(
+        Agent,
+        name="agent",
+        model=Mirror(),
+        memories=[memory],
+        prompt_template="{message}",
+        hide_unused_fields=True,
+    )
     graph.edge_from_entry(agent, ["message", "user"])
     graph.edge_to_exit(agent, ["answer"])
     graph.build()
@@ -352,7 +437,6 @@ def test_fifty_runs_at_once_lose_nothing_and_mix_nothing(tmp_path):
 
 PROGRAM = """
 import asyncio, sys
-from axil.registry import Registry, use
 from axil_agent import ContextQuery
 from axil_agent.interfaces import Turn
 from axil_chroma import ChromaMemory
@@ -362,7 +446,8 @@ async def main():
     memory = ChromaMemory(path=sys.argv[1], embedder=LexicalEmbedder())
     number = 0
     while True:
-        await memory.learn(Turn(query=ContextQuery("fact", run_id="r"), reply=f"fact number {number}", number=number))
+        query = ContextQuery("fact", run_id="r")
+        await memory.learn(Turn(query=query, reply=f"fact number {number}", number=number))
         print(number, flush=True)
         number += 1
 
@@ -371,7 +456,9 @@ asyncio.run(main())
 
 
 def test_what_was_told_before_a_kill_is_there_afterwards(tmp_path):
-    with subprocess.Popen([sys.executable, "-c", PROGRAM, str(tmp_path / "c")], stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, str(tmp_path / "c")], stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout is not None
         for line in process.stdout:
             if int(line) == 20:

@@ -13,14 +13,15 @@ import pytest
 from hypothesis import HealthCheck, settings
 from pydantic import BaseModel
 
-from axil.context import Context
-from axil.inputs import Message, message
-from axil.registry import Registry, use
-from axil.tokens import Out
+from axil import Context, Out
+from axil.plugin import Message, Registry, message, use_registry
 from axil_cli.main import main
 
-# Laws are not about seconds: a slow machine is no counterexample. A failure prints how to repeat it.
-settings.register_profile("axil", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
+# Laws are not about seconds: a slow machine is no counterexample. A failure prints how to repeat
+# it.
+settings.register_profile(
+    "axil", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("axil")
 
 
@@ -41,7 +42,9 @@ class Echo:
     """Repeats what came."""
 
     def run(self, payloads: list[Any]) -> Any:
-        return Out(payloads[0] if len(payloads) == 1 else [m for payload in payloads for m in payload])
+        return Out(
+            payloads[0] if len(payloads) == 1 else [m for payload in payloads for m in payload]
+        )
 
 
 class Talk:
@@ -72,7 +75,19 @@ class Odd:
     """Gives what JSON has no word for."""
 
     def run(self) -> list[Message]:
-        return [message({"nan": float("nan"), "set": {1}, "bytes": b"abc", "object": object(), "half": "\ud800", 3: "key"}, "assistant")]
+        return [
+            message(
+                {
+                    "nan": float("nan"),
+                    "set": {1},
+                    "bytes": b"abc",
+                    "object": object(),
+                    "half": "\ud800",
+                    3: "key",
+                },
+                "assistant",
+            )
+        ]
 
 
 class Hang:
@@ -99,7 +114,15 @@ class Hello:
         return 7
 
 
-NODES = {"say": Say, "echo": Echo, "talk": Talk, "fail": Fail, "askt": Ask, "odd": Odd, "hang": Hang}
+NODES = {
+    "say": Say,
+    "echo": Echo,
+    "talk": Talk,
+    "fail": Fail,
+    "askt": Ask,
+    "odd": Odd,
+    "hang": Hang,
+}
 
 
 class Done(NamedTuple):
@@ -123,7 +146,7 @@ def registry() -> Iterator[Registry]:
         known.register("nodes", name, node)
     known.register("conditions", "yes", third)
     known.register("commands", "hello", Hello)
-    with use(known):
+    with use_registry(known):
         yield known
 
 
@@ -143,14 +166,26 @@ def axil(registry, capsys, monkeypatch):
 
 @pytest.fixture
 def flow(tmp_path):
-    """Writes a workflow file: nodes as ``"name type"`` or mappings, edges as ``"a b"`` or mappings."""
+    """Writes a workflow file: nodes as ``"name type"`` or mappings, edges as ``"a b"`` or
+    mappings.
+    """
 
-    def write(nodes: list[Any], edges: list[Any] = (), name: str = "flow.json", **graph: Any) -> str:
+    def write(
+        nodes: list[Any], edges: list[Any] = (), name: str = "flow.json", **graph: Any
+    ) -> str:
         def node(given: Any) -> Any:
-            return {"id": given.split()[0], "type": given.split()[1]} if isinstance(given, str) else given
+            return (
+                {"id": given.split()[0], "type": given.split()[1]}
+                if isinstance(given, str)
+                else given
+            )
 
         def edge(given: Any) -> Any:
-            return {"from": given.split()[0], "to": given.split()[1]} if isinstance(given, str) else given
+            return (
+                {"from": given.split()[0], "to": given.split()[1]}
+                if isinstance(given, str)
+                else given
+            )
 
         made = [node(each) for each in nodes]
         root = {key: graph.pop(key) for key in ("vars", "version") if key in graph}

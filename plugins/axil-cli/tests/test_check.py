@@ -30,14 +30,28 @@ def test_warnings_are_no_errors(axil, flow):
 
 def test_cycles_are_shown_with_members_entry_and_limit(axil, flow):
     edges = ["a b", "b a", "b b", "b c"]
-    done = axil("check", flow(["a echo", "b echo", "c echo"], edges, cycle_limits={"a": {"rounds": 7}, "*": {"rounds": "unlimited"}}))
+    done = axil(
+        "check",
+        flow(
+            ["a echo", "b echo", "c echo"],
+            edges,
+            cycle_limits={"a": {"rounds": 7}, "*": {"rounds": "unlimited"}},
+        ),
+    )
     assert done.code == 0
     assert "  cycle(a,b): a, b; entered at a; at most 7 rounds, then limited\n" in done.out
     assert "    cycle(b): b; entered at b; no limit of its own\n" in done.out
 
 
 def test_a_limit_that_is_an_exit_says_so(axil, flow):
-    done = axil("check", flow(["a echo", "b echo"], ["a a", "a b"], cycle_limits={"a": {"rounds": 1, "at_limit": "exit"}}))
+    done = axil(
+        "check",
+        flow(
+            ["a echo", "b echo"],
+            ["a a", "a b"],
+            cycle_limits={"a": {"rounds": 1, "at_limit": "exit"}},
+        ),
+    )
     assert "entered at a; at most 1 round, then out" in done.out
 
 
@@ -47,7 +61,12 @@ def test_a_finding_is_data_too(axil, flow):
     assert data["fine"] is True
     assert data["files"][0]["problems"] == []
     assert data["files"][0]["cycles"] == [
-        {"name": "cycle(a,b)", "members": ["a", "b"], "depth": 1, "entries": [{"node": "a", "rounds": 100, "at_limit": "limited"}]}
+        {
+            "name": "cycle(a,b)",
+            "members": ["a", "b"],
+            "depth": 1,
+            "entries": [{"node": "a", "rounds": 100, "at_limit": "limited"}],
+        }
     ]
     done = axil("check", flow(["a ecko"]), "--format", "json")
     assert done.code == Exit.MISUSE
@@ -56,9 +75,13 @@ def test_a_finding_is_data_too(axil, flow):
 
 
 def test_a_cycle_that_nothing_enters_is_shown(axil, flow):
-    done = axil("check", flow(["a echo", "b echo", "c echo"], ["b c", "c b", "a c"], start=["a"], end=["b"]))
+    done = axil(
+        "check", flow(["a echo", "b echo", "c echo"], ["b c", "c b", "a c"], start=["a"], end=["b"])
+    )
     assert "entered at c" in done.out
-    done = axil("check", flow(["a echo", "b echo", "c echo"], ["b c", "c b"], start=["a"], end=["a"]))
+    done = axil(
+        "check", flow(["a echo", "b echo", "c echo"], ["b c", "c b"], start=["a"], end=["a"])
+    )
     assert "never entered" in done.out
 
 
@@ -71,7 +94,11 @@ def test_variables_can_be_set(axil, flow):
 def test_the_schema_holds_the_config_of_what_is_installed(axil):
     schema = axil("schema").data
     assert schema["$schema"].startswith("https://json-schema.org/")
-    say = next(rule for rule in schema["$defs"]["nodes"]["allOf"] if rule["if"]["properties"]["type"]["const"] == "say")
+    say = next(
+        rule
+        for rule in schema["$defs"]["nodes"]["allOf"]
+        if rule["if"]["properties"]["type"]["const"] == "say"
+    )
     assert "text" in str(say["then"])
 
 
@@ -89,9 +116,14 @@ def test_a_cycle_that_is_surely_entered_twice_is_a_warning(axil, flow):
 
 
 def test_what_may_be_hidden_is_said(axil, flow, tmp_path):
-    assert axil("check", flow(["a ecko"])).out.endswith(": 1 error; more may follow once these are mended\n")
+    assert axil("check", flow(["a ecko"])).out.endswith(
+        ": 1 error; more may follow once these are mended\n"
+    )
     assert axil("check", tmp_path / "none.json").out.endswith(": 1 error\n")
 
 
 def test_a_number_where_text_is_meant_is_told_how_to_be_text(axil, flow):
-    assert 'expected text, found 3. Write "3".' in axil("check", flow([{"id": "a", "type": "say", "config": {"text": 3}}])).out
+    assert (
+        'expected text, found 3. Write "3".'
+        in axil("check", flow([{"id": "a", "type": "say", "config": {"text": 3}}])).out
+    )

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from axil.context import Context
-from axil.registry import default
+from axil import Context
+from axil.plugin import default_registry
 from axil_cli.folder import RunFolder
 from axil_cli.functions import with_functions
 
@@ -57,7 +57,9 @@ def test_a_run_that_makes_files_has_a_folder_of_its_own_and_says_so(axil, make):
     done = axil("run", make, "--input", "a.txt=hello\nb/c.md=x")
     (folder,) = Path("axil-runs").iterdir()
     assert (folder / "a.txt").read_text() == "hello"
-    assert done.err == f"Files in axil-runs/{folder.name}:\n    a.txt  5 bytes, made\n    b/c.md  1 bytes, made\n"
+    assert done.err == (
+        f"Files in axil-runs/{folder.name}:\n    a.txt  5 bytes, made\n    b/c.md  1 bytes, made\n"
+    )
     axil("run", make, "--input", "a.txt=again")
     assert len(list(Path("axil-runs").iterdir())) == 2
 
@@ -68,20 +70,37 @@ def test_a_named_folder_is_used_again_and_what_changed_is_told(axil, make):
     assert told["workspace"] == os.path.realpath("w")
     media_type = "application/octet-stream"
     assert told["artifacts"] == [
-        {"name": "a", "size": 1, "media_type": media_type, "sha256": digest("1"), "change": "changed"},
-        {"name": "c", "size": 2, "media_type": media_type, "sha256": digest("22"), "change": "made"},
+        {
+            "name": "a",
+            "size": 1,
+            "media_type": media_type,
+            "sha256": digest("1"),
+            "change": "changed",
+        },
+        {
+            "name": "c",
+            "size": 2,
+            "media_type": media_type,
+            "sha256": digest("22"),
+            "change": "made",
+        },
     ]
     assert (told["attachments"], told["artifacts_left_out"]) == ([], 0)
 
 
 def test_a_run_begins_when_the_times_of_files_have_moved_on(monkeypatch):
-    """Many file systems keep times in ticks: what is changed in the tick in which it was looked at would look as before."""
+    """Many file systems keep times in ticks: what is changed in the tick in which it was looked at
+    would look as before.
+    """
     file = Path("w/a")
     file.parent.mkdir()
     file.write_text("1")
     changed, slept = file.stat().st_ctime_ns, list[float]()
     for now in (5_000_000, 20_000_000, -5_000_000):
-        monkeypatch.setattr("axil_cli.folder.time", SimpleNamespace(time_ns=lambda now=now: changed + now, sleep=slept.append))
+        monkeypatch.setattr(
+            "axil_cli.folder.time",
+            SimpleNamespace(time_ns=lambda now=now: changed + now, sleep=slept.append),
+        )
         with RunFolder("w", "r"):
             pass
     assert slept == [0.015]
@@ -99,8 +118,18 @@ def test_attached_files_are_copied_and_recorded(axil, make, tmp_path):
     (tmp_path / "more.json").write_text("{}")
     told = axil("run", make, "--attach", "data.csv", "more.json", "--format", "json").data
     assert told["attachments"] == [
-        {"name": "attachments/data.csv", "size": 4, "media_type": "text/csv", "sha256": digest("a,b\n")},
-        {"name": "attachments/more.json", "size": 2, "media_type": "application/json", "sha256": digest("{}")},
+        {
+            "name": "attachments/data.csv",
+            "size": 4,
+            "media_type": "text/csv",
+            "sha256": digest("a,b\n"),
+        },
+        {
+            "name": "attachments/more.json",
+            "size": 2,
+            "media_type": "application/json",
+            "sha256": digest("{}"),
+        },
     ]
     assert told["artifacts"] == []
     folder = Path(told["workspace"])
@@ -113,7 +142,10 @@ def test_attachments_are_added_to_those_that_are_there_and_replace_none(axil, ma
     (tmp_path / "b").write_text("2")
     axil("run", make, "--workspace", "w", "--attach", "a")
     assert axil("run", make, "--workspace", "w", "--attach", "a", "--attach", "b").code == 0
-    assert [each["name"] for each in json.loads(Path("w/.axil/attachments.json").read_text())] == ["attachments/a", "attachments/b"]
+    assert [each["name"] for each in json.loads(Path("w/.axil/attachments.json").read_text())] == [
+        "attachments/a",
+        "attachments/b",
+    ]
     (tmp_path / "a").write_text("changed")
     done = axil("run", make, "--workspace", "w", "--attach", "a")
     assert done.code == 2
@@ -122,7 +154,10 @@ def test_attachments_are_added_to_those_that_are_there_and_replace_none(axil, ma
     assert sorted(os.listdir("w/attachments")) == ["a", "b"]
 
 
-@pytest.mark.parametrize(("attached", "fault"), [("none", "No such file"), (".", "is no file"), ("x/a", "have the same name")])
+@pytest.mark.parametrize(
+    ("attached", "fault"),
+    [("none", "No such file"), (".", "is no file"), ("x/a", "have the same name")],
+)
 def test_what_cannot_be_attached_is_told_and_nothing_runs(axil, make, tmp_path, attached, fault):
     (tmp_path / "x").mkdir()
     (tmp_path / "x/a").write_text("1")
@@ -177,22 +212,32 @@ def functions(tmp_path):
     return write
 
 
-def test_functions_become_conditions_processors_and_tools_of_this_run(axil, flow, functions, registry):
+def test_functions_become_conditions_processors_and_tools_of_this_run(
+    axil, flow, functions, registry
+):
     folder = functions(
         conditions="def is_short(text):\n    return len(text) < 9\n",
-        edge_processor__loud="from .._shared import mark\ndef louder(text):\n    return text.upper() + mark()\n",
+        edge_processor__loud="from .._shared import mark\ndef louder(text):\n    return "
+        "text.upper() + mark()\n",
         _shared="def mark():\n    return '!'\n",
-        search="import json\ndef look(q: str) -> str:\n    '''Look.'''\n    return json.dumps(q)\ndef _own(): ...\n",
+        search="import json\ndef look(q: str) -> str:\n    '''Look.'''\n    return "
+        "json.dumps(q)\ndef _own(): ...\n",
     )
     named = {"type": "by_name", "config": {"name": "louder"}}
     registry.register("processors", "by_name", _NamedProcessor)
-    file = flow(["A maker", "B echo"], [{"from": "A", "to": "B", "condition": "is_short", "process": named}], end=["B"])
-    assert axil("run", file, "--functions", folder, "--allow", "code", "--allow", "network").code == 0
+    file = flow(
+        ["A maker", "B echo"],
+        [{"from": "A", "to": "B", "condition": "is_short", "process": named}],
+        end=["B"],
+    )
+    assert (
+        axil("run", file, "--functions", folder, "--allow", "code", "--allow", "network").code == 0
+    )
     assert axil("run", file, "--functions", folder, "--allow", "code").out == "['CODE']!\n"
     assert axil("check", file, "--functions", folder, "--allow", "code").code == 0
     assert axil("show", file, "--functions", folder, "--allow", "code").code == 0
     assert axil("check", file).code == 2
-    known = with_functions(default(), folder, allowed=True)
+    known = with_functions(default_registry(), folder, allowed=True)
     assert known.resolve("tools", "look")("x") == '"x"'
     assert "look" not in registry.names("tools")
     assert "_own" not in known.names("tools")
@@ -202,7 +247,7 @@ class _NamedProcessor:
     """A processor that its config names."""
 
     def __init__(self, name: str) -> None:
-        self.found = default().resolve("processors", name)
+        self.found = default_registry().resolve("processors", name)
 
     def __call__(self, seen: Any) -> Any:
         return self.found(seen.text)
@@ -212,7 +257,10 @@ def test_functions_are_code_and_code_has_to_be_allowed(axil, make, functions, tm
     folder = functions(spy="open('loaded', 'w').close()")
     done = axil("run", make, "--functions", folder)
     assert done.code == 2
-    assert "AX700 --functions: functions are code, which this run does not allow. Add --allow code" in done.err
+    assert (
+        "AX700 --functions: functions are code, which this run does not allow. Add --allow code"
+        in done.err
+    )
     assert not (tmp_path / "loaded").exists()
 
 
@@ -220,8 +268,15 @@ def test_functions_are_code_and_code_has_to_be_allowed(axil, make, functions, tm
     ("text", "said"),
     [
         ("x = 1\ndef f(:\n    pass\n", "functions/a.py:2: the file failed to load (SyntaxError: "),
-        ("x = 1\n\nx / 0\n", "functions/a.py:3: the file failed to load (ZeroDivisionError: division by zero)"),
-        ("import no_such_module\n", "functions/a.py:1: the file failed to load (ModuleNotFoundError: No module named 'no_such_module')"),
+        (
+            "x = 1\n\nx / 0\n",
+            "functions/a.py:3: the file failed to load (ZeroDivisionError: division by zero)",
+        ),
+        (
+            "import no_such_module\n",
+            "functions/a.py:1: the file failed to load (ModuleNotFoundError: No module named "
+            "'no_such_module')",
+        ),
         ("raise SystemExit(3)\n", "functions/a.py:1: the file failed to load (SystemExit: 3)"),
     ],
 )
@@ -234,25 +289,48 @@ def test_a_file_that_fails_is_told_with_its_line(axil, make, functions, text, sa
 def test_names_that_collide_are_errors(axil, make, functions):
     folder = functions(a="\ndef find(): ...\n", b="def find(): ...\n")
     done = axil("run", make, "--functions", folder, "--allow", "code")
-    assert 'AX884 functions/b.py:1: "find" is defined in functions/a.py:2 already. Rename one.' in done.err
+    assert (
+        'AX884 functions/b.py:1: "find" is defined in functions/a.py:2 already. Rename one.'
+        in done.err
+    )
     folder = functions(a="", b="", conditions="def yes(text): ...\n")
     done = axil("run", make, "--functions", folder, "--allow", "code")
-    assert 'AX884 functions/conditions.py:1: the condition "yes" is provided by this process already.' in done.err
+    assert (
+        'AX884 functions/conditions.py:1: the condition "yes" is provided by this process already.'
+        in done.err
+    )
 
 
 def test_what_a_file_offers_it_may_say_itself(functions):
-    folder = functions(a="__all__ = ['Box']\nclass Box:\n    def tools(self): ...\ndef helper(): ...\n")
-    assert set(with_functions(default(), folder, allowed=True).names("tools")) - set(default().names("tools")) == {"Box"}
+    folder = functions(
+        a="__all__ = ['Box']\nclass Box:\n    def tools(self): ...\ndef helper(): ...\n"
+    )
+    assert set(with_functions(default_registry(), folder, allowed=True).names("tools")) - set(
+        default_registry().names("tools")
+    ) == {"Box"}
 
 
 def test_each_run_loads_its_functions_anew(functions):
-    assert with_functions(default(), functions(a="def f(): return 1"), allowed=True).resolve("tools", "f")() == 1
+    assert (
+        with_functions(default_registry(), functions(a="def f(): return 1"), allowed=True).resolve(
+            "tools", "f"
+        )()
+        == 1
+    )
     os.utime("functions/a.py", (1, 1))
-    assert with_functions(default(), functions(a="def f(): return 22"), allowed=True).resolve("tools", "f")() == 22
+    assert (
+        with_functions(default_registry(), functions(a="def f(): return 22"), allowed=True).resolve(
+            "tools", "f"
+        )()
+        == 22
+    )
 
 
 def test_a_folder_of_functions_has_to_be_one(axil, make):
-    assert "AX700 --functions: none is no folder." in axil("run", make, "--functions", "none", "--allow", "code").err
+    assert (
+        "AX700 --functions: none is no folder."
+        in axil("run", make, "--functions", "none", "--allow", "code").err
+    )
 
 
 # ---------------------------------------------------------------------- going on
@@ -272,18 +350,47 @@ def test_a_run_goes_on_in_its_folder_with_its_functions(axil, flow, functions, r
     pytest.importorskip("axil_sqlite", reason="runs are kept by a plugin")
     registry.register("nodes", "doubter", Doubter)
     folder = functions(conditions="def is_sure(text):\n    return 'sure' in text\n")
-    file = flow(["A doubter", "B echo"], [{"from": "A", "to": "B", "condition": "is_sure"}], end=["B"])
+    file = flow(
+        ["A doubter", "B echo"], [{"from": "A", "to": "B", "condition": "is_sure"}], end=["B"]
+    )
     (tmp_path / "in.txt").write_text("given")
     paused = axil(
-        "run", file, "--attach", "in.txt", "--functions", folder, "--allow", "code", "--run-id", "r", "--journal", "j", "--format", "json"
+        "run",
+        file,
+        "--attach",
+        "in.txt",
+        "--functions",
+        folder,
+        "--allow",
+        "code",
+        "--run-id",
+        "r",
+        "--journal",
+        "j",
+        "--format",
+        "json",
     )
     assert paused.code == 3
-    done = axil("runs", "answer", "r", "sure", "--journal", "j", "--allow", "code", "--allow", "network", "--format", "json")
+    done = axil(
+        "runs",
+        "answer",
+        "r",
+        "sure",
+        "--journal",
+        "j",
+        "--allow",
+        "code",
+        "--allow",
+        "network",
+        "--format",
+        "json",
+    )
     assert done.code == 0, done.err
     assert done.data["output"] == "sure True"
     assert done.data["workspace"] == paused.data["workspace"] == os.path.realpath("axil-runs/r")
     assert [each["name"] for each in done.data["artifacts"]] == ["answer.txt"]
-    assert axil("runs", "show", "r", "--at", "2", "--journal", "j").code == 2  # functions are code, and code has to be allowed again
+    # functions are code, and code has to be allowed again
+    assert axil("runs", "show", "r", "--at", "2", "--journal", "j").code == 2
     assert axil("runs", "show", "r", "--at", "2", "--journal", "j", "--allow", "code").code == 0
 
 
@@ -313,7 +420,9 @@ def test_a_file_that_cannot_be_read_in_the_end_takes_nothing_from_the_run(monkey
     assert [each.name for each in folder.artifacts] == ["good"]
 
 
-def test_two_that_attach_at_once_are_both_let_in_and_a_full_disk_is_told(axil, make, tmp_path, monkeypatch):
+def test_two_that_attach_at_once_are_both_let_in_and_a_full_disk_is_told(
+    axil, make, tmp_path, monkeypatch
+):
     (tmp_path / "a").write_text("1")
     (tmp_path / "b").write_text("2")
     replace = os.replace

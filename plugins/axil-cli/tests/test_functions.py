@@ -10,9 +10,14 @@ def folder(tmp_path):
     (tmp_path / "own/edge").mkdir(parents=True)
     (tmp_path / "own/helper_of_ours.py").write_text('WORD = "yes"\n', "utf-8")
     (tmp_path / "own/_private.py").write_text("raise RuntimeError\n", "utf-8")
-    text = "from ..helper_of_ours import WORD\n\ndef says_it(text: str) -> bool:\n    return text == WORD\n\ndef _hidden(): pass\n"
+    text = (
+        "from ..helper_of_ours import WORD\n\ndef says_it(text: str) -> bool:\n    return text "
+        "== WORD\n\ndef _hidden(): pass\n"
+    )
     (tmp_path / "own/edge/more.py").write_text(text, "utf-8")
-    (tmp_path / "own/shout.py").write_text("def shout(text: str) -> str:\n    return text.upper()\n", "utf-8")
+    (tmp_path / "own/shout.py").write_text(
+        "def shout(text: str) -> str:\n    return text.upper()\n", "utf-8"
+    )
     return tmp_path / "own"
 
 
@@ -35,12 +40,18 @@ def test_a_check_knows_them_too(axil, file, folder):
 def test_functions_are_code_and_need_leave(axil, file, folder):
     done = axil("run", file, "--functions", folder)
     assert (done.code, done.out) == (2, "")
-    assert "AX700 --functions: functions are code, which this run does not allow. Add --allow code" in done.err
+    assert (
+        "AX700 --functions: functions are code, which this run does not allow. Add --allow code"
+        in done.err
+    )
 
 
 def test_a_name_that_is_taken_is_an_error(axil, flow, folder):
     (folder / "yes.py").write_text("def yes(text):\n    return False\n", "utf-8")
-    file = flow([{"id": "a", "type": "say", "config": {"text": "yes"}}, "b echo"], [{"from": "a", "to": "b", "condition": "yes"}])
+    file = flow(
+        [{"id": "a", "type": "say", "config": {"text": "yes"}}, "b echo"],
+        [{"from": "a", "to": "b", "condition": "yes"}],
+    )
     done = axil("run", file, "--allow-code", "--functions", folder)
     assert (done.code, done.out) == (2, "")
     assert "AX884" in done.err
@@ -49,7 +60,10 @@ def test_a_name_that_is_taken_is_an_error(axil, flow, folder):
     assert axil("run", file, "--allow-code", "--functions", folder).out == "yes\n"
 
 
-@pytest.mark.parametrize(("name", "text", "told"), [("empty", None, "no function"), ("broken", "import no_such_module_of_ours\n", "AX884")])
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [("empty", None, "no function"), ("broken", "import no_such_module_of_ours\n", "AX884")],
+)
 def test_a_folder_that_gives_nothing_is_an_error(axil, file, tmp_path, name, text, told):
     (tmp_path / name).mkdir()
     if text is not None:
@@ -60,7 +74,9 @@ def test_a_folder_that_gives_nothing_is_an_error(axil, file, tmp_path, name, tex
 
 
 def test_a_folder_that_is_not_there_is_an_error(axil, file, tmp_path):
-    assert "is no folder" in axil("run", file, "--allow-code", "--functions", tmp_path / "nowhere").err
+    assert (
+        "is no folder" in axil("run", file, "--allow-code", "--functions", tmp_path / "nowhere").err
+    )
 
 
 def test_a_run_that_goes_on_takes_them_again(axil, flow, folder, tmp_path):

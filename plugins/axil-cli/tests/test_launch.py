@@ -8,8 +8,7 @@ from types import SimpleNamespace
 import importlib_metadata
 import pytest
 
-from axil.errors import ComponentBlocked
-from axil.registry import Policy, Registry, index, use
+from axil.plugin import ComponentBlocked, Policy, Registry, component_index, use_registry
 from axil_cli import launch
 from axil_cli.command import Exit
 from axil_cli.main import main
@@ -41,14 +40,21 @@ class Mark:
 
     def prepare(self, value, launch):
         launch.tell(f"marks: {value}")
-        launch.observers.append(SimpleNamespace(run_finished=lambda run_id: launch.tell(f"finished {run_id}")))
+        launch.observers.append(
+            SimpleNamespace(run_finished=lambda run_id: launch.tell(f"finished {run_id}"))
+        )
         launch.running["run_id"] = "the-run"
         launch.within.callback(launch.tell, "closed")
 
 
 @pytest.fixture
 def contributed(registry):
-    for name, option in {"run.shout": Shout, "run.tone": Tone, "run.mark": Mark, "check.mark": Mark}.items():
+    for name, option in {
+        "run.shout": Shout,
+        "run.tone": Tone,
+        "run.mark": Mark,
+        "check.mark": Mark,
+    }.items():
         registry.register("options", name, option)
     return registry
 
@@ -102,15 +108,19 @@ def test_help_shows_all_and_a_broken_one_says_so(axil, contributed):
 
 def test_an_option_is_imported_only_when_it_is_typed(capsys, flow):
     dist = SimpleNamespace(name="acme", version="1", requires=None)
-    broken = SimpleNamespace(name="run.broken", group="axil.options", value="no_such_module:X", dist=dist)
+    broken = SimpleNamespace(
+        name="run.broken", group="axil.options", value="no_such_module:X", dist=dist
+    )
     installed = importlib_metadata.entry_points()
-    with use(Registry(entry_points=[*installed, broken])) as known:
+    with use_registry(Registry(entry_points=[*installed, broken])) as known:
         known.register("nodes", "echo", lambda messages: messages)
         file = flow(["a echo"])
         assert main(["run", file, "--input", "x"]) == 0
         capsys.readouterr()
         assert main(["run", file, "--broken"]) == Exit.MISUSE
-    assert capsys.readouterr().err.startswith('error: AX304 --broken: the option "run.broken" is provided by acme 1')
+    assert capsys.readouterr().err.startswith(
+        'error: AX304 --broken: the option "run.broken" is provided by acme 1'
+    )
 
 
 def test_the_option_of_another_command_is_unknown(axil, contributed, file):
@@ -123,15 +133,21 @@ def test_the_commands_own_options_are_its_own(axil, registry, file):
 
 
 def test_an_option_that_is_not_installed_says_what_to_install(axil, file, monkeypatch):
-    monkeypatch.setitem(index(), "options:run.far", "axil-far")
+    monkeypatch.setitem(component_index(), "options:run.far", "axil-far")
     assert axil("run", file, "--far", "x").err == (
-        'error: AX301 --far: unknown option "run.far". It is provided by axil-far (not installed): pip install axil-far\n'
+        'error: AX301 --far: unknown option "run.far". It is provided by axil-far (not '
+        "installed): pip install axil-far\n"
     )
     assert "unrecognized arguments: --near" in axil("run", file, "--near").err
 
 
 def test_a_blocked_option_is_refused_and_not_in_the_help():
-    far = SimpleNamespace(name="run.far", group="axil.options", value="far:X", dist=SimpleNamespace(name="axil-far", version="1"))
+    far = SimpleNamespace(
+        name="run.far",
+        group="axil.options",
+        value="far:X",
+        dist=SimpleNamespace(name="axil-far", version="1"),
+    )
     known = Registry(Policy(block=frozenset({"axil-far"})), entry_points=[far])
     with pytest.raises(ComponentBlocked, match="--far: the option"):
         launch.add(ArgumentParser(), "run", known, ["--far"])

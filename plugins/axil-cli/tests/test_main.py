@@ -9,16 +9,20 @@ from types import SimpleNamespace
 
 import pytest
 
-from axil.errors import Problem
-from axil.hooks import hookimpl
-from axil.registry import Policy, Registry, use
+from axil import Problem, hookimpl
+from axil.plugin import Policy, Registry, use_registry
 from axil_cli.command import Exit, can_show, clean, told_once, write
 from axil_cli.main import main
 
 
 def in_a_process(*arguments: str, stdin: str = "", **more):
     return subprocess.run(
-        [sys.executable, "-m", "axil_cli.main", *arguments], capture_output=True, text=True, input=stdin, timeout=600, **more
+        [sys.executable, "-m", "axil_cli.main", *arguments],
+        capture_output=True,
+        text=True,
+        input=stdin,
+        timeout=600,
+        **more,
     )
 
 
@@ -27,11 +31,18 @@ def test_the_command_runs_as_a_process(flow):
     done = in_a_process("check", file)
     assert done.returncode == Exit.MISUSE
     assert 'unknown node type "nothing_of_that_name"' in done.stdout
-    assert in_a_process("--version").stdout == f"axil {version('axil')} (axil-cli {version('axil-cli')})\n"
+    assert (
+        in_a_process("--version").stdout
+        == f"axil {version('axil')} (axil-cli {version('axil-cli')})\n"
+    )
 
 
 def test_a_reader_that_has_enough_is_no_error():
-    with subprocess.Popen([sys.executable, "-m", "axil_cli.main", "schema"], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        [sys.executable, "-m", "axil_cli.main", "schema"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
         assert process.stdout is not None
         process.stdout.close()
         assert process.stderr is not None
@@ -61,7 +72,7 @@ def test_help_says_what_commands_of_others_do_without_importing_them(capsys):
         SimpleNamespace(name="stars", group="axil.commands", value="no_such_module:X", dist=dist),
         SimpleNamespace(name="quiet", group="axil.commands", value="no_such_module:X", dist=silent),
     ]
-    with use(Registry(entry_points=entries)):
+    with use_registry(Registry(entry_points=entries)):
         assert main([]) == Exit.MISUSE
     told = capsys.readouterr().err
     assert "  stars  counts stars. MCP servers (acme-stars)\n" in told
@@ -105,14 +116,16 @@ def test_a_broken_command_costs_only_itself(capsys, flow):
     dist = SimpleNamespace(name="acme", version="1", requires=None)
     broken = Point(name="broken", group="axil.commands", value="no_such_module:X", dist=dist)
     fine = Point(name="schema", group="axil.commands", value="axil_cli.schema:Schema", dist=dist)
-    with use(Registry(entry_points=[broken, fine])):
+    with use_registry(Registry(entry_points=[broken, fine])):
         assert main(["schema"]) == 0
         capsys.readouterr()
         assert main(["broken"]) == Exit.MISUSE
     assert capsys.readouterr().err.startswith("error: AX304 ")
 
 
-@pytest.mark.parametrize("options", [["--no-plugins"], ["--only-plugins", "acme"], ["--only-plugins", "acme,axil-cli"]])
+@pytest.mark.parametrize(
+    "options", [["--no-plugins"], ["--only-plugins", "acme"], ["--only-plugins", "acme,axil-cli"]]
+)
 def test_policy_leaves_the_kernel_and_the_command(axil, flow, options):
     done = axil(*options, "check", flow(["a echo"]))
     assert done.code == Exit.MISUSE
@@ -122,7 +135,7 @@ def test_policy_leaves_the_kernel_and_the_command(axil, flow, options):
 
 def test_policy_of_the_environment_admits_the_command(capsys, monkeypatch):
     monkeypatch.setenv("AXIL_PLUGINS", "acme")
-    with use(Registry(Policy.from_environment())):
+    with use_registry(Registry(Policy.from_environment())):
         assert main(["schema"]) == 0
 
 
@@ -140,7 +153,9 @@ def test_debugging_lets_errors_through(axil, tmp_path, monkeypatch):
 
 
 def test_text_does_not_steer_a_terminal():
-    assert clean("a\x1b]52;c;x\x07 \u202e\r\n\tb\ud800") == "a\\x1b]52;c;x\\x07 \\u202e\\r\n\tb\\ud800"
+    assert (
+        clean("a\x1b]52;c;x\x07 \u202e\r\n\tb\ud800") == "a\\x1b]52;c;x\\x07 \\u202e\\r\n\tb\\ud800"
+    )
     assert clean("Größe 👩‍🌾 日本") == "Größe 👩‍🌾 日本"
 
 
@@ -155,13 +170,17 @@ def test_what_an_encoding_lacks_is_written_as_an_escape():
 
 
 def test_a_reader_that_goes_early_is_told_by_the_code(flow):
-    with subprocess.Popen([sys.executable, "-m", "axil_cli.main", "schema"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+    with subprocess.Popen(
+        [sys.executable, "-m", "axil_cli.main", "schema"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    ) as process:
         assert process.stdout is not None
         process.stdout.close()
         assert process.wait() == Exit.UNREAD == 141
 
 
-# --------------------------------------------------------------------------------------------------------------- hooks
+# --------------------------------------------------------------------------------------------------
 
 
 class Counter:
@@ -182,17 +201,28 @@ def hooked(registry):
 def test_an_installed_hook_plugin_acts_only_where_it_is_named(axil, flow, hooked, monkeypatch):
     file = flow(["a echo"])
     assert axil("run", file, "--input", "x").err == ""
-    assert axil("--hook", "counter", "--hook", "counter", "run", file, "--input", "x") == (0, "x\n", "fired a\n")
+    assert axil("--hook", "counter", "--hook", "counter", "run", file, "--input", "x") == (
+        0,
+        "x\n",
+        "fired a\n",
+    )
     monkeypatch.setenv("AXIL_HOOKS", " counter ,")
     assert axil("run", file, "--input", "x").err == "fired a\n"
     assert axil("check", file).code == axil("show", file).code == 0
 
 
 def test_a_hook_plugin_that_is_none_is_told(axil, flow, hooked):
-    assert axil("--hook", "countre", "run", flow(["a echo"])).err.startswith('error: AX301 unknown hook plugin "countre". Did you mean')
+    assert axil("--hook", "countre", "run", flow(["a echo"])).err.startswith(
+        'error: AX301 unknown hook plugin "countre". Did you mean'
+    )
     assert axil("--hook", "nothing", "run", flow(["a echo"])).err.startswith("error: AX305 ")
 
 
 def test_what_is_wrong_in_the_same_way_at_several_places_is_told_once():
-    problems = [Problem("AX1", f"/tmp/a.yaml:{n} here", "it is wrong.", "Mend it.") for n in (1, 2, 2)] + [Problem("AX2", "", "another.")]
-    assert told_once(problems) == ["AX1 /tmp/a.yaml:1 here: it is wrong. Mend it. Also at a.yaml:2 here.", "AX2 another."]
+    problems = [
+        Problem("AX1", f"/tmp/a.yaml:{n} here", "it is wrong.", "Mend it.") for n in (1, 2, 2)
+    ] + [Problem("AX2", "", "another.")]
+    assert told_once(problems) == [
+        "AX1 /tmp/a.yaml:1 here: it is wrong. Mend it. Also at a.yaml:2 here.",
+        "AX2 another.",
+    ]

@@ -8,12 +8,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from axil import RootGraph
-from axil.inputs import message
-from axil.tokens import Activation
+from axil import Activation, RootGraph
+from axil.plugin import message
 from axil_cli.page import Page, Paragraph, columns, shortened
 from axil_cli.progress import Progress, where
 
@@ -25,7 +23,8 @@ def plain(monkeypatch) -> Iterator[None]:
     for name in ("NO_COLOR", "FORCE_COLOR", "TERM"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("COLUMNS", "60")
-    monkeypatch.setattr("axil_cli.progress._PATIENCE", 1000)  # on no machine does anything here take so long
+    # on no machine does anything here take so long
+    monkeypatch.setattr("axil_cli.progress._PATIENCE", 1000)
     return None
 
 
@@ -78,7 +77,9 @@ def ends(who: Activation, output: Any = None) -> Callable[[Progress], None]:
 
 
 def test_two_who_speak_at_once_are_heard_one_after_the_other():
-    lines = shown(says(A, "I am "), says(B, "and I "), says(A, "Ann."), says(B, "am Bob."), ends(B), ends(A))
+    lines = shown(
+        says(A, "I am "), says(B, "and I "), says(A, "Ann."), says(B, "am Bob."), ends(B), ends(A)
+    )
     assert lines == ["ann    I am Ann.", "bob    and I am Bob."]
 
 
@@ -92,9 +93,26 @@ def test_words_come_as_they_are_said():
 
 
 def test_a_tool_call_is_shown_with_its_result_between_what_is_said():
-    call = {"kind": "tool_call", "id": "1", "name": "find", "arguments": {"term": "axil", "most": 3}}
-    result = {"kind": "tool_result", "id": "1", "name": "find", "content": '{"found": 2}', "failed": False}
-    wrong = {"kind": "tool_result", "id": "2", "name": "find", "content": "Error: no", "failed": True}
+    call = {
+        "kind": "tool_call",
+        "id": "1",
+        "name": "find",
+        "arguments": {"term": "axil", "most": 3},
+    }
+    result = {
+        "kind": "tool_result",
+        "id": "1",
+        "name": "find",
+        "content": '{"found": 2}',
+        "failed": False,
+    }
+    wrong = {
+        "kind": "tool_result",
+        "id": "2",
+        "name": "find",
+        "content": "Error: no",
+        "failed": True,
+    }
     lines = shown(
         says(A, "Let me look."),
         lambda p: p.chunk(A, call),
@@ -112,7 +130,14 @@ def test_a_tool_call_is_shown_with_its_result_between_what_is_said():
 
 
 def test_a_service_that_is_asked_again_is_seen_and_its_reply_begins_anew():
-    again = {"kind": "retry", "try": 2, "of": 5, "wait_seconds": 0.5, "status": None, "error": "the reply broke off."}
+    again = {
+        "kind": "retry",
+        "try": 2,
+        "of": 5,
+        "wait_seconds": 0.5,
+        "status": None,
+        "error": "the reply broke off.",
+    }
     lines = shown(
         says(A, "An axil is"),
         lambda p: p.chunk(A, {"kind": "reset", "chunks": 1}),
@@ -120,11 +145,17 @@ def test_a_service_that_is_asked_again_is_seen_and_its_reply_begins_anew():
         says(A, "An angle."),
         ends(A),
     )
-    assert lines == ["ann    An axil is", "       ↻ 2 of 5: the reply broke off.", "       An angle."]
+    assert lines == [
+        "ann    An axil is",
+        "       ↻ 2 of 5: the reply broke off.",
+        "       An angle.",
+    ]
 
 
 def test_a_reply_that_is_data_is_shown_as_fields_when_it_is_whole():
-    assert shown(says(A, '{"score": 3, '), says(A, '"why": "so"}'), ends(A, {"score": 3, "why": "so"})) == [
+    assert shown(
+        says(A, '{"score": 3, '), says(A, '"why": "so"}'), ends(A, {"score": 3, "why": "so"})
+    ) == [
         "ann    score: 3",
         "       why: so",
     ]
@@ -132,7 +163,11 @@ def test_a_reply_that_is_data_is_shown_as_fields_when_it_is_whole():
 
 def test_what_is_passed_on_is_not_repeated_and_nothing_is_said_so():
     said = [message("a  b", "assistant")]
-    assert shown(says(A, "a b"), ends(A, said), ends(B, said), ends(A, None)) == ["ann    a b", "bob    (passed on)", "ann    (nothing)"]
+    assert shown(says(A, "a b"), ends(A, said), ends(B, said), ends(A, None)) == [
+        "ann    a b",
+        "bob    (passed on)",
+        "ann    (nothing)",
+    ]
 
 
 def test_long_speech_is_cut_and_counted():
@@ -147,7 +182,9 @@ def test_rounds_and_inner_graphs_have_headings():
     second = Activation(("cycle(a,b)", 1), "a")
     inner = Activation(("sub",), "c")
     item = Activation(("each", 1), "each")
-    lines = shown(ends(first, "x"), ends(second, "y"), ends(inner, "z"), ends(A, "end"), ends(item, "i"))
+    lines = shown(
+        ends(first, "x"), ends(second, "y"), ends(inner, "z"), ends(A, "end"), ends(item, "i")
+    )
     assert [line.partition(" ─")[0].rstrip() for line in lines] == [
         "a      x",
         "── round 2",
@@ -181,7 +218,10 @@ def test_the_input_comes_first():
     graph.edge_from_entry("a-node", ["topic", "tone"])
     graph.edge_to_exit("a-node", ["topic"])
     stream = Paper()
-    graph.build().invoke({"topic": "axils", "tone": "dry"}, observers=[Progress(stream, {"topic": "axils", "tone": "dry"})])
+    graph.build().invoke(
+        {"topic": "axils", "tone": "dry"},
+        observers=[Progress(stream, {"topic": "axils", "tone": "dry"})],
+    )
     assert [line.partition(" ─")[0] for line in stream.text().splitlines()] == [
         "── flow",
         "input   topic: axils",
@@ -220,7 +260,11 @@ def test_a_terminal_that_lacks_signs_gets_others():
 
 
 @settings(deadline=None)
-@given(st.lists(st.text(alphabet="ab 日\n\u0301", max_size=30), max_size=12), st.integers(0, 30), st.integers(0, 3))
+@given(
+    st.lists(st.text(alphabet="ab 日\n\u0301", max_size=30), max_size=12),
+    st.integers(0, 30),
+    st.integers(0, 3),
+)
 def test_a_paragraph_is_as_wide_as_its_page_and_loses_no_word(parts, margin, most):
     stream = Paper()
     paragraph = Paragraph(Page(stream), margin, lines=most)
@@ -230,7 +274,10 @@ def test_a_paragraph_is_as_wide_as_its_page_and_loses_no_word(parts, margin, mos
     body, _, told = stream.text().removesuffix("\n").partition(" … ")
     if not told:
         assert "".join(body.split()) == "".join("".join(parts).split())
-        assert all(columns(line) + (margin if number == 0 else 0) < 60 for number, line in enumerate(body.split("\n")))
+        assert all(
+            columns(line) + (margin if number == 0 else 0) < 60
+            for number, line in enumerate(body.split("\n"))
+        )
     assert bool(told) == bool(paragraph.left_out)
     assert not most or body.count("\n") < most
 

@@ -14,9 +14,8 @@ from typing import Any
 
 import pytest
 
-from axil.documents import parse_json
-from axil.registry import Policy, Registry
-from axil.values import MISSING
+from axil import MISSING
+from axil.plugin import Policy, Registry, parse_json
 from axil_cli.command import Exit
 from axil_cli.main import main
 from axil_cli.run import Run
@@ -45,10 +44,14 @@ def test_the_input_may_come_from_a_file_or_from_standard_input(axil, flow, tmp_p
 
 
 def test_a_field_graph_takes_an_object_or_a_text(axil, flow):
-    file = flow(["a echo"], [{"from": "@entry", "to": "a"}, {"from": "a", "to": "@exit"}], payload="fields")
+    file = flow(
+        ["a echo"], [{"from": "@entry", "to": "a"}, {"from": "a", "to": "@exit"}], payload="fields"
+    )
     assert axil("run", file, "--input", '{"n": 1, "s": "x"}').out == "n: 1\ns: x\n"
     assert axil("run", file, "--input", "just text").out == "just text\n"
-    assert axil("run", file, "--input", '{"n": [1, 2]}', "--format", "json").data["output"] == {"n": [1, 2]}
+    assert axil("run", file, "--input", '{"n": [1, 2]}', "--format", "json").data["output"] == {
+        "n": [1, 2]
+    }
 
 
 def test_an_output_of_nothing_says_so(axil, flow):
@@ -58,7 +61,7 @@ def test_an_output_of_nothing_says_so(axil, flow):
     assert "nothing reached" in done.err
 
 
-# ------------------------------------------------------------------------------------------------------------ variables
+# --------------------------------------------------------------------------------------------------
 
 
 def test_set_is_stronger_than_the_file(axil, flow):
@@ -87,7 +90,7 @@ def test_a_set_without_a_name_is_refused(axil, flow, given):
     assert done.err.startswith("error: AX700 --set: expected name=value")
 
 
-# --------------------------------------------------------------------------------------------------------- how it ends
+# --------------------------------------------------------------------------------------------------
 
 
 def test_a_failure_is_exit_code_1_with_the_node_and_without_a_traceback(axil, flow):
@@ -122,7 +125,9 @@ def test_an_open_question_is_exit_code_3(axil, flow):
     assert [(q["node"], q["text"]) for q in data["questions"]] == [("a", "how much?")]
 
 
-@pytest.mark.parametrize(("text", "answer"), [("much\n", "much"), ('["more"]', "more"), ("[3]", "3"), ("", None)])
+@pytest.mark.parametrize(
+    ("text", "answer"), [("much\n", "much"), ('["more"]', "more"), ("[3]", "3"), ("", None)]
+)
 def test_answers_come_from_a_file(axil, flow, tmp_path, text, answer):
     (tmp_path / "answers").write_text(text)
     done = axil("run", flow(["a askt"]), "--answers", tmp_path / "answers")
@@ -131,7 +136,12 @@ def test_answers_come_from_a_file(axil, flow, tmp_path, text, answer):
 
 
 def test_a_limit_is_exit_code_4(axil, flow):
-    done = axil("run", flow(["a echo", "b echo"], ["a b", "b a"], end=["a"], cycle_limits={"a": {"rounds": 3}}), "--input", "x")
+    done = axil(
+        "run",
+        flow(["a echo", "b echo"], ["a b", "b a"], end=["a"], cycle_limits={"a": {"rounds": 3}}),
+        "--input",
+        "x",
+    )
     assert (done.code, done.out) == (Exit.LIMITED, "")
     assert "3 times, which is its limit" in done.err
 
@@ -144,7 +154,7 @@ def test_an_interrupted_run_ends_in_order_and_has_a_result(axil, flow):
     assert [(each["node"], each["status"]) for each in done.data["activations"]] == [("a", "done")]
 
 
-# ---------------------------------------------------------------------------------------------------------- as data
+# --------------------------------------------------------------------------------------------------
 
 
 def test_json_is_one_object_with_everything(axil, flow):
@@ -158,11 +168,18 @@ def test_json_is_one_object_with_everything(axil, flow):
     }
     assert data["messages"][-1]["content"] == "x"
     assert data["usage"]["firings"] == 1
-    assert data["activations"] == [{"node": "a", "path": "a", "kind": "node", "frame": [], "ordinal": 0, "status": "done"}]
+    assert data["activations"] == [
+        {"node": "a", "path": "a", "kind": "node", "frame": [], "ordinal": 0, "status": "done"}
+    ]
 
 
 def test_activations_come_in_the_order_they_finished_and_name_rounds(axil, flow):
-    edges = ["a b", {"from": "b", "to": "a", "condition": "yes"}, "b c", {"from": "a", "to": "d", "condition": "yes"}]
+    edges = [
+        "a b",
+        {"from": "b", "to": "a", "condition": "yes"},
+        "b c",
+        {"from": "a", "to": "d", "condition": "yes"},
+    ]
     file = flow(["a echo", "b echo", "c echo", "d echo"], edges, end=["c"])
     told = axil("run", file, "--input", "no", "--format", "json").data["activations"]
     cycle = "cycle(a,b)"
@@ -177,20 +194,39 @@ def test_activations_come_in_the_order_they_finished_and_name_rounds(axil, flow)
 
 def test_a_node_that_fires_for_each_token_has_ordinals(axil, flow):
     each = {"id": "c", "type": "echo", "join": "each"}
-    told = axil("run", flow(["a echo", "b echo", each], ["a c", "b c"], start=["a", "b"]), "--input", "x", "--format", "json").data
+    told = axil(
+        "run",
+        flow(["a echo", "b echo", each], ["a c", "b c"], start=["a", "b"]),
+        "--input",
+        "x",
+        "--format",
+        "json",
+    ).data
     assert sorted(a["ordinal"] for a in told["activations"] if a["node"] == "c") == [[0], [1]]
 
 
 def test_failed_activations_and_the_error_are_told(axil, flow):
-    data = axil("run", flow(["a echo", "bad fail"], ["a bad"]), "--input", "x", "--format", "json").data
-    assert [(each["node"], each["status"]) for each in data["activations"]] == [("a", "done"), ("bad", "failed")]
+    data = axil(
+        "run", flow(["a echo", "bad fail"], ["a bad"]), "--input", "x", "--format", "json"
+    ).data
+    assert [(each["node"], each["status"]) for each in data["activations"]] == [
+        ("a", "done"),
+        ("bad", "failed"),
+    ]
     assert (data["status"], data["output"]) == ("failed", None)
     assert (data["error"]["id"], data["error"]["where"]) == ("AX401", 'node "bad"')
 
 
 def test_values_that_json_lacks_are_told_in_words(axil, flow):
     output = axil("run", flow(["o odd"]), "--format", "json").data["output"]
-    assert output == {"nan": "nan", "set": [1], "bytes": "<3 bytes>", "object": "<object>", "half": "\ud800", "3": "key"}
+    assert output == {
+        "nan": "nan",
+        "set": [1],
+        "bytes": "<3 bytes>",
+        "object": "<object>",
+        "half": "\ud800",
+        "3": "key",
+    }
     assert axil("run", flow(["o odd"])).code == 0
 
 
@@ -217,15 +253,30 @@ def test_what_bodies_print_does_not_spoil_the_output(axil, flow):
     assert done.err == "printed by a body\n"
 
 
-# ------------------------------------------------------------------------------------------------------------ progress
+# --------------------------------------------------------------------------------------------------
 
 
 def test_progress_shows_firings_rounds_and_chunks(axil, flow, monkeypatch):
-    monkeypatch.setattr("axil_cli.progress._PATIENCE", 1000)  # on no machine does anything here take so long
-    edges = ["a b", {"from": "b", "to": "a", "condition": "yes"}, "b t", {"from": "a", "to": "d", "condition": "yes"}]
-    done = axil("run", flow(["a echo", "b echo", "t talk", "d echo"], edges, end=["t"]), "--input", "no", "--progress")
+    # on no machine does anything here take so long
+    monkeypatch.setattr("axil_cli.progress._PATIENCE", 1000)
+    edges = [
+        "a b",
+        {"from": "b", "to": "a", "condition": "yes"},
+        "b t",
+        {"from": "a", "to": "d", "condition": "yes"},
+    ]
+    done = axil(
+        "run",
+        flow(["a echo", "b echo", "t talk", "d echo"], edges, end=["t"]),
+        "--input",
+        "no",
+        "--progress",
+    )
     assert done.out == "said\n"
-    told = [re.sub(r"\d+\.\d s", "0.0 s", line.split(" ─")[0].rstrip()) for line in done.err.splitlines()]
+    told = [
+        re.sub(r"\d+\.\d s", "0.0 s", line.split(" ─")[0].rstrip())
+        for line in done.err.splitlines()
+    ]
     assert told == [
         "── flow",
         "input  no",
@@ -248,7 +299,7 @@ def test_progress_of_a_failure_names_it(axil, flow):
     assert "── failed: 1 firing ·" in done.err
 
 
-# -------------------------------------------------------------------------------------------------------------- people
+# --------------------------------------------------------------------------------------------------
 
 
 class Typed(io.StringIO):
@@ -285,7 +336,12 @@ def test_options_that_cannot_be_used_are_exit_code_2(axil, flow, tmp_path):
 
 def test_a_typed_graph_wants_fields(axil, flow):
     state = {"n": {"type": "int", "default": 1}}
-    file = flow(["a echo"], [{"from": "@entry", "to": "a"}, {"from": "a", "to": "@exit"}], payload="state", state=state)
+    file = flow(
+        ["a echo"],
+        [{"from": "@entry", "to": "a"}, {"from": "a", "to": "@exit"}],
+        payload="state",
+        state=state,
+    )
     assert "AX700 --input" in axil("run", file, "--input", "text").err
     done = axil("run", file, "--input", json.dumps({"n": 5}), "--format", "json")
     assert done.data["attributes"]["n"] == 5
@@ -294,7 +350,8 @@ def test_a_typed_graph_wants_fields(axil, flow):
 def test_a_file_that_cannot_be_used_is_told_as_data_too(tmp_path, capsys):
     path = tmp_path / "bad.json"
     path.write_text(
-        '{"graph": {"start": "A", "nodes": [{"id": "A", "type": "literl", "config": {}}], "edges": [{"from": "A", "to": "B"}]}}'
+        '{"graph": {"start": "A", "nodes": [{"id": "A", "type": "literl", "config": {}}], '
+        '"edges": [{"from": "A", "to": "B"}]}}'
     )
     assert main(["run", str(path), "--format", "json"]) == 2
     told = json.loads(capsys.readouterr().out)
@@ -303,7 +360,7 @@ def test_a_file_that_cannot_be_used_is_told_as_data_too(tmp_path, capsys):
     assert {problem["id"] for problem in told["problems"]} == {"AX104", "AX301"}
 
 
-# --------------------------------------------------------------------------------------------------- what is easily wrong
+# --------------------------------------------------------------------------------------------------
 
 
 FIELDS = [{"from": "@entry", "to": "a", "keys": ["name"]}, {"from": "a", "to": "@exit"}]
@@ -312,7 +369,11 @@ FIELDS = [{"from": "@entry", "to": "a", "keys": ["name"]}, {"from": "a", "to": "
 def test_an_input_that_lacks_a_field_is_exit_code_2_and_says_which(axil, flow):
     file = flow(["a echo"], FIELDS, payload="fields")
     done = axil("run", file, "--input", '{"nam": "Ada"}')
-    assert (done.code, done.out, done.err) == (2, "", 'error: AX120 --input: the input lacks "name"; it has "nam".\n')
+    assert (done.code, done.out, done.err) == (
+        2,
+        "",
+        'error: AX120 --input: the input lacks "name"; it has "nam".\n',
+    )
     assert 'Write --input \'{"name": "…"}\'.' in axil("run", file).err
     told = axil("run", file, "--input", '{"nam": 1}', "--format", "json").data
     assert (told["status"], told["error"]["id"]) == ("failed", "AX120")
@@ -335,7 +396,11 @@ def test_seconds_are_told_to_the_microsecond(axil, flow):
 
 
 def test_a_folder_is_no_file(axil, tmp_path):
-    assert axil("run", tmp_path) == (2, "", f"error: AX100 {tmp_path}: this is a folder. Name a workflow file in it.\n")
+    assert axil("run", tmp_path) == (
+        2,
+        "",
+        f"error: AX100 {tmp_path}: this is a folder. Name a workflow file in it.\n",
+    )
 
 
 def test_a_graph_without_nodes_is_an_error(axil, flow, tmp_path):
@@ -346,7 +411,9 @@ def test_a_graph_without_nodes_is_an_error(axil, flow, tmp_path):
 
 
 class Deaf:
-    """A channel on which the person thinks for a thousand seconds, and then goes away: the event loop's clock is put forward."""
+    """A channel on which the person thinks for a thousand seconds, and then goes away: the event
+    loop's clock is put forward.
+    """
 
     async def ask(self, question):
         sys.stdout.write(f"{question.text} > ")
@@ -357,7 +424,9 @@ class Deaf:
         return MISSING
 
 
-def test_progress_is_quiet_while_a_question_is_open_and_a_question_is_shown_once(flow, registry, capsys, monkeypatch):
+def test_progress_is_quiet_while_a_question_is_open_and_a_question_is_shown_once(
+    flow, registry, capsys, monkeypatch
+):
     known = Registry(Policy(), entry_points=[])
     known.register("nodes", "askt", registry.resolve("nodes", "askt"))
     known.register("channels", "terminal", Deaf)
@@ -373,7 +442,7 @@ def test_progress_is_quiet_while_a_question_is_open_and_a_question_is_shown_once
     assert "The run is paused:" in told
 
 
-# ------------------------------------------------------------------------------------------------------- signals
+# --------------------------------------------------------------------------------------------------
 
 
 def test_a_signal_that_comes_while_components_are_provisioned_ends_the_run(axil, flow, registry):
@@ -396,14 +465,14 @@ def test_a_signal_that_comes_while_components_are_provisioned_ends_the_run(axil,
 
 WITH_A_NODE = """
 import sys
-from axil.registry import Registry, use
+from axil.plugin import Registry, use_registry
 from axil_cli.main import main
 class Said:
     def run(self) -> str:
         return "said"
 registry = Registry()
 registry.register("nodes", "said", Said)
-with use(registry):
+with use_registry(registry):
     sys.exit(main(sys.argv[1:]))
 """
 
@@ -412,7 +481,20 @@ with use(registry):
 @pytest.mark.parametrize("format", ["text", "events"])
 def test_a_full_disk_behind_the_output_is_told_and_is_no_success(flow, format, monkeypatch):
     monkeypatch.setenv("AXIL_JOURNAL", "off")
-    command = [sys.executable, "-c", WITH_A_NODE, "run", flow(["a said"]), "--input", "x", "--format", format]
+    command = [
+        sys.executable,
+        "-c",
+        WITH_A_NODE,
+        "run",
+        flow(["a said"]),
+        "--input",
+        "x",
+        "--format",
+        format,
+    ]
     with open("/dev/full", "w") as full:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-    assert (done.returncode, done.stderr) == (141, "error: the output cannot be written: No space left on device.\n")
+    assert (done.returncode, done.stderr) == (
+        141,
+        "error: the output cannot be written: No space left on device.\n",
+    )

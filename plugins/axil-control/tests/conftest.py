@@ -1,4 +1,6 @@
-"""What the tests share: this distribution's components as files name them, and runs of small graphs by the real kernel."""
+"""What the tests share: this distribution's components as files name them, and runs of small graphs
+by the real kernel.
+"""
 
 from __future__ import annotations
 
@@ -13,16 +15,22 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from axil.documents import Document, parse_json
-from axil.edges import Seen
-from axil.files import Reading, spec_from
-from axil.planner import Setting, compile
-from axil.registry import Registry, use
-from axil.result import Options, Result
-from axil.run import Run
-from axil.state import Schema
+from axil import Options, Result, Run, Schema
+from axil.plugin import (
+    CompileOptions,
+    Document,
+    EdgeInput,
+    LoadOptions,
+    Registry,
+    compile_spec,
+    parse_json,
+    spec_from_document,
+    use_registry,
+)
 
-PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text("utf-8"))["project"]
+PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text("utf-8"))[
+    "project"
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,20 +48,27 @@ def registry() -> Any:
     """The components of this distribution, as its pyproject.toml names them, and JSON files."""
     dist = SimpleNamespace(name=PROJECT["name"], version=PROJECT["version"], requires=[])
     tables = PROJECT["entry-points"].items()
-    entries = [Entry(name=n, group=group, value=v, dist=dist) for group, table in tables for n, v in table.items()]
+    entries = [
+        Entry(name=n, group=group, value=v, dist=dist)
+        for group, table in tables
+        for n, v in table.items()
+    ]
     made = Registry(entry_points=entries)
     made.register("loaders", "json", parse_json)
-    with use(made):
+    with use_registry(made):
         yield made
 
 
-def seen(payload: Any, **state: Any) -> Seen:
+def seen(payload: Any, **state: Any) -> EdgeInput:
     """What an edge sees: a text as one message, or a payload as it is."""
-    return Seen({"role": "user", "content": payload} if isinstance(payload, str) else payload, Schema().start(state))
+    return EdgeInput(
+        {"role": "user", "content": payload} if isinstance(payload, str) else payload,
+        Schema().start(state),
+    )
 
 
 @pytest.fixture(name="seen")
-def _seen() -> Callable[..., Seen]:
+def _seen() -> Callable[..., EdgeInput]:
     return seen
 
 
@@ -70,16 +85,28 @@ class Watch:
 
 @pytest.fixture
 def run(registry: Registry) -> Callable[..., Result]:
-    """Run a graph as files write it; ``result.fired`` would be ``watch.fired`` where a watch is given."""
+    """Run a graph as files write it; ``result.fired`` would be ``watch.fired`` where a watch is
+    given.
+    """
 
     def run(
-        graph: Mapping[str, Any], text: str = "TASK", *, watch: Watch | None = None, folder: Path | None = None, **options: Any
+        graph: Mapping[str, Any],
+        text: str = "TASK",
+        *,
+        watch: Watch | None = None,
+        folder: Path | None = None,
+        **options: Any,
     ) -> Result:
         where = str(folder) if folder else ""
-        spec = spec_from(Document(data={"graph": {"id": "t", **graph}}, name="flow.yaml"), Reading(folder=where, root=where))
-        plan = compile(spec, Setting(registry=registry, folder=where))
+        spec = spec_from_document(
+            Document(data={"graph": {"id": "t", **graph}}, name="flow.yaml"),
+            LoadOptions(folder=where, root=where),
+        )
+        plan = compile_spec(spec, CompileOptions(registry=registry, folder=where))
         given = Options(observers=[watch] if watch else [], **options)
-        return asyncio.run(Run(plan, [{"role": "user", "content": text, "source": "TASK"}], given).result())
+        return asyncio.run(
+            Run(plan, [{"role": "user", "content": text, "source": "TASK"}], given).result()
+        )
 
     return run
 
@@ -98,6 +125,9 @@ def _texts() -> Callable[..., list[Any]]:
     return texts
 
 
-# Laws are not about seconds: a slow machine is no counterexample. A failure prints how to repeat it.
-settings.register_profile("axil", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
+# Laws are not about seconds: a slow machine is no counterexample. A failure prints how to repeat
+# it.
+settings.register_profile(
+    "axil", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("axil")

@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from axil.errors import ComponentBlocked
-from axil.inputs import message
+from axil.plugin import ComponentBlocked, message
 from axil_control.code import Python, environment, program
 
 SLEEP = "import time; time.sleep(600)"
@@ -31,7 +30,8 @@ class Allowing:
 
 def ran(*came: str, workspace: Path | None = None, **config: Any) -> str:
     node = Python(Python.Config(**config))
-    messages = asyncio.run(node.run([message(text) for text in came], Allowing(workspace)))  # type: ignore[arg-type]  # all that the node asks of a context
+    # all that the node asks of a context
+    messages = asyncio.run(node.run([message(text) for text in came], Allowing(workspace)))  # type: ignore[arg-type]
     assert len(messages) == 1
     assert messages[0]["role"] == "assistant"
     return messages[0]["content"]
@@ -39,7 +39,8 @@ def ran(*came: str, workspace: Path | None = None, **config: Any) -> str:
 
 def test_code_is_refused_unless_the_run_allows_it():
     with pytest.raises(ComponentBlocked, match="AX620"):
-        asyncio.run(Python().run([message("print(1)")], Allowing(allowed=False)))  # type: ignore[arg-type]  # as above
+        # as above
+        asyncio.run(Python().run([message("print(1)")], Allowing(allowed=False)))  # type: ignore[arg-type]
 
 
 def test_a_run_that_does_not_allow_code_fails_at_the_node(run):
@@ -126,9 +127,15 @@ def test_a_program_that_leaves_something_behind_does_not_hold_up_the_answer():
 def test_a_cancelled_program_is_killed(tmp_path):
     async def cancelled() -> int:
         node = Python(Python.Config(timeout_seconds=60))
-        code = "import os, time\nopen('pid.tmp', 'w').write(str(os.getpid()))\nos.rename('pid.tmp', 'pid')\ntime.sleep(60)"
-        job = asyncio.ensure_future(node.run([message(code)], Allowing(tmp_path)))  # type: ignore[arg-type]  # as above
-        while not (tmp_path / "pid").exists():  # noqa: ASYNC110  # the program is another process: there is no event to wait for
+        code = (
+            "import os, time\nopen('pid.tmp', "
+            "'w').write(str(os.getpid()))\nos.rename('pid.tmp', "
+            "'pid')\ntime.sleep(60)"
+        )
+        # as above
+        job = asyncio.ensure_future(node.run([message(code)], Allowing(tmp_path)))  # type: ignore[arg-type]
+        # the program is another process: there is no event to wait for
+        while not (tmp_path / "pid").exists():  # noqa: ASYNC110
             await asyncio.sleep(0.01)
         job.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -162,7 +169,12 @@ def test_a_program_sees_no_secrets(monkeypatch, tmp_path):
 def test_only_harmless_variables_are_passed_on():
     around = {"PATH": "/bin", "AWS_SECRET_ACCESS_KEY": "x", "PYTHONSTARTUP": "x", "LD_PRELOAD": "x"}
     passed = environment(Python.Config(), Path("w"), around)
-    assert passed == {"PATH": "/bin", "HOME": "w", "PYTHONIOENCODING": "utf-8", "PYTHONDONTWRITEBYTECODE": "1"}
+    assert passed == {
+        "PATH": "/bin",
+        "HOME": "w",
+        "PYTHONIOENCODING": "utf-8",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
 
 
 def test_a_program_gets_no_input():
@@ -179,11 +191,17 @@ def test_a_program_can_import_what_is_installed():
 
 
 def test_an_interpreter_that_is_not_there_is_an_answer():
-    assert ran("print(1)", interpreter="no-such-python") == f"{FAILED}\nInterpreter no-such-python not found"
+    assert (
+        ran("print(1)", interpreter="no-such-python")
+        == f"{FAILED}\nInterpreter no-such-python not found"
+    )
 
 
 def test_arguments_are_the_interpreters():
-    assert ran("import sys; print(sys.flags.optimize)", args=("-O",), interpreter=sys.executable) == "1\n"
+    assert (
+        ran("import sys; print(sys.flags.optimize)", args=("-O",), interpreter=sys.executable)
+        == "1\n"
+    )
 
 
 @pytest.mark.skipif(os.name != "posix", reason="encodings of the terminal")
@@ -192,7 +210,9 @@ def test_output_is_decoded_as_it_is_encoded():
 
 
 @pytest.mark.parametrize(
-    ("code", "config"), [("print(1)", {"encoding": "no-such-one"}), ("print('\ud800')", {})], ids=["its input", "its program"]
+    ("code", "config"),
+    [("print(1)", {"encoding": "no-such-one"}), ("print('\ud800')", {})],
+    ids=["its input", "its program"],
 )
 def test_a_program_that_cannot_be_written_leaves_nothing_in_the_workspace(tmp_path, code, config):
     with pytest.raises((LookupError, UnicodeError)):

@@ -7,9 +7,17 @@ from types import SimpleNamespace
 import pytest
 from pydantic import ValidationError
 
-from axil.errors import ComponentBlocked, UnknownComponent
-from axil.registry import Policy, Registry, use
-from axil_control.conditions import Always, CodeFailed, CodePassed, Function, Keyword, Never, Regex, Stated
+from axil.plugin import ComponentBlocked, Policy, Registry, UnknownComponent, use_registry
+from axil_control.conditions import (
+    Always,
+    CodeFailed,
+    CodePassed,
+    Function,
+    Keyword,
+    Never,
+    Regex,
+    Stated,
+)
 
 
 def keyword(**config):
@@ -50,7 +58,9 @@ def test_a_keyword_that_asks_nothing_or_cannot_be_read_is_refused(config):
 
 
 def test_a_pattern_is_searched_anywhere(seen):
-    condition = Regex(Regex.Config(pattern="^b.c$", multiline=True, dotall=True, case_sensitive=False))
+    condition = Regex(
+        Regex.Config(pattern="^b.c$", multiline=True, dotall=True, case_sensitive=False)
+    )
     assert condition(seen("a\nB\nC\nd"))
     assert not condition(seen("a"))
 
@@ -68,7 +78,12 @@ def test_an_expression_that_cannot_be_read_is_refused_with_the_config():
 
 def test_failed_code_is_known_by_its_first_line(seen):
     failed, fine = seen("==CODE EXECUTION FAILED==\nwhy"), seen("42")
-    assert [CodeFailed()(failed), CodeFailed()(fine), CodePassed()(failed), CodePassed()(fine)] == [True, False, False, True]
+    assert [CodeFailed()(failed), CodeFailed()(fine), CodePassed()(failed), CodePassed()(fine)] == [
+        True,
+        False,
+        False,
+        True,
+    ]
 
 
 def test_always_and_never(seen):
@@ -90,9 +105,12 @@ def test_a_function_that_nobody_registered_is_an_error_when_it_is_made(registry)
 
 def test_a_function_that_policy_blocks_is_not_found_by_name(registry):
     dist = registry.distribution("axil-control")
-    entries = [SimpleNamespace(name=c.name, group="axil.conditions", value=c.value, dist=dist) for c in registry.candidates("conditions")]
+    entries = [
+        SimpleNamespace(name=c.name, group="axil.conditions", value=c.value, dist=dist)
+        for c in registry.candidates("conditions")
+    ]
     blocking = Registry(Policy(block=frozenset({"conditions:code_fail"})), entries)
-    with use(blocking), pytest.raises(ComponentBlocked):
+    with use_registry(blocking), pytest.raises(ComponentBlocked):
         Function(Function.Config(name="code_fail"))
 
 
@@ -102,7 +120,11 @@ def test_conditions_route_in_a_run(run, watch):
         + [{"id": name, "type": "passthrough", "config": {}} for name in "BCDE"],
         "edges": [
             {"from": "A", "to": "B", "condition": {"type": "regex", "config": {"pattern": r"\d"}}},
-            {"from": "A", "to": "C", "condition": {"type": "expression", "config": {"expression": "len(text) > 2"}}},
+            {
+                "from": "A",
+                "to": "C",
+                "condition": {"type": "expression", "config": {"expression": "len(text) > 2"}},
+            },
             {"from": "A", "to": "D", "condition": False},
             {"from": "A", "to": "E", "condition": "code_pass"},
         ],

@@ -1,4 +1,6 @@
-"""Laws of the expression language: what holds, what is missing, what is refused, and that running never raises."""
+"""Laws of the expression language: what holds, what is missing, what is refused, and that running
+never raises.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +8,22 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from pydantic import BaseModel
 
-from axil.values import MISSING, Log
+from axil import MISSING
+from axil.plugin import Log
 from axil_control.errors import ExpressionError
 from axil_control.expression import Expression
 
-MESSAGE = {"role": "user", "content": "the text", "score": 7, "tags": ["a", "b"], "deep": {"a b": [{"x": 1}]}, "0": "zero"}
+MESSAGE = {
+    "role": "user",
+    "content": "the text",
+    "score": 7,
+    "tags": ["a", "b"],
+    "deep": {"a b": [{"x": 1}]},
+    "0": "zero",
+}
 STATE = {"limit": 5, "mode": "draft", "none": None, "flag": True, "log": Log([1, 2])}
 
 
@@ -69,7 +78,10 @@ def test_what_is_missing_can_be_asked_for(seen):
     assert Expression("not (message.nothing == 1)").holds(seen(MESSAGE))
 
 
-@pytest.mark.parametrize("text", ["1 < 'a'", "'a' >= 1", "null < 1", "[1] < 1", "1 in 'text'", "1 in 5", "message.tags > 'a'"])
+@pytest.mark.parametrize(
+    "text",
+    ["1 < 'a'", "'a' >= 1", "null < 1", "[1] < 1", "1 in 'text'", "1 in 5", "message.tags > 'a'"],
+)
 def test_what_cannot_be_compared_is_false(text, seen):
     assert Expression(text).holds(seen(MESSAGE)) is False
 
@@ -90,8 +102,17 @@ def test_a_path_reads_fields_and_never_attributes(seen):
         name: str
 
     state = {"plan": Plan("t"), "model": Model(name="m")}
-    assert Expression("state.plan.title == 't' and state.model.name == 'm'").holds(seen("x", **state))
-    for path in ("state.plan.secret", "state.plan.__class__", "state.model.model_dump", "text.upper", "state.keys", "message.items"):
+    assert Expression("state.plan.title == 't' and state.model.name == 'm'").holds(
+        seen("x", **state)
+    )
+    for path in (
+        "state.plan.secret",
+        "state.plan.__class__",
+        "state.model.model_dump",
+        "text.upper",
+        "state.keys",
+        "message.items",
+    ):
         assert Expression(path)(seen("x", **state)) is MISSING
 
 
@@ -101,7 +122,9 @@ def test_of_several_messages_the_last_is_the_message(seen):
 
 
 def test_fields_of_a_payload_are_the_message(seen):
-    assert Expression("message.score > 1 and message.message == 'm'").holds(seen({"score": 2, "message": "m"}))
+    assert Expression("message.score > 1 and message.message == 'm'").holds(
+        seen({"score": 2, "message": "m"})
+    )
 
 
 @pytest.mark.parametrize(
@@ -136,24 +159,48 @@ def test_what_cannot_be_read_is_refused_with_its_column(text, told):
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["a", "b", "content"]), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["a", "b", "content"]), inner, max_size=3)
+    ),
     max_leaves=8,
 )
 terms = st.sampled_from(
-    ["message.a", "message.b[0]", "state.a.b", "text", "1", "-2.5", "'x'", "null", "true", "[1, 'x', message.a]", "len(state.a)"]
+    [
+        "message.a",
+        "message.b[0]",
+        "state.a.b",
+        "text",
+        "1",
+        "-2.5",
+        "'x'",
+        "null",
+        "true",
+        "[1, 'x', message.a]",
+        "len(state.a)",
+    ]
 )
 operators = st.sampled_from(["==", "!=", "<", "<=", ">", ">=", "in", "not in", "and", "or"])
 expressions = st.recursive(
-    terms, lambda inner: st.builds("({} {} {})".format, inner, operators, inner) | st.builds("(not {})".format, inner), max_leaves=8
+    terms,
+    lambda inner: (
+        st.builds("({} {} {})".format, inner, operators, inner)
+        | st.builds("(not {})".format, inner)
+    ),
+    max_leaves=8,
 )
 
 
-@given(text=expressions, payload=st.dictionaries(st.sampled_from(["a", "b"]), values), state=st.dictionaries(st.just("a"), values))
+@given(
+    text=expressions,
+    payload=st.dictionaries(st.sampled_from(["a", "b"]), values),
+    state=st.dictionaries(st.just("a"), values),
+)
 def test_running_an_expression_never_raises(text, payload, state):
-    from axil.edges import Seen
-    from axil.state import Schema
+    from axil import Schema
+    from axil.plugin import EdgeInput
 
-    assert Expression(text).holds(Seen(payload, Schema().start(state))) in (True, False)
+    assert Expression(text).holds(EdgeInput(payload, Schema().start(state))) in (True, False)
 
 
 @given(st.text(alphabet="message.txand or()[]'\"=<>!0-9,notilen\\ \n", max_size=60))

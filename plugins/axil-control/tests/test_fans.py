@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from axil.journal import MemoryJournal
-from axil.tokens import Out
+from axil import MemoryJournal, Out
 from axil_control import Replies
 
 TREE = {"type": "regex", "config": {"pattern": r"\d"}}
@@ -58,11 +57,15 @@ class Silent:
 
 @pytest.fixture
 def fan(run, registry):
-    """Run ``@entry -> A -> Z -> O`` with ``S -> Z`` beside it, where the edge from A to Z is dynamic."""
+    """Run ``@entry -> A -> Z -> O`` with ``S -> Z`` beside it, where the edge from A to Z is
+    dynamic.
+    """
     for kind in (Echo, Picky, Doubling, Silent):
         registry.register("nodes", kind.__name__.lower(), kind)
 
-    def go(kind: str, text: str, body: Any = "echo", static: str = "", split: Any = TREE, **more: Any) -> Any:
+    def go(
+        kind: str, text: str, body: Any = "echo", static: str = "", split: Any = TREE, **more: Any
+    ) -> Any:
         config = {name: more.pop(name) for name in ("max_parallel", "group_size") if name in more}
         node = {"type": body} if isinstance(body, str) else body
         nodes = [
@@ -70,11 +73,18 @@ def fan(run, registry):
             {"id": "Z", **node},
             {"id": "O", "type": "passthrough", "config": {"only_last_message": False}},
         ]
-        edges: list[Any] = [{"from": "A", "to": "Z", "dynamic": {"type": kind, "split": split, "config": config}}, {"from": "Z", "to": "O"}]
+        edges: list[Any] = [
+            {"from": "A", "to": "Z", "dynamic": {"type": kind, "split": split, "config": config}},
+            {"from": "Z", "to": "O"},
+        ]
         if static:
             nodes.append({"id": "S", "type": "literal", "config": {"content": static}})
             edges += [{"from": "A", "to": "S"}, {"from": "S", "to": "Z"}]
-        return run({"nodes": nodes, "edges": edges, "start": ["A"], "end": ["O"], **more.pop("graph", {})}, text, **more)
+        return run(
+            {"nodes": nodes, "edges": edges, "start": ["A"], "end": ["O"], **more.pop("graph", {})},
+            text,
+            **more,
+        )
 
     return go
 
@@ -142,8 +152,14 @@ def test_what_a_layer_wrote_is_upstream_of_the_next(fan, registry):
             return Out(messages[:1], {"count": attributes["count"] + 1})
 
     registry.register("nodes", "counting", Counting)
-    # Three layers: the groups of one layer are beside each other and each adds one to what was before.
-    assert fan("tree", "1 2 3 4 5", "counting", group_size=2, graph={"attributes": {"count": 0}}).attributes["count"] == 3
+    # Three layers: the groups of one layer are beside each other and each adds one to what was
+    # before.
+    assert (
+        fan(
+            "tree", "1 2 3 4 5", "counting", group_size=2, graph={"attributes": {"count": 0}}
+        ).attributes["count"]
+        == 3
+    )
 
 
 def test_a_tree_that_does_not_come_down_to_one_is_an_error(fan):
@@ -181,7 +197,10 @@ INNER = {
 
 @pytest.mark.parametrize(("kind", "gave"), [("map", ["(1)", "(2)"]), ("tree", ["(1+2)"])])
 def test_a_subgraph_is_mapped_like_any_node(fan, texts, kind, gave):
-    inner = {**INNER, "nodes": [{**INNER["nodes"][0], "config": {"only_last_message": False}}, INNER["nodes"][1]]}
+    inner = {
+        **INNER,
+        "nodes": [{**INNER["nodes"][0], "config": {"only_last_message": False}}, INNER["nodes"][1]],
+    }
     body = {"type": "subgraph", "config": {"type": "config", "config": inner}}
     assert texts(fan(kind, "1 2", body).messages) == gave
 
@@ -195,12 +214,25 @@ def test_map_and_tree_are_node_types_with_a_body(run, registry, texts, body):
         "start": ["M"],
     }
     assert texts(run(graph, "1 2").messages) == ["(1)", "(2)"]
-    graph["nodes"] = [{"id": "M", "type": "tree", "config": {"split": TREE, "body": {"type": "echo"}, "group_size": 2}}]
+    graph["nodes"] = [
+        {
+            "id": "M",
+            "type": "tree",
+            "config": {"split": TREE, "body": {"type": "echo"}, "group_size": 2},
+        }
+    ]
     assert texts(run(graph, "1 2 3").messages) == ["((1+2)+(3))"]
 
 
 @pytest.mark.parametrize(
-    "config", [{"max_parallel": 0}, {"group_size": 1}, {"size": 3}, {"body": {}}, {"body": {"type": "a", "nodes": []}}]
+    "config",
+    [
+        {"max_parallel": 0},
+        {"group_size": 1},
+        {"size": 3},
+        {"body": {}},
+        {"body": {"type": "a", "nodes": []}},
+    ],
 )
 def test_settings_that_make_no_sense_are_refused(config):
     from axil_control.fans import TreeNode

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from axil.context import Question
-from axil.inputs import message
-from axil.values import MISSING
+from axil import MISSING, Question
+from axil.plugin import message
 from axil_control import Replies
 from axil_control.channels import Terminal, asked, read
 from axil_control.human import Human, answered, shown
@@ -32,13 +31,21 @@ class Asked:
 
 def reply(answer: Any, *came: Any, **config: Any) -> tuple[Any, Question]:
     ctx = Asked(answer)
-    gave = asyncio.run(Human(Human.Config(**config)).run(list(came), ctx))  # type: ignore[arg-type]  # a context that can only be asked
+    # a context that can only be asked
+    gave = asyncio.run(Human(Human.Config(**config)).run(list(came), ctx))  # type: ignore[arg-type]
     return gave, ctx.questions[0]
 
 
 def test_a_person_sees_what_came_in_blocks_with_sources():
-    _, question = reply("ok", message("a", source="A"), message("b", "assistant", source="B"), description="Review it")
-    assert question.text == "=== INPUT FROM A (user) ===\n\na\n\n=== INPUT FROM B (assistant) ===\n\nb"
+    _, question = reply(
+        "ok",
+        message("a", source="A"),
+        message("b", "assistant", source="B"),
+        description="Review it",
+    )
+    assert (
+        question.text == "=== INPUT FROM A (user) ===\n\na\n\n=== INPUT FROM B (assistant) ===\n\nb"
+    )
     assert question.data == {"description": "Review it"}
 
 
@@ -73,7 +80,10 @@ def test_an_answer_may_be_parts_messages_or_fields(answer, output):
 
 
 HUMANS = {
-    "nodes": [{"id": "H", "type": "human", "config": {"description": "Name it"}}, {"id": "Z", "type": "passthrough", "config": {}}],
+    "nodes": [
+        {"id": "H", "type": "human", "config": {"description": "Name it"}},
+        {"id": "Z", "type": "passthrough", "config": {}},
+    ],
     "edges": [{"from": "H", "to": "Z"}],
     "start": ["H"],
 }
@@ -94,7 +104,11 @@ def test_replies_answer_in_order_and_then_no_more(run):
 
 def test_replies_may_be_written_as_config():
     channel = Replies(Replies.Config(answers=("a", {"b": 1})))
-    assert [asyncio.run(channel.ask(Question(text="?"))) for _ in range(3)] == ["a", {"b": 1}, MISSING]
+    assert [asyncio.run(channel.ask(Question(text="?"))) for _ in range(3)] == [
+        "a",
+        {"b": 1},
+        MISSING,
+    ]
 
 
 # ---------------------------------------------------------------------- terminal
@@ -109,11 +123,15 @@ class Keyboard(io.StringIO):
 
 def typed(text: str, question: Question) -> tuple[Any, str]:
     screen = io.StringIO()
-    return asyncio.run(Terminal(stdin=Keyboard(text), stdout=screen).ask(question)), screen.getvalue()
+    return asyncio.run(
+        Terminal(stdin=Keyboard(text), stdout=screen).ask(question)
+    ), screen.getvalue()
 
 
 def test_a_terminal_shows_the_question_and_reads_a_line():
-    answer, screen = typed("fine\n", Question(text="Well?", node="H", data={"description": "Say it"}))
+    answer, screen = typed(
+        "fine\n", Question(text="Well?", node="H", data={"description": "Say it"})
+    )
     assert answer == "fine"
     assert screen == "\n── H asks\nSay it\nWell?\n> "
 
@@ -123,7 +141,12 @@ def test_the_end_of_the_input_is_no_answer():
 
 
 def test_where_there_is_no_terminal_nobody_answers():
-    assert asyncio.run(Terminal(stdin=io.StringIO("x\n"), stdout=io.StringIO()).ask(Question(text="?"))) is MISSING
+    assert (
+        asyncio.run(
+            Terminal(stdin=io.StringIO("x\n"), stdout=io.StringIO()).ask(Question(text="?"))
+        )
+        is MISSING
+    )
 
 
 def test_a_choice_is_asked_until_it_is_one():
@@ -158,8 +181,16 @@ def test_a_default_is_shown():
 
 
 def late(**config: Any) -> dict[str, Any]:
-    nodes = [{"id": "H", "type": "human", "config": {"within": "1h", **config}}, *({"id": name, "type": "passthrough"} for name in "YL")]
-    return {"nodes": nodes, "edges": [{"from": "H", "to": "Y"}, {"from": "H", "to": "L"}], "start": ["H"], "end": ["Y", "L"]}
+    nodes = [
+        {"id": "H", "type": "human", "config": {"within": "1h", **config}},
+        *({"id": name, "type": "passthrough"} for name in "YL"),
+    ]
+    return {
+        "nodes": nodes,
+        "edges": [{"from": "H", "to": "Y"}, {"from": "H", "to": "L"}],
+        "start": ["H"],
+        "end": ["Y", "L"],
+    }
 
 
 class Never:
@@ -179,7 +210,10 @@ def test_where_nobody_answers_another_node_goes_on_with_what_came(run, watch):
     result = run(late(late="L"), "Please sign.", channel=Never(), clock=VirtualClock(), watch=watch)
     assert (result.output, watch.fired) == ("Please sign.", ["H", "L"])
     watch.fired.clear()
-    assert run(late(late="L"), channel=Replies(["yes"]), clock=VirtualClock(), watch=watch).output == "yes"
+    assert (
+        run(late(late="L"), channel=Replies(["yes"]), clock=VirtualClock(), watch=watch).output
+        == "yes"
+    )
     assert watch.fired == ["H", "Y"]
 
 
@@ -188,7 +222,15 @@ def test_where_nobody_answers_and_nothing_is_said_of_it_the_node_fails(run):
     assert (result.status, "AX520" in str(result.error)) == ("failed", True)
 
 
-@pytest.mark.parametrize("config", [{"within": None, "default": "no"}, {"default": "no", "late": "L"}, {"within": "soon"}, {"within": 0}])
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"within": None, "default": "no"},
+        {"default": "no", "late": "L"},
+        {"within": "soon"},
+        {"within": 0},
+    ],
+)
 def test_times_that_make_no_sense_are_refused(run, config):
     with pytest.raises(Exception, match=r"AX523|duration above zero"):
         run(late(**config))

@@ -7,9 +7,8 @@ from typing import Any, ClassVar
 import pytest
 from pydantic import ValidationError
 
-from axil.inputs import message
-from axil.journal import MemoryJournal
-from axil.tokens import Token
+from axil import MemoryJournal, Token
+from axil.plugin import message
 from axil_control import Replies
 from axil_control.inbox import Inbox, own, received, windowed
 
@@ -23,27 +22,39 @@ def kept(text: str) -> dict[str, Any]:
 
 
 def test_what_waited_comes_before_what_arrived():
-    assert received([message("old")], tokens([message("a")], [message("b")])) == [message("old"), message("a"), message("b")]
+    assert received([message("old")], tokens([message("a")], [message("b")])) == [
+        message("old"),
+        message("a"),
+        message("b"),
+    ]
 
 
 def test_clearing_context_spares_kept_messages():
-    gave = received([kept("k"), message("old")], tokens([message("a")], [message("b", clear="context")]))
+    gave = received(
+        [kept("k"), message("old")], tokens([message("a")], [message("b", clear="context")])
+    )
     assert gave == [kept("k"), message("b")]
 
 
 def test_clearing_all_spares_nothing_that_was_there_before():
-    assert received([kept("k")], tokens([message("a")], [message("b", clear="all")], [message("c")])) == [message("b"), message("c")]
+    assert received(
+        [kept("k")], tokens([message("a")], [message("b", clear="all")], [message("c")])
+    ) == [message("b"), message("c")]
 
 
 def test_an_edge_clears_once_for_all_its_messages():
-    assert received([message("old")], tokens([message("a", clear="context"), message("b", clear="context")])) == [
+    assert received(
+        [message("old")], tokens([message("a", clear="context"), message("b", clear="context")])
+    ) == [
         message("a"),
         message("b"),
     ]
 
 
 def test_a_bearer_of_marks_is_no_message():
-    assert received([message("old"), kept("k")], tokens([message("", empty=True, clear="context")])) == [kept("k")]
+    assert received(
+        [message("old"), kept("k")], tokens([message("", empty=True, clear="context")])
+    ) == [kept("k")]
 
 
 @pytest.mark.parametrize(
@@ -159,7 +170,9 @@ def test_what_waits_in_an_inbox_is_in_the_journal(run, registry):
     graph["edges"] += [{"from": "R", "to": "H"}, {"from": "H", "to": "W"}]
     paused = run(graph, journal=journal)
     saw = Recording.saw
-    resumed = run(graph, journal=journal, run_id=paused.run_id, answers={paused.questions[0].id: "more"})
+    resumed = run(
+        graph, journal=journal, run_id=paused.run_id, answers={paused.questions[0].id: "more"}
+    )
     assert saw == [[TASK]]
     assert Recording.saw == [[TASK, out(1), ("user", "H", "more")]]
     assert resumed.status in ("done", "paused")
@@ -189,7 +202,11 @@ def test_edges_clear_in_their_order_on_one_firing(run, texts):
 def test_bodies_of_every_mode_have_an_inbox(run, texts, body):
     inner = {
         "type": "config",
-        "config": {"nodes": [{"id": "P", "type": "passthrough", "config": {"only_last_message": False}}], "edges": [], "start": ["P"]},
+        "config": {
+            "nodes": [{"id": "P", "type": "passthrough", "config": {"only_last_message": False}}],
+            "edges": [],
+            "start": ["P"],
+        },
     }
     graph = loop(body, -1, times=2)
     graph["nodes"][0]["config"] = inner if body == "subgraph" else {}
@@ -208,5 +225,6 @@ def test_a_mapped_node_has_one_inbox(run, registry, texts):
     registry.register("nodes", "recording", Recording)
     graph = loop("recording", -1, times=2, dynamic={"type": "map"})
     assert run(graph).status == "done"
-    # First firing: TASK is no item and comes alone. Second: what stayed is the same for all, the new message the item.
+    # First firing: TASK is no item and comes alone. Second: what stayed is the same for all, the
+    # new message the item.
     assert Recording.saw == [[TASK], [TASK, out(1), AGAIN]]

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from axil.inputs import message
-from axil.tokens import Out
+from axil import Out
+from axil.plugin import message
 from axil_control.loops import LoopCounter, LoopTimer
 
 SILENT = Out([], to=frozenset())
@@ -91,17 +91,31 @@ def test_a_timer_without_text_says_its_limit_as_it_was_written(duration, shown):
     node, local, clock = LoopTimer(LoopTimer.Config(max_duration=duration, message="")), {}, Clock()
     node.run([], local, clock)
     clock.time = 99
-    assert node.run([], local, clock) == [message(f"Time limit reached ({shown} seconds)", "assistant")]
+    assert node.run([], local, clock) == [
+        message(f"Time limit reached ({shown} seconds)", "assistant")
+    ]
 
 
 @pytest.mark.parametrize("reset", [True, False])
 def test_a_gate_forwards_sends_once_and_forwards_ever_after(reset):
-    node, local, clock = LoopTimer(LoopTimer.Config(max_duration=2, passthrough=True, reset_on_emit=reset, message="TIME")), {}, Clock()
+    node, local, clock = (
+        LoopTimer(
+            LoopTimer.Config(max_duration=2, passthrough=True, reset_on_emit=reset, message="TIME")
+        ),
+        {},
+        Clock(),
+    )
     came = [[message("a", "assistant", keep=True), message("b")]]
     gave = []
     for clock.time in (0, 1, 2, 3, 9):
         gave.append(node.run(came, local, clock))
-    assert gave == [Out(came[0]), Out(came[0]), [message("TIME", "assistant")], Out(came[0]), Out(came[0])]
+    assert gave == [
+        Out(came[0]),
+        Out(came[0]),
+        [message("TIME", "assistant")],
+        Out(came[0]),
+        Out(came[0]),
+    ]
 
 
 def test_a_gate_forwards_fields_as_fields():
@@ -110,7 +124,15 @@ def test_a_gate_forwards_fields_as_fields():
     assert node.run([{}], {}, Clock()) == Out({})
 
 
-@pytest.mark.parametrize("config", [{"max_duration": 0}, {"max_duration": "2m"}, {"duration_unit": "days"}, {"max_duration": float("inf")}])
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"max_duration": 0},
+        {"max_duration": "2m"},
+        {"duration_unit": "days"},
+        {"max_duration": float("inf")},
+    ],
+)
 def test_a_duration_that_is_none_is_refused(config):
     with pytest.raises(ValidationError):
         LoopTimer.Config(**config)
@@ -123,7 +145,12 @@ def test_a_counter_ends_a_cycle_by_the_edge_that_leaves_it(run, watch):
             {"id": "K", "type": "loop_counter", "config": {"max_iterations": 3, "message": "done"}},
             {"id": "Z", "type": "passthrough", "config": {}},
         ],
-        "edges": [{"from": "W", "to": "K"}, {"from": "W", "to": "W"}, {"from": "K", "to": "W"}, {"from": "K", "to": "Z"}],
+        "edges": [
+            {"from": "W", "to": "K"},
+            {"from": "W", "to": "W"},
+            {"from": "K", "to": "W"},
+            {"from": "K", "to": "Z"},
+        ],
         "start": ["W"],
     }
     assert run(graph, watch=watch).output == "done"
@@ -150,7 +177,12 @@ def test_a_timer_ends_a_cycle_by_the_clock_of_the_run(run, watch):
             {"id": "T", "type": "loop_timer", "config": {"max_duration": 0.55, "message": "TIME"}},
             {"id": "Z", "type": "passthrough", "config": {}},
         ],
-        "edges": [{"from": "C", "to": "C"}, {"from": "C", "to": "T"}, {"from": "T", "to": "C"}, {"from": "T", "to": "Z"}],
+        "edges": [
+            {"from": "C", "to": "C"},
+            {"from": "C", "to": "T"},
+            {"from": "T", "to": "C"},
+            {"from": "T", "to": "Z"},
+        ],
         "start": ["C"],
     }
     assert run(graph, watch=watch, clock=Ticking()).output == "TIME"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from axil.inputs import message
-from axil.tokens import Out
+from axil import Out
+from axil.plugin import message
 from axil_control.messages import Constant, Passthrough, Vote
 
 
@@ -39,7 +39,11 @@ def test_a_passthrough_repeats_the_last_message():
 
 def test_a_passthrough_repeats_all_messages_in_edge_order_if_asked():
     node = Passthrough(Passthrough.Config(only_last_message=False))
-    assert node.run([[message("a"), message("b")], [message("c")]]) == [message("a"), message("b"), message("c")]
+    assert node.run([[message("a"), message("b")], [message("c")]]) == [
+        message("a"),
+        message("b"),
+        message("c"),
+    ]
 
 
 def test_a_passthrough_to_which_nothing_came_says_one_empty_user_message():
@@ -54,21 +58,34 @@ def test_a_passthrough_repeats_fields_folded():
 
 
 def test_a_vote_goes_to_the_most_frequent_text():
-    assert Vote().run([[message("yes")], [message("no")], [message("no")]]) == [message("no", "assistant")]
+    assert Vote().run([[message("yes")], [message("no")], [message("no")]]) == [
+        message("no", "assistant")
+    ]
 
 
 def test_of_equal_votes_the_first_edge_wins():
-    assert Vote().run([[message("b")], [message("a")], [message("a")], [message("b")]]) == [message("b", "assistant")]
+    assert Vote().run([[message("b")], [message("a")], [message("a")], [message("b")]]) == [
+        message("b", "assistant")
+    ]
 
 
 def test_blank_texts_do_not_vote():
-    assert Vote().run([[message(" ")], [message("")], [message("x")]]) == [message("x", "assistant")]
+    assert Vote().run([[message(" ")], [message("")], [message("x")]]) == [
+        message("x", "assistant")
+    ]
 
 
 def test_only_the_last_message_of_a_source_votes():
-    gathered = [message("a", source="A"), message("b", source="A"), message("c", source="C"), message("c", source="D")]
+    gathered = [
+        message("a", source="A"),
+        message("b", source="A"),
+        message("c", source="C"),
+        message("c", source="D"),
+    ]
     assert Vote().run([gathered]) == [message("c", "assistant")]
-    assert Vote().run([[message("a"), message("b")], [message("b")], [message("a")]]) == [message("b", "assistant")]
+    assert Vote().run([[message("a"), message("b")], [message("b")], [message("a")]]) == [
+        message("b", "assistant")
+    ]
 
 
 def test_a_vote_without_votes_sends_nothing():
@@ -78,7 +95,10 @@ def test_a_vote_without_votes_sends_nothing():
 def test_majority_voting_of_a_file_ends_in_a_vote(run):
     graph = {
         "is_majority_voting": True,
-        "nodes": [{"id": name, "type": "literal", "config": {"content": text}} for name, text in (("A", "yes"), ("B", "no"), ("C", "no"))],
+        "nodes": [
+            {"id": name, "type": "literal", "config": {"content": text}}
+            for name, text in (("A", "yes"), ("B", "no"), ("C", "no"))
+        ],
         "start": ["A"],
     }
     assert run(graph).output == "no"

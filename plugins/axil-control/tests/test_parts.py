@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from axil.inputs import message
+from axil.plugin import message
 from axil_control.errors import InputError
 from axil_control.fans import MapConfig
 
@@ -22,10 +22,20 @@ def test_a_message_is_an_item():
 
 
 @pytest.mark.parametrize(
-    "split", [None, "message", {"type": "message"}, {"type": "message", "config": {}}, {"type": "message", "config": None}]
+    "split",
+    [
+        None,
+        "message",
+        {"type": "message"},
+        {"type": "message", "config": {}},
+        {"type": "message", "config": None},
+    ],
 )
 def test_without_a_split_each_message_is_an_item(split):
-    assert MapConfig(split=split).items([message("a"), message("b")]) == ([], [message("a"), message("b")])
+    assert MapConfig(split=split).items([message("a"), message("b")]) == (
+        [],
+        [message("a"), message("b")],
+    )
 
 
 @pytest.mark.parametrize(
@@ -100,6 +110,6 @@ def test_messages_of_other_sources_are_the_same_for_all_items():
 
 
 def test_an_item_keeps_what_its_message_carries():
-    assert MapConfig(split={"type": "regex", "config": {"pattern": "a"}}).items([message("xa", "assistant", source="S", keep=True)])[1] == [
-        message("a", "assistant", source="S", keep=True)
-    ]
+    assert MapConfig(split={"type": "regex", "config": {"pattern": "a"}}).items(
+        [message("xa", "assistant", source="S", keep=True)]
+    )[1] == [message("a", "assistant", source="S", keep=True)]

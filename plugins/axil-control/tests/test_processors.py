@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from axil.errors import UnknownComponent
+from axil.plugin import UnknownComponent
 from axil_control.errors import InputError
 from axil_control.processors import Function, RegexExtract, Template, Uppercase
 
@@ -24,7 +24,16 @@ def extract(**config):
         ({"pattern": r"(a)(b)?", "group": 2}, "a ab", "b"),
         ({"pattern": r"(?P<n>\d)x", "group": "n"}, "7x", "7"),
         ({"pattern": r"(\d)x", "group": "1"}, "7x", "7"),
-        ({"pattern": r"```(?P<lang>\w*)?\s*\n(?P<code>.*?)```", "group": "code", "dotall": True, "template": ""}, CODE, "print(1)\n"),
+        (
+            {
+                "pattern": r"```(?P<lang>\w*)?\s*\n(?P<code>.*?)```",
+                "group": "code",
+                "dotall": True,
+                "template": "",
+            },
+            CODE,
+            "print(1)\n",
+        ),
         ({"pattern": r"\d", "template": "<{match}|{match}>"}, "a7", "<7|7>"),
         ({"pattern": r"\d", "template": "<{match}>", "multiple": True}, "7 8", "<7>\n<8>"),
         ({"pattern": "B", "case_sensitive": False}, "abc", "b"),
@@ -45,7 +54,15 @@ def test_where_nothing_matches_the_payload_passes_as_it_is(seen):
     assert extract(pattern="x")(seen(payload)) is payload
 
 
-@pytest.mark.parametrize("config", [{"pattern": "("}, {"pattern": ""}, {"pattern": "a", "group": 1}, {"pattern": "a", "group": "n"}])
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"pattern": "("},
+        {"pattern": ""},
+        {"pattern": "a", "group": 1},
+        {"pattern": "a", "group": "n"},
+    ],
+)
 def test_a_pattern_or_group_that_is_none_is_refused(config):
     with pytest.raises(ValidationError):
         RegexExtract.Config(**config)
@@ -57,12 +74,17 @@ def template(text, **config):
 
 def test_a_template_puts_in_text_fields_and_state(seen):
     payload = {"role": "user", "content": "hi", "n": 2, "deep": {"a": [1, "x"]}}
-    told = template("{text}|{match}|{message.n}|{n}|{deep}|{deep.a[1]}|{state.who}|{{n}}")(seen(payload, who="me"))
+    told = template("{text}|{match}|{message.n}|{n}|{deep}|{deep.a[1]}|{state.who}|{{n}}")(
+        seen(payload, who="me")
+    )
     assert told == 'hi|hi|2|2|{"a": [1, "x"]}|x|me|{n}'
 
 
 def test_what_is_put_in_is_not_read_again(seen):
-    assert template("<{text}>")(seen("{state.secret} {0.__class__}", secret="s")) == "<{state.secret} {0.__class__}>"
+    assert (
+        template("<{text}>")(seen("{state.secret} {0.__class__}", secret="s"))
+        == "<{state.secret} {0.__class__}>"
+    )
 
 
 def test_a_field_that_is_missing_is_an_error_or_empty_as_asked(seen):
@@ -85,11 +107,19 @@ def test_a_function_is_a_registered_processor(registry, seen):
 
 def test_a_plain_function_takes_the_text_and_may_drop_or_replace(registry, seen):
     registry.register("processors", "twice", lambda text: text * 2)
-    registry.register("processors", "framed", lambda text, state: {"content": f"<{text}{state['n']}>", "metadata": {"m": 1}})
+    registry.register(
+        "processors",
+        "framed",
+        lambda text, state: {"content": f"<{text}{state['n']}>", "metadata": {"m": 1}},
+    )
     registry.register("processors", "gone", lambda text: {"content": "x", "drop": True})
     given = seen("a", n=3)
     assert Function(Function.Config(name="twice"))(given) == "aa"
-    assert Function(Function.Config(name="framed"))(given) == {"role": "user", "content": "<a3>", "m": 1}
+    assert Function(Function.Config(name="framed"))(given) == {
+        "role": "user",
+        "content": "<a3>",
+        "m": 1,
+    }
     assert Function(Function.Config(name="gone"))(given) is None
 
 
@@ -100,8 +130,20 @@ def test_uppercase_writes_capitals(seen):
 @pytest.mark.parametrize(("on_no_match", "fired"), [("pass", ["A", "B"]), ("drop", ["A"])])
 def test_a_dropped_payload_kills_the_edge(run, watch, on_no_match, fired):
     graph = {
-        "nodes": [{"id": "A", "type": "literal", "config": {"content": "text"}}, {"id": "B", "type": "passthrough", "config": {}}],
-        "edges": [{"from": "A", "to": "B", "process": {"type": "regex_extract", "config": {"pattern": "No", "on_no_match": on_no_match}}}],
+        "nodes": [
+            {"id": "A", "type": "literal", "config": {"content": "text"}},
+            {"id": "B", "type": "passthrough", "config": {}},
+        ],
+        "edges": [
+            {
+                "from": "A",
+                "to": "B",
+                "process": {
+                    "type": "regex_extract",
+                    "config": {"pattern": "No", "on_no_match": on_no_match},
+                },
+            }
+        ],
         "start": ["A"],
     }
     run(graph, watch=watch)

@@ -35,6 +35,10 @@ def test_every_setting_is_described_and_unknown_ones_are_refused(kind, name, val
 
 @pytest.mark.parametrize(("kind", "name", "value"), COMPONENTS)
 def test_every_setting_is_in_the_readmes_table(kind, name, value):
-    sections = "\n".join(re.findall(rf"^### [^\n]*`{name}`[^\n]*\n(.*?)(?=^##|\Z)", README, re.MULTILINE | re.DOTALL))
+    sections = "\n".join(
+        re.findall(rf"^### [^\n]*`{name}`[^\n]*\n(.*?)(?=^##|\Z)", README, re.MULTILINE | re.DOTALL)
+    )
     assert sections, f"no section for {name}"
-    assert [field for field in loaded(value).Config.model_fields if f"| `{field}`" not in sections] == []
+    assert [
+        field for field in loaded(value).Config.model_fields if f"| `{field}`" not in sections
+    ] == []

@@ -9,14 +9,18 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from axil.errors import SpecError
-from axil.workflow import Workflow
+from axil import SpecError, Workflow
 from axil_control.subgraph import Subgraph
 
 
 def inner(*nodes: dict[str, Any], **more: Any) -> dict[str, Any]:
     ids = [node["id"] for node in nodes]
-    return {"nodes": list(nodes), "edges": [{"from": a, "to": b} for a, b in pairwise(ids)], "start": ids[:1], **more}
+    return {
+        "nodes": list(nodes),
+        "edges": [{"from": a, "to": b} for a, b in pairwise(ids)],
+        "start": ids[:1],
+        **more,
+    }
 
 
 def literal(id: str, content: str) -> dict[str, Any]:
@@ -70,8 +74,13 @@ def test_a_subgraph_starts_afresh_at_each_firing(run, watch):
 
 def test_a_subgraph_may_be_a_file_beside_the_one_that_mentions_it(run, tmp_path):
     (tmp_path / "sub").mkdir()
-    (tmp_path / "sub" / "one.json").write_text(json.dumps({"graph": inner(literal("X", "from the file"))}))
-    assert run(around({"type": "file", "config": {"path": "sub/one.json"}}), folder=tmp_path).output == "from the file"
+    (tmp_path / "sub" / "one.json").write_text(
+        json.dumps({"graph": inner(literal("X", "from the file"))})
+    )
+    assert (
+        run(around({"type": "file", "config": {"path": "sub/one.json"}}), folder=tmp_path).output
+        == "from the file"
+    )
 
 
 @pytest.mark.parametrize("path", ["../outside.json", "link.json", "/etc/hostname.json"])
@@ -103,7 +112,11 @@ def test_an_included_file_sees_the_environment_that_was_given_and_no_other(tmp_p
     monkeypatch.setenv("SECRET_X", "of the process")
     literal = {"id": "a", "type": "literal", "config": {"content": "${SECRET_X}"}}
     (tmp_path / "inner.json").write_text(json.dumps({"graph": {"start": "a", "nodes": [literal]}}))
-    outer = {"id": "sub", "type": "subgraph", "config": {"type": "file", "config": {"path": "inner.json"}}}
+    outer = {
+        "id": "sub",
+        "type": "subgraph",
+        "config": {"type": "file", "config": {"path": "inner.json"}},
+    }
     path = tmp_path / "outer.json"
     path.write_text(json.dumps({"graph": {"start": "sub", "nodes": [outer]}}))
     assert Workflow.from_file(path, environment={"SECRET_X": "given"}).invoke("x")[0] == "given"

@@ -9,11 +9,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from axil import graph as builder
-from axil.errors import RouteError, SpecError, UnknownComponent
-from axil.inputs import message
-from axil.state import Schema
-from axil.tokens import Out
+from axil import Out, RootGraph, Schema, SpecError
+from axil.plugin import RouteError, UnknownComponent, message
 from axil_control import LogicSwitch
 from axil_control.errors import BindingError
 from axil_control.switches import Router, Switch
@@ -62,7 +59,9 @@ def test_a_switch_forwards_what_came():
 
 
 def test_a_predicate_may_take_one_argument():
-    switch = LogicSwitch({"a": lambda m: m["n"] == 1, "b": lambda m, attributes: attributes["n"] == 2})
+    switch = LogicSwitch(
+        {"a": lambda m: m["n"] == 1, "b": lambda m, attributes: attributes["n"] == 2}
+    )
     assert switch.run({"n": 1}, {"n": 2}).to == {"a", "b"}
 
 
@@ -102,7 +101,9 @@ def test_an_edge_of_another_node_cannot_be_bound():
 
 
 def test_routes_name_every_receiver_and_no_other():
-    with pytest.raises(BindingError, match=r"AX611 routes names reviewr, .*Did you mean \"reviewer\""):
+    with pytest.raises(
+        BindingError, match=r"AX611 routes names reviewr, .*Did you mean \"reviewer\""
+    ):
         LogicSwitch({"reviewr": lambda m: True}).bind(edges("reviewer"))
     with pytest.raises(BindingError, match="AX612 routes says nothing of b"):
         LogicSwitch({"a": lambda m: True}).bind(edges("a", "b"))
@@ -125,12 +126,15 @@ def test_the_exit_and_a_loops_controller_have_names():
 
 
 def test_a_switch_in_a_built_graph_takes_the_edge_whose_predicate_holds(registry):
-    g = builder.RootGraph("g", attributes={"limit": 3})
+    g = RootGraph("g", attributes={"limit": 3})
     switch = g.create_node(LogicSwitch, name="sw")
     big = g.create_node(lambda inputs: {"message": "big"}, name="big")
     small = g.create_node(lambda inputs: {"message": "small"}, name="small")
     g.edge_from_entry(switch, keys={"n": ""})
-    to_big, to_small = g.create_edge(switch, big, keys={"n": ""}), g.create_edge(switch, small, keys={"n": ""})
+    to_big, to_small = (
+        g.create_edge(switch, big, keys={"n": ""}),
+        g.create_edge(switch, small, keys={"n": ""}),
+    )
     g.edge_to_exit(big)
     g.edge_to_exit(small)
     switch.condition_binding(lambda m, attributes: m["n"] > attributes["limit"], to_big)
@@ -141,7 +145,7 @@ def test_a_switch_in_a_built_graph_takes_the_edge_whose_predicate_holds(registry
 
 
 def test_wrong_routes_are_found_when_a_graph_is_built(registry):
-    g = builder.RootGraph("g")
+    g = RootGraph("g")
     switch = g.create_node(LogicSwitch, {"nobody": lambda m: True}, name="sw")
     g.edge_from_entry(switch)
     g.edge_to_exit(switch)
@@ -159,7 +163,13 @@ def switched(routes: dict[str, Any], *receivers: str) -> Switch:
 
 
 def test_a_switch_in_a_file_asks_expressions_and_conditions(registry):
-    routes = {"a": "'ok' in text", "b": {"type": "keyword", "config": {"none": ["ok"]}}, "c": True, "d": False, "e": "state.go"}
+    routes = {
+        "a": "'ok' in text",
+        "b": {"type": "keyword", "config": {"none": ["ok"]}},
+        "c": True,
+        "d": False,
+        "e": "state.go",
+    }
     assert switched(routes).run([[message("ok")]], firing(go=True)).to == {"a", "c", "e"}
     assert switched(routes).run([[message("no")]], firing(go=False)).to == {"b", "c"}
 
@@ -169,7 +179,10 @@ def test_a_switch_forwards_its_messages(registry):
     assert switched({"a": True}).run([came[:1], came[1:]], firing()).output == came
 
 
-@pytest.mark.parametrize("routes", [{}, {"a": 1}, {"a": {"typ": "x"}}, {"a": "score > 1"}, {"a": {"type": "x", "more": 1}}])
+@pytest.mark.parametrize(
+    "routes",
+    [{}, {"a": 1}, {"a": {"typ": "x"}}, {"a": "score > 1"}, {"a": {"type": "x", "more": 1}}],
+)
 def test_a_route_that_is_no_condition_is_refused(routes):
     with pytest.raises(ValidationError):
         Switch.Config(routes=routes)
@@ -184,7 +197,13 @@ def test_a_route_to_a_stranger_and_an_unknown_condition_are_found_before_the_run
 
 def test_an_unbound_edge_of_a_switch_is_never_taken(run, watch):
     graph = {
-        "nodes": [{"id": "S", "type": "switch", "config": {"routes": {"A": "'x' in text", "B": "'y' in text"}}}]
+        "nodes": [
+            {
+                "id": "S",
+                "type": "switch",
+                "config": {"routes": {"A": "'x' in text", "B": "'y' in text"}},
+            }
+        ]
         + [{"id": name, "type": "passthrough", "config": {}} for name in "ABC"],
         "edges": [{"from": "S", "to": name} for name in "ABC"],
         "start": ["S"],
@@ -198,7 +217,9 @@ def test_an_unbound_edge_of_a_switch_is_never_taken(run, watch):
 # ---------------------------------------------------------------------- router
 
 
-def routed(payload: Any, *receivers: str, state: dict[str, Any] | None = None, **config: Any) -> frozenset[str] | None:
+def routed(
+    payload: Any, *receivers: str, state: dict[str, Any] | None = None, **config: Any
+) -> frozenset[str] | None:
     node = Router(Router.Config(**config))
     node.bind(edges(*(receivers or ("a", "b"))))
     return node.run([payload], firing(**(state or {}))).to

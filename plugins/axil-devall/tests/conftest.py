@@ -11,13 +11,14 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from axil import Result, Workflow, run_sync
-from axil.files import load
-from axil.planner import Setting
-from axil.registry import Registry
+from axil.plugin import CompileOptions, Registry, load_spec
 from axil_agent import Scripted
 
-# Laws are not about seconds: a slow machine is no counterexample. A failure prints how to repeat it.
-settings.register_profile("axil", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
+# Laws are not about seconds: a slow machine is no counterexample. A failure prints how to repeat
+# it.
+settings.register_profile(
+    "axil", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("axil")
 
 
@@ -32,10 +33,23 @@ def flow(tmp_path: Path, known: Registry) -> Callable[..., Workflow]:
     """``flow(nodes, edges)``: the workflow; edges as "A B" or as mappings."""
 
     def make(nodes: list[dict[str, Any]], edges: list[Any] = (), **graph: Any) -> Workflow:
-        made = [{"from": edge.split()[0], "to": edge.split()[1]} if isinstance(edge, str) else edge for edge in edges]
-        whole = {"start": [nodes[0]["id"]], "end": [nodes[-1]["id"]], "nodes": nodes, "edges": made, **graph}
-        (tmp_path / "flow.json").write_text(json.dumps({"version": "0.4.0", "graph": whole}), "utf-8")
-        return Workflow(load(tmp_path / "flow.json", registry=known), Setting(registry=known))
+        made = [
+            {"from": edge.split()[0], "to": edge.split()[1]} if isinstance(edge, str) else edge
+            for edge in edges
+        ]
+        whole = {
+            "start": [nodes[0]["id"]],
+            "end": [nodes[-1]["id"]],
+            "nodes": nodes,
+            "edges": made,
+            **graph,
+        }
+        (tmp_path / "flow.json").write_text(
+            json.dumps({"version": "0.4.0", "graph": whole}), "utf-8"
+        )
+        return Workflow(
+            load_spec(tmp_path / "flow.json", registry=known), CompileOptions(registry=known)
+        )
 
     return make
 
@@ -44,7 +58,9 @@ def flow(tmp_path: Path, known: Registry) -> Callable[..., Workflow]:
 def talk(flow: Callable[..., Workflow]) -> Callable[..., tuple[Result, Scripted]]:
     """``talk(replies, nodes, …)``: the result, and the model with what it was asked."""
 
-    def run(replies: Any, nodes: list[dict[str, Any]], *more: Any, task: str = "TASK", **graph: Any) -> tuple[Result, Scripted]:
+    def run(
+        replies: Any, nodes: list[dict[str, Any]], *more: Any, task: str = "TASK", **graph: Any
+    ) -> tuple[Result, Scripted]:
         script = Scripted(replies)
         with script.everywhere():
             return run_sync(flow(nodes, *more, **graph).run(task)), script

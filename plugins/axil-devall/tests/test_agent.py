@@ -12,7 +12,11 @@ from axil_agent import Scripted
 
 def agent(name: str, **config: Any) -> dict[str, Any]:
     """An agent as DevAll's files have it."""
-    return {"id": name, "type": "agent", "config": {"provider": "openai", "name": "small", "role": f"You are {name}.", **config}}
+    return {
+        "id": name,
+        "type": "agent",
+        "config": {"provider": "openai", "name": "small", "role": f"You are {name}.", **config},
+    }
 
 
 def said(script: Scripted, number: int) -> list[tuple[str, str]]:
@@ -32,20 +36,26 @@ def weather(city: str) -> str:
 # ---------------------------------------------------------------------- what a node is
 
 
-@pytest.mark.parametrize("config", [{"provider": "p", "name": "n"}, {"tooling": []}, {"retry": None, "role": "R"}])
+@pytest.mark.parametrize(
+    "config", [{"provider": "p", "name": "n"}, {"tooling": []}, {"retry": None, "role": "R"}]
+)
 def test_an_agent_with_devalls_keys_is_devalls(config):
-    from axil.spec import GraphSpec, NodeSpec, Use
+    from axil import GraphSpec, NodeSpec, Use
     from axil_devall.dialect import agent as dialect
 
     spec = GraphSpec(id="g")
-    assert dialect(NodeSpec(id="a", use=Use(type="agent", config=config)), spec).use == Use(type="devall.agent", config=config)
+    assert dialect(NodeSpec(id="a", use=Use(type="agent", config=config)), spec).use == Use(
+        type="devall.agent", config=config
+    )
 
 
 def test_an_agent_with_keys_of_axils_own_is_axils_in_any_file():
-    from axil.spec import GraphSpec, NodeSpec, Use
+    from axil import GraphSpec, NodeSpec, Use
     from axil_devall.dialect import agent as dialect
 
-    node = NodeSpec(id="a", use=Use(type="agent", config={"model": "scripted", "instructions": "Go."}))
+    node = NodeSpec(
+        id="a", use=Use(type="agent", config={"model": "scripted", "instructions": "Go."})
+    )
     assert dialect(node, GraphSpec(id="g", extras={"version": "0.4.0"})) == node
     plain = NodeSpec(id="a", use=Use(type="agent", config={"role": "R"}))
     assert dialect(plain, GraphSpec(id="g")) == plain
@@ -62,7 +72,10 @@ def test_the_two_kinds_of_agents_are_told_apart_by_keys_that_one_alone_has():
 
 
 def test_what_is_wrong_is_said_with_its_line(flow, tmp_path):
-    with pytest.raises(SpecError, match=r"AX131 .*flow\.json:1 nodes\[0\]\.config\.provider: expected text, found nothing"):
+    with pytest.raises(
+        SpecError,
+        match=r"AX131 .*flow\.json:1 nodes\[0\]\.config\.provider: expected text, found nothing",
+    ):
         flow([agent("A", provider=None)]).plan  # noqa: B018
 
 
@@ -83,7 +96,9 @@ def test_the_role_is_the_systems_and_braces_in_it_are_text(talk):
 def test_in_prompt_mode_all_that_came_is_one_message(talk):
     nodes = [literal("X", "x"), literal("Y", "y", "assistant"), agent("A", input_mode="prompt")]
     _, script = talk(["ok"], nodes, ["X Y", "X A", "Y A"])
-    assert said(script, 0)[1:] == [("user", "=== INPUT FROM X (user) ===\n\nx\n\n=== INPUT FROM Y (assistant) ===\n\ny")]
+    assert said(script, 0)[1:] == [
+        ("user", "=== INPUT FROM X (user) ===\n\nx\n\n=== INPUT FROM Y (assistant) ===\n\ny")
+    ]
 
 
 def test_images_reach_the_model_in_both_modes_and_memories_hear_of_them_by_name(talk):
@@ -100,13 +115,25 @@ def test_images_reach_the_model_in_both_modes_and_memories_hear_of_them_by_name(
 
 def test_params_are_the_models_but_for_those_that_are_not(talk):
     tool = {"type": "function", "config": {"tools": []}}
-    config = {"params": {"temperature": 0.1, "max_output_tokens": 9, "tool_loop_limit": 3, "protocol": "chat"}, "tooling": [tool]}
+    config = {
+        "params": {
+            "temperature": 0.1,
+            "max_output_tokens": 9,
+            "tool_loop_limit": 3,
+            "protocol": "chat",
+        },
+        "tooling": [tool],
+    }
     _, script = talk(["ok"], [agent("A", **config)])
     assert dict(script.requests[0].settings) == {"temperature": 0.1, "max_tokens": 9}
 
 
 def test_a_setting_out_of_range_is_said_with_its_place(flow):
-    with pytest.raises(SpecError, match=r"AX655 .*flow\.json:1 nodes\[0\]: params\.temperature: expected a number from 0 to 2, found 9"):
+    with pytest.raises(
+        SpecError,
+        match=r"AX655 .*flow\.json:1 nodes\[0\]: params\.temperature: expected a number from 0 "
+        r"to 2, found 9",
+    ):
         flow([agent("A", params={"temperature": 9})]).plan  # noqa: B018
 
 
@@ -122,7 +149,11 @@ def test_a_reflection_replaces_the_reply_and_sees_what_was_said_once(talk):
     ((role, text),) = said(script, 1)
     assert role == "user"
     assert text.startswith("Here is a conversation")
-    assert (text.count("TASK"), text.count("assistant: draft"), text.count("First sentences only.")) == (1, 1, 1)
+    assert (
+        text.count("TASK"),
+        text.count("assistant: draft"),
+        text.count("First sentences only."),
+    ) == (1, 1, 1)
 
 
 # ---------------------------------------------------------------------- tools
@@ -152,19 +183,35 @@ def test_functions_that_are_the_same_tool_here_are_two_for_the_model(talk, known
 
     class Movers:
         async def tools(self) -> list[Tool]:
-            return [Tool(name="move_path", description="", parameters={"type": "object"}, call=lambda: "")]
+            return [
+                Tool(
+                    name="move_path", description="", parameters={"type": "object"}, call=lambda: ""
+                )
+            ]
 
     if "move_path" in known.names("tools"):
         pytest.skip("the real tool is installed")
     known.register("tools", "move_path", Movers)
-    tooling = [{"type": "function", "prefix": "p", "config": {"tools": [{"name": "rename_path"}, {"name": "move_path"}]}}]
+    tooling = [
+        {
+            "type": "function",
+            "prefix": "p",
+            "config": {"tools": [{"name": "rename_path"}, {"name": "move_path"}]},
+        }
+    ]
     _, script = talk(["ok"], [agent("A", tooling=tooling)])
     assert [tool.name for tool in script.requests[0].tools] == ["p_rename_path", "p_move_path"]
 
 
 def test_functions_that_nothing_provides_are_said_at_once_with_what_to_do(flow):
-    tooling = [{"type": "function", "config": {"tools": [{"name": "no_such"}, {"name": "nor_this"}]}}]
-    with pytest.raises(SpecError, match=r"AX850 .*nodes\[0\]: tooling\[0\]: nothing provides the functions no_such, nor_this.*--functions"):
+    tooling = [
+        {"type": "function", "config": {"tools": [{"name": "no_such"}, {"name": "nor_this"}]}}
+    ]
+    with pytest.raises(
+        SpecError,
+        match=r"AX850 .*nodes\[0\]: tooling\[0\]: nothing provides the functions no_such, "
+        r"nor_this.*--functions",
+    ):
         flow([agent("A", tooling=tooling)]).plan  # noqa: B018
 
 
@@ -193,11 +240,18 @@ class Server:
     async def tools(self) -> list[Any]:
         from axil_agent import Tool
 
-        return [Tool(name="mcp__add", description="", parameters={"type": "object"}, call=lambda a, b: a + b)]
+        return [
+            Tool(
+                name="mcp__add",
+                description="",
+                parameters={"type": "object"},
+                call=lambda a, b: a + b,
+            )
+        ]
 
 
 def test_a_remote_server_gives_its_tools_under_their_own_names(tmp_path, monkeypatch):
-    from axil.registry import Registry
+    from axil.plugin import Registry
     from axil_devall.config import Remote
     from axil_devall.tooling import Toolbox
 
@@ -206,11 +260,16 @@ def test_a_remote_server_gives_its_tools_under_their_own_names(tmp_path, monkeyp
     config = {"server": "http://127.0.0.1:1/mcp", "timeout": 3}
     box = Toolbox([Remote(type="mcp_remote", prefix="p", config=config)], known)
     assert [tool.name for tool in run_sync(box.tools())] == ["p_add"]
-    assert Server.made == {"name": "mcp", "url": "http://127.0.0.1:1/mcp", "headers": {}, "call_timeout_seconds": 3.0}
+    assert Server.made == {
+        "name": "mcp",
+        "url": "http://127.0.0.1:1/mcp",
+        "headers": {},
+        "call_timeout_seconds": 3.0,
+    }
 
 
 def test_servers_are_closed_with_the_workflow_and_see_no_more_than_they_are_given(monkeypatch):
-    from axil.registry import Registry
+    from axil.plugin import Registry
     from axil_devall.config import Local
     from axil_devall.tooling import Toolbox
 
@@ -225,7 +284,12 @@ def test_servers_are_closed_with_the_workflow_and_see_no_more_than_they_are_give
     known.register("tools", "mcp", Closing)
     config = {"command": "serve", "args": ["--now"], "env": {"MODE": "x"}, "inherit_env": True}
     box = Toolbox([Local(type="mcp_local", config=config)], known)
-    assert Server.made == {"name": "mcp", "command": ["serve"], "args": ["--now"], "env": {"MODE": "x"}}
+    assert Server.made == {
+        "name": "mcp",
+        "command": ["serve"],
+        "args": ["--now"],
+        "env": {"MODE": "x"},
+    }
     run_sync(box.close())
     assert closed == [True]
 
@@ -233,7 +297,11 @@ def test_servers_are_closed_with_the_workflow_and_see_no_more_than_they_are_give
 def test_a_conversation_with_tools_stays_out_of_the_window(talk, known):
     known.register("tools", "get_weather", weather)
     tooling = [{"type": "function", "config": {"tools": [{"name": "get_weather"}]}}]
-    replies = [{"tool_calls": [{"name": "get_weather", "arguments": {"city": "Rome"}}]}, "again", "STOP"]
+    replies = [
+        {"tool_calls": [{"name": "get_weather", "arguments": {"city": "Rome"}}]},
+        "again",
+        "STOP",
+    ]
     again = {"type": "keyword", "config": {"none": ["STOP"]}}
     node = {**agent("A", tooling=tooling), "context_window": -1}
     result, script = talk(replies, [node], [{"from": "A", "to": "A", "condition": again}])
@@ -249,7 +317,9 @@ def skills(tmp_path):
     for name, more in (("count", "allowed-tools: add\n"), ("write", "")):
         folder = tmp_path / ".agents/skills" / name
         folder.mkdir(parents=True)
-        (folder / "SKILL.md").write_text(f"---\nname: {name}\ndescription: To {name}.\n{more}---\nDo {name}.\n", "utf-8")
+        (folder / "SKILL.md").write_text(
+            f"---\nname: {name}\ndescription: To {name}.\n{more}---\nDo {name}.\n", "utf-8"
+        )
         (folder / "more.md").write_text(f"More of {name}.", "utf-8")
     return tmp_path
 
@@ -257,8 +327,22 @@ def skills(tmp_path):
 def test_a_skill_is_told_activated_and_read(talk, skills):
     replies = [
         {"tool_calls": [{"name": "activate_skill", "arguments": {"skill_name": "write"}}]},
-        {"tool_calls": [{"name": "read_skill_file", "arguments": {"skill_name": "write", "relative_path": "more.md"}}]},
-        {"tool_calls": [{"name": "read_skill_file", "arguments": {"skill_name": "write", "relative_path": "../count/more.md"}}]},
+        {
+            "tool_calls": [
+                {
+                    "name": "read_skill_file",
+                    "arguments": {"skill_name": "write", "relative_path": "more.md"},
+                }
+            ]
+        },
+        {
+            "tool_calls": [
+                {
+                    "name": "read_skill_file",
+                    "arguments": {"skill_name": "write", "relative_path": "../count/more.md"},
+                }
+            ]
+        },
         "done",
     ]
     _, script = talk(replies, [agent("A", skills={"enabled": True, "allow": [{"name": "write"}]})])
@@ -268,7 +352,9 @@ def test_a_skill_is_told_activated_and_read(talk, skills):
     assert "leads out of the skill's folder" in results[2]
 
 
-def test_while_a_skill_is_active_only_what_it_allows_is_called_also_in_a_resumed_run(flow, known, skills):
+def test_while_a_skill_is_active_only_what_it_allows_is_called_also_in_a_resumed_run(
+    flow, known, skills
+):
     called: list[str] = []
 
     def add() -> None:
@@ -294,16 +380,23 @@ def test_while_a_skill_is_active_only_what_it_allows_is_called_also_in_a_resumed
             run_sync(work.run("TASK", journal=journal, run_id="r"))
         assert run_sync(work.run(None, journal=journal, run_id="r", resuming=True)).output == "done"
     assert called == ["add"]
-    assert 'the active skill "count" is used without this tool' in script.requests[-2].messages[-1]["content"]
+    assert (
+        'the active skill "count" is used without this tool'
+        in script.requests[-2].messages[-1]["content"]
+    )
 
 
 def test_a_skill_that_is_not_there_is_an_error_that_says_where_it_belongs(flow, tmp_path):
-    with pytest.raises(SpecError, match=r"AX856 .*there is no skill nowhere\. Put a folder .*\.agents"):
+    with pytest.raises(
+        SpecError, match=r"AX856 .*there is no skill nowhere\. Put a folder .*\.agents"
+    ):
         flow([agent("A", skills={"enabled": True, "allow": [{"name": "nowhere"}]})]).plan  # noqa: B018
 
 
 def test_skills_that_are_not_enabled_are_none(talk):
-    _, script = talk(["ok"], [agent("A", skills={"enabled": False, "allow": [{"name": "nowhere"}]})])
+    _, script = talk(
+        ["ok"], [agent("A", skills={"enabled": False, "allow": [{"name": "nowhere"}]})]
+    )
     assert script.requests[0].tools == []
 
 
@@ -340,14 +433,21 @@ def test_skills_that_are_not_enabled_are_none(talk):
     ],
 )
 def test_retry_becomes_the_wrapper_innermost(said, meant):
-    from axil.spec import GraphSpec, NodeSpec, Use
+    from axil import GraphSpec, NodeSpec, Use
     from axil_devall.dialect import agent as dialect
 
-    node = NodeSpec(id="a", use=Use(type="agent", config={"provider": "p", "name": "n", "retry": said}), wrappers=(Use(type="inbox"),))
+    node = NodeSpec(
+        id="a",
+        use=Use(type="agent", config={"provider": "p", "name": "n", "retry": said}),
+        wrappers=(Use(type="inbox"),),
+    )
     wanted = () if meant is None else (Use(type="retry", config=meant),)
     assert dialect(node, GraphSpec(id="g")).wrappers == (Use(type="inbox"), *wanted)
 
 
 def test_a_retry_that_cannot_be_is_said_with_its_key(flow):
-    with pytest.raises(SpecError, match=r"AX131 .*nodes\[0\]\.config\.retry\.max_attempts: expected a number ≥ 1, found 0"):
+    with pytest.raises(
+        SpecError,
+        match=r"AX131 .*nodes\[0\]\.config\.retry\.max_attempts: expected a number ≥ 1, found 0",
+    ):
         flow([agent("A", retry={"enabled": False, "max_attempts": 0})]).plan  # noqa: B018

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from axil_devall.conditions import contains_keyword, length_greater_than_5, need_reflection_loop, not_contains_keyword, should_stop_loop
+from axil_devall.conditions import (
+    contains_keyword,
+    length_greater_than_5,
+    need_reflection_loop,
+    not_contains_keyword,
+    should_stop_loop,
+)
 
 
 @pytest.mark.parametrize(("text", "holds"), [("Trigger it", True), ("nothing", False), ("", False)])
@@ -39,7 +45,15 @@ def test_files_name_them_as_functions(flow):
 
     edges = [
         {"from": "A", "to": "B", "condition": "should_stop_loop"},
-        {"from": "A", "to": "C", "condition": {"type": "function", "config": {"name": "need_reflection_loop"}}},
+        {
+            "from": "A",
+            "to": "C",
+            "condition": {"type": "function", "config": {"name": "need_reflection_loop"}},
+        },
     ]
-    work = flow([literal("A", "Verdict: STOP"), literal("B", "stopped"), literal("C", "again")], edges, end=["C", "B"])
+    work = flow(
+        [literal("A", "Verdict: STOP"), literal("B", "stopped"), literal("C", "again")],
+        edges,
+        end=["C", "B"],
+    )
     assert work.invoke("")[0] == "stopped"

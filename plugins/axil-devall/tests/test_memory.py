@@ -16,11 +16,10 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from axil import MemoryJournal, NodeFailed, SpecError, run_sync
-from axil.registry import default
+from axil.plugin import default_registry
 from axil_agent import Scripted
 from axil_devall import stores
 from axil_devall.config import Attachment, FileConfig, Mem0Config
@@ -32,7 +31,13 @@ from axil_retrieval import LexicalEmbedder
 
 
 def agent(name: str, *memories: dict[str, Any], **config: Any) -> dict[str, Any]:
-    settings = {"provider": "openai", "name": "small", "role": f"You are {name}.", "memories": list(memories), **config}
+    settings = {
+        "provider": "openai",
+        "name": "small",
+        "role": f"You are {name}.",
+        "memories": list(memories),
+        **config,
+    }
     return {"id": name, "type": "agent", "config": settings}
 
 
@@ -54,17 +59,34 @@ WRITE = {"name": "bb", "read": False}
 
 def test_what_is_noted_is_put_before_the_last_of_the_users_messages(talk):
     _, script = talk(["one", "two"], [agent("A", WRITE), agent("B", READ)], ["A B"], memory=board())
-    assert told(script, 1) == ["===== Related Memories =====\n\n--- bb ---\n1. one\n\n===== End of Memory =====", "one"]
+    assert told(script, 1) == [
+        "===== Related Memories =====\n\n--- bb ---\n1. one\n\n===== End of Memory =====",
+        "one",
+    ]
 
 
 def test_in_prompt_mode_it_is_put_before_the_text(talk):
-    _, script = talk(["one", "two"], [agent("A", WRITE), agent("B", READ, input_mode="prompt")], ["A B"], memory=board())
-    assert told(script, 1)[0].endswith("===== End of Memory =====\n\n=== INPUT FROM A (assistant) ===\n\none".replace("assistant", "user"))
+    _, script = talk(
+        ["one", "two"],
+        [agent("A", WRITE), agent("B", READ, input_mode="prompt")],
+        ["A B"],
+        memory=board(),
+    )
+    assert told(script, 1)[0].endswith(
+        "===== End of Memory =====\n\n=== INPUT FROM A (assistant) ===\n\none".replace(
+            "assistant", "user"
+        )
+    )
 
 
 def test_branches_note_side_by_side_and_nothing_is_lost(talk):
     nodes = [agent("S"), agent("A", WRITE), agent("B", WRITE), agent("Z", {**READ, "top_k": 9})]
-    rules = {"rules": [{"match": {"system_contains": f"You are {name}."}, "replies": [f"by {name}"]} for name in "SABZ"]}
+    rules = {
+        "rules": [
+            {"match": {"system_contains": f"You are {name}."}, "replies": [f"by {name}"]}
+            for name in "SABZ"
+        ]
+    }
     result, script = talk(rules, nodes, ["S A", "S B", "A Z", "B Z"], memory=board())
     assert told(script, 3)[1].splitlines()[2:5] == ["--- bb ---", "1. by A", "2. by B"]
     assert [note["by"] for note in result.state["memory/bb"]] == ["A", "B"]
@@ -79,9 +101,15 @@ def test_the_items_of_a_map_note_side_by_side(flow):
     edge = {
         "from": "S",
         "to": "A",
-        "dynamic": {"type": "map", "split": {"type": "regex", "config": {"pattern": "[a-z]"}}, "config": {"max_parallel": 3}},
+        "dynamic": {
+            "type": "map",
+            "split": {"type": "regex", "config": {"pattern": "[a-z]"}},
+            "config": {"max_parallel": 3},
+        },
     }
-    script = Scripted({"rules": [{"match": {"system_contains": "You are A"}, "replies": [{"echo_user": True}]}]})
+    script = Scripted(
+        {"rules": [{"match": {"system_contains": "You are A"}, "replies": [{"echo_user": True}]}]}
+    )
     with script.everywhere():
         work = flow(nodes, [edge, "A Z"], memory=board())
         result = run_sync(work.run("TASK"))
@@ -162,9 +190,14 @@ def test_files_are_found_by_likeness_and_read_again_when_they_change(talk, tmp_p
 
 
 def test_a_file_that_changes_again_at_the_same_time_is_read_again(tmp_path):
-    file, stamp = tmp_path / "a.md", time.time_ns() + 10**12  # the clock of a file server may go fast
+    # the clock of a file server may go fast
+    file, stamp = tmp_path / "a.md", time.time_ns() + 10**12
     file.touch()
-    store = Files(FileConfig.model_validate({"file_sources": [{"path": "a.md"}]}), Surroundings(default(), str(tmp_path)), "memory")
+    store = Files(
+        FileConfig.model_validate({"file_sources": [{"path": "a.md"}]}),
+        Surroundings(default_registry(), str(tmp_path)),
+        "memory",
+    )
     for text in ("old", "new"):
         file.write_text(text)
         os.utime(file, ns=(stamp, stamp))
@@ -188,7 +221,11 @@ def test_vectors_of_files_are_made_once_where_there_is_an_index(talk, known, tmp
     known.register("embedders", "counting", Counting)
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs/a.md").write_text("Axils are angles.", "utf-8")
-    config = {"file_sources": [{"path": "docs"}], "index_path": "docs/index.json", "embedding": {"provider": "counting", "model": "m"}}
+    config = {
+        "file_sources": [{"path": "docs"}],
+        "index_path": "docs/index.json",
+        "embedding": {"provider": "counting", "model": "m"},
+    }
     store = [{"name": "bb", "type": "file", "config": config}]
     for asked in (["why?", "Axils are angles."], ["why?"]):
         Counting.asked.clear()
@@ -196,7 +233,12 @@ def test_vectors_of_files_are_made_once_where_there_is_an_index(talk, known, tmp
         assert Counting.asked == asked
     again = {**config, "embedding": {"provider": "counting", "model": "other"}}
     Counting.asked.clear()
-    talk(["ok"], [agent("A", READ)], task="why?", memory=[{"name": "bb", "type": "file", "config": again}])
+    talk(
+        ["ok"],
+        [agent("A", READ)],
+        task="why?",
+        memory=[{"name": "bb", "type": "file", "config": again}],
+    )
     assert Counting.asked == ["why?", "Axils are angles."]
 
 
@@ -204,8 +246,14 @@ def searched(tmp_path: Any) -> Files:
     """A memory of files whose index lies among them."""
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs/a.md").write_text("Axils are angles.", "utf-8")
-    config = {"file_sources": [{"path": "docs"}], "index_path": "docs/index.json", "embedding": {"provider": "counting", "model": "m"}}
-    return Files(FileConfig.model_validate(config), Surroundings(default(), str(tmp_path)), "memory")
+    config = {
+        "file_sources": [{"path": "docs"}],
+        "index_path": "docs/index.json",
+        "embedding": {"provider": "counting", "model": "m"},
+    }
+    return Files(
+        FileConfig.model_validate(config), Surroundings(default_registry(), str(tmp_path)), "memory"
+    )
 
 
 @pytest.fixture
@@ -238,13 +286,17 @@ def test_several_runs_may_write_an_index_at_once(tmp_path, store, monkeypatch):
     monkeypatch.setattr(Path, "replace", late)
 
     async def go() -> list[list[str]]:
-        return await asyncio.gather(*(store.found("why?", [], Attachment(name="m")) for _ in range(2)))
+        return await asyncio.gather(
+            *(store.found("why?", [], Attachment(name="m")) for _ in range(2))
+        )
 
     assert asyncio.run(go()) == [["Axils are angles."]] * 2
     assert sorted(file.name for file in (tmp_path / "docs").iterdir()) == ["a.md", "index.json"]
 
 
-def test_an_index_that_cannot_be_written_leaves_nothing_behind_and_says_so(tmp_path, store, monkeypatch):
+def test_an_index_that_cannot_be_written_leaves_nothing_behind_and_says_so(
+    tmp_path, store, monkeypatch
+):
     def full(file: Path, target: Path) -> Path:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -293,12 +345,20 @@ def test_likeness_is_symmetric_bounded_and_full_for_the_same_words(one, other):
 
 
 def test_a_memory_that_the_graph_does_not_have_is_an_error(flow):
-    with pytest.raises(SpecError, match=r'AX852 .*nodes\[0\]: memories\[0\]: the graph has no memory "board"\. Did you mean "boards"'):
-        flow([agent("A", {"name": "board"})], memory=[{"name": "boards", "type": "blackboard", "config": {}}]).plan  # noqa: B018
+    boards = [{"name": "boards", "type": "blackboard", "config": {}}]
+    with pytest.raises(
+        SpecError,
+        match=r'AX852 .*nodes\[0\]: memories\[0\]: the graph has no memory "board"\. Did you '
+        r'mean "boards"',
+    ):
+        flow([agent("A", {"name": "board"})], memory=boards).plan  # noqa: B018
 
 
 def test_a_memory_of_an_unknown_type_is_an_error(flow):
-    with pytest.raises(SpecError, match=r'AX852 .*memory\[0\]: no memory has the type "blackbord". Did you mean "blackboard"'):
+    with pytest.raises(
+        SpecError,
+        match=r'AX852 .*memory\[0\]: no memory has the type "blackbord". Did you mean "blackboard"',
+    ):
         flow([agent("A", READ)], memory=[{"name": "bb", "type": "blackbord", "config": {}}]).plan  # noqa: B018
 
 
@@ -314,7 +374,9 @@ def test_files_that_are_not_there_are_an_error_before_anything_runs(flow):
         flow([agent("A", READ)], memory=store).plan  # noqa: B018
 
 
-@pytest.mark.parametrize("text", ["[]", "hello\n", '{"text": "no mark"}\n', '{"axil": "notes", "version": 1}\n[1]\n'])
+@pytest.mark.parametrize(
+    "text", ["[]", "hello\n", '{"text": "no mark"}\n', '{"axil": "notes", "version": 1}\n[1]\n']
+)
 def test_a_file_that_is_something_else_is_never_written(tmp_path, text):
     file = tmp_path / "notes.jsonl"
     file.write_text(text, "utf-8")
@@ -349,7 +411,9 @@ def test_a_note_for_which_there_is_no_room_is_an_error(tmp_path, monkeypatch):
     notes, write = NotesFile(tmp_path / "notes.jsonl"), os.write
     asyncio.run(notes.add({"text": "one"}))
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(os, "write", lambda file, data: write(file, data[:9] if b"two" in data else data))
+        patched.setattr(
+            os, "write", lambda file, data: write(file, data[:9] if b"two" in data else data)
+        )
         with pytest.raises(StoreError, match=r"AX854 .*No space left"):
             asyncio.run(notes.add({"text": "two"}))
     asyncio.run(notes.add({"text": "three"}))
@@ -363,7 +427,10 @@ def installed(monkeypatch: pytest.MonkeyPatch, package: str, there: bool) -> Non
     """Whether a package seems to be installed; of others the truth is told."""
     find = importlib.util.find_spec
     found = ModuleSpec(package, None) if there else None
-    monkeypatch.setattr("importlib.util.find_spec", lambda name, *more: found if name == package else find(name, *more))
+    monkeypatch.setattr(
+        "importlib.util.find_spec",
+        lambda name, *more: found if name == package else find(name, *more),
+    )
 
 
 @pytest.fixture
@@ -392,12 +459,36 @@ MEM0 = [{"name": "bb", "type": "mem0", "config": {"api_key": "k", "user_id": "u"
 
 
 def test_the_service_is_asked_and_told(talk, service):
-    _, script = talk(["Have tea."], [agent("A", {"name": "bb", "top_k": 2, "similarity_threshold": 0.5})], memory=MEM0)
+    _, script = talk(
+        ["Have tea."],
+        [agent("A", {"name": "bb", "top_k": 2, "similarity_threshold": 0.5})],
+        memory=MEM0,
+    )
     assert "1. likes tea" in told(script, 0)[0]
     assert service == [
         ("made", ("k", {"org_id": "o"})),
-        ("search", ("TASK", {"version": "v2", "filters": {"OR": [{"user_id": "u"}]}, "top_k": 2, "threshold": 0.5})),
-        ("add", ([{"role": "user", "content": "TASK"}, {"role": "assistant", "content": "Have tea."}], {"user_id": "u"})),
+        (
+            "search",
+            (
+                "TASK",
+                {
+                    "version": "v2",
+                    "filters": {"OR": [{"user_id": "u"}]},
+                    "top_k": 2,
+                    "threshold": 0.5,
+                },
+            ),
+        ),
+        (
+            "add",
+            (
+                [
+                    {"role": "user", "content": "TASK"},
+                    {"role": "assistant", "content": "Have tea."},
+                ],
+                {"user_id": "u"},
+            ),
+        ),
     ]
 
 

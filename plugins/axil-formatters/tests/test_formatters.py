@@ -1,12 +1,13 @@
-"""Laws of the formatters: what was dumped is parsed as it was, and what models really send is understood."""
+"""Laws of the formatters: what was dumped is parsed as it was, and what models really send is
+understood.
+"""
 
 from __future__ import annotations
 
 import json
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from pydantic import BaseModel
 
 from axil_formatters import FormatError, Json, LenientJson, Markdown, Paragraph, Tagged, Twins
@@ -28,13 +29,41 @@ LINES = [
     "# title",
     "\\# x",
 ]
-SIGNS = ["<a>", "<b>x</b>", "\\<a>", "{", "}", '"', ",}", "\n", "a:\nb", "## x #", "-----", "…", "\x0b", "\x85", "\u2028", "<think>", "a:"]
+SIGNS = [
+    "<a>",
+    "<b>x</b>",
+    "\\<a>",
+    "{",
+    "}",
+    '"',
+    ",}",
+    "\n",
+    "a:\nb",
+    "## x #",
+    "-----",
+    "…",
+    "\x0b",
+    "\x85",
+    "\u2028",
+    "<think>",
+    "a:",
+]
 PIECES = st.one_of(st.text(max_size=12), st.sampled_from(LINES), st.sampled_from(SIGNS))
-TEXT = st.lists(PIECES, max_size=5).map("\n".join).filter(lambda t: t == t.strip() and not t.lower().startswith("<think"))
+TEXT = (
+    st.lists(PIECES, max_size=5)
+    .map("\n".join)
+    .filter(lambda t: t == t.strip() and not t.lower().startswith("<think"))
+)
 NAMES = st.sampled_from(["a", "b", "plan", "next step", "MESSAGE TO YOU", "x_1", "Name"])
 VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
     max_leaves=8,
 )
 
@@ -77,7 +106,11 @@ def test_tagged_texts_come_back(fields):
 @given(
     st.dictionaries(
         NAMES,
-        st.recursive(TEXT.filter(printable), lambda inner: st.dictionaries(NAMES, inner, min_size=1, max_size=3), max_leaves=6),
+        st.recursive(
+            TEXT.filter(printable),
+            lambda inner: st.dictionaries(NAMES, inner, min_size=1, max_size=3),
+            max_leaves=6,
+        ),
         min_size=1,
         max_size=3,
     )
@@ -106,7 +139,9 @@ def test_equal_values_have_equal_text(value, random):
     assert text_of(value) == text_of(shuffled(value))
 
 
-@pytest.mark.parametrize("formatter", [Json(), LenientJson(), Markdown(), Paragraph(), Tagged(), Twins()])
+@pytest.mark.parametrize(
+    "formatter", [Json(), LenientJson(), Markdown(), Paragraph(), Tagged(), Twins()]
+)
 @law
 @given(st.text(max_size=60) | TEXT)
 def test_any_text_is_parsed_or_refused_by_name(formatter, text):
@@ -191,13 +226,24 @@ def test_a_url_or_a_line_of_code_in_a_value_stays_a_value():
 
 
 def test_values_beside_their_names_are_understood():
-    assert Paragraph().parse("answer: http://a.b\nscore: 3") == {"answer": "http://a.b", "score": "3"}
-    assert Paragraph().parse("**Answer:** x\n\n- score: 3", ["answer", "score"]) == {"answer": "x", "score": "3"}
-    assert Paragraph().parse("thought:\nwell\nanswer: 3", ["thought", "answer"]) == {"thought": "well", "answer": "3"}
+    assert Paragraph().parse("answer: http://a.b\nscore: 3") == {
+        "answer": "http://a.b",
+        "score": "3",
+    }
+    assert Paragraph().parse("**Answer:** x\n\n- score: 3", ["answer", "score"]) == {
+        "answer": "x",
+        "score": "3",
+    }
+    assert Paragraph().parse("thought:\nwell\nanswer: 3", ["thought", "answer"]) == {
+        "thought": "well",
+        "answer": "3",
+    }
 
 
 def test_fields_that_were_not_asked_for_are_part_of_a_value():
-    assert Paragraph().parse("answer:\nif a:\nelse:\nb", ["answer"]) == {"answer": "if a:\nelse:\nb"}
+    assert Paragraph().parse("answer:\nif a:\nelse:\nb", ["answer"]) == {
+        "answer": "if a:\nelse:\nb"
+    }
 
 
 def test_an_empty_value_and_a_repeated_name_are_kept():
@@ -211,7 +257,10 @@ def test_no_name_at_all_is_the_one_field_or_an_error():
 
 
 def test_a_tag_need_not_be_closed_and_text_before_it_is_no_field():
-    assert Tagged().parse("So:\n<plan>one\ntwo\n<score>3</score>", ["plan", "score"]) == {"plan": "one\ntwo", "score": "3"}
+    assert Tagged().parse("So:\n<plan>one\ntwo\n<score>3</score>", ["plan", "score"]) == {
+        "plan": "one\ntwo",
+        "score": "3",
+    }
 
 
 def test_only_asked_for_tags_are_tags():
@@ -222,12 +271,18 @@ def test_only_asked_for_tags_are_tags():
 
 
 def test_tagged_drops_no_part_of_a_prompt():
-    assert Tagged().dump({"MESSAGE TO YOU": "hi", "CONTEXT": [1]}) == "<MESSAGE TO YOU>hi\n<CONTEXT>[\n  1\n]"
+    assert (
+        Tagged().dump({"MESSAGE TO YOU": "hi", "CONTEXT": [1]})
+        == "<MESSAGE TO YOU>hi\n<CONTEXT>[\n  1\n]"
+    )
 
 
 def test_code_under_a_heading_keeps_its_comments_and_a_second_heading_adds():
     text = "# Code\n```python\n# not a heading\nx = 1\n```\n# Note\na\n## More\nb\n# Note\nc"
-    assert Markdown().parse(text) == {"Code": "```python\n# not a heading\nx = 1\n```", "Note": {"_content": "a\n\nc", "More": "b"}}
+    assert Markdown().parse(text) == {
+        "Code": "```python\n# not a heading\nx = 1\n```",
+        "Note": {"_content": "a\n\nc", "More": "b"},
+    }
 
 
 def test_markdown_without_headings_is_json_or_the_content():
@@ -246,7 +301,11 @@ def test_every_kind_of_value_has_a_text():
         y: int
         x: int
 
-    assert json.loads(text_of({"p": Point(y=1, x=2), "s": {3, 1}, "t": (1,)})) == {"p": {"x": 2, "y": 1}, "s": [1, 3], "t": [1]}
+    assert json.loads(text_of({"p": Point(y=1, x=2), "s": {3, 1}, "t": (1,)})) == {
+        "p": {"x": 2, "y": 1},
+        "s": [1, 3],
+        "t": [1],
+    }
     assert Paragraph().dump({"é": "ü"}) == "é:\nü"
     assert Json().dump({"é": "ü"}) == '{"é": "ü"}'
 

@@ -8,7 +8,10 @@ from axil_testing.kit import check
 from axil_testing.kit.whole import kits_for
 
 
-@pytest.mark.parametrize(("kit", "why"), [pytest.param(kit, why, id=about) for about, kit, why in kits_for("axil-formatters")])
+@pytest.mark.parametrize(
+    ("kit", "why"),
+    [pytest.param(kit, why, id=about) for about, kit, why in kits_for("axil-formatters")],
+)
 def test_the_kit_is_passed(kit, why):
     if kit is None:
         pytest.skip(why)

@@ -15,8 +15,11 @@ from hypothesis import HealthCheck, settings
 
 from .kit import VARIOUS, Http, Note, children
 
-# Laws are not about seconds: a slow machine is no counterexample. A failure prints how to repeat it.
-settings.register_profile("axil", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
+# Laws are not about seconds: a slow machine is no counterexample. A failure prints how to repeat
+# it.
+settings.register_profile(
+    "axil", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("axil")
 
 
@@ -28,7 +31,12 @@ def note(tmp_path: Path) -> Note:
 @pytest.fixture
 def various(note: Note) -> dict[str, Any]:
     """Settings of the server with a tool for everything."""
-    return {"name": "v", "command": VARIOUS, "env": {"NOTE_FILE": str(note.path)}, "connect_timeout_seconds": 120}
+    return {
+        "name": "v",
+        "command": VARIOUS,
+        "env": {"NOTE_FILE": str(note.path)},
+        "connect_timeout_seconds": 120,
+    }
 
 
 @pytest.fixture
@@ -50,7 +58,9 @@ def tidy() -> Iterator[None]:
     yield
     gc.collect()
     until = time.monotonic() + 60
-    while (len(os.listdir("/proc/self/fd")) > files or children() - processes) and time.monotonic() < until:
+    while (
+        len(os.listdir("/proc/self/fd")) > files or children() - processes
+    ) and time.monotonic() < until:
         time.sleep(0.05)
     assert len(os.listdir("/proc/self/fd")) <= files
     assert children() <= processes

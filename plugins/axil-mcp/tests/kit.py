@@ -15,8 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from axil import RootGraph
-from axil.result import Result
+from axil import Result, RootGraph
 
 SERVERS = Path(__file__).parent / "servers"
 VARIOUS = [sys.executable, "-W", "ignore", str(SERVERS / "various.py")]
@@ -54,7 +53,9 @@ async def firing(body: Callable[..., Awaitable[Any]], **options: Any) -> Result:
 
 
 def fired(body: Callable[..., Awaitable[Any]], **options: Any) -> Any:
-    """What ``body(ctx)`` gives in a firing, on an event loop of its own; errors as the body raised them."""
+    """What ``body(ctx)`` gives in a firing, on an event loop of its own; errors as the body raised
+    them.
+    """
     result = asyncio.run(firing(body, **options))
     if result.error is not None:
         raise result.error.__cause__ or result.error
@@ -95,7 +96,10 @@ async def until(holds: Callable[[], Any]) -> None:
 
 
 def put_forward(seconds: float) -> None:
-    """Let time pass at once on the running event loop: what waits for it has waited. So a limit can be large, and a test quick."""
+    """Let time pass at once on the running event loop: what waits for it has waited.
+
+    So a limit can be large, and a test quick.
+    """
     loop: Any = asyncio.get_running_loop()
     now = loop.time
     loop.time = lambda: now() + seconds

@@ -1,4 +1,6 @@
-"""Servers that others wrote, in another language and of an older protocol: ``make foreign`` installs them and says where they are."""
+"""Servers that others wrote, in another language and of an older protocol: ``make foreign``
+installs them and says where they are.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +18,14 @@ from axil_mcp import MCPContext, MCPTools, ToolFailed
 from .kit import Watch, fired
 
 FOLDER = os.environ.get("AXIL_MCP_SERVERS", "")
-pytestmark = pytest.mark.skipif(not FOLDER, reason="AXIL_MCP_SERVERS does not say where servers of others are installed")
+pytestmark = pytest.mark.skipif(
+    not FOLDER, reason="AXIL_MCP_SERVERS does not say where servers of others are installed"
+)
 
 
-def using(server: str, body: Any, *arguments: str, env: dict[str, str] | None = None, **options: Any) -> Any:
+def using(
+    server: str, body: Any, *arguments: str, env: dict[str, str] | None = None, **options: Any
+) -> Any:
     """What ``body(call, ctx)`` gives; ``call(tool, **arguments)`` calls a tool of the server."""
     command = [str(Path(FOLDER) / f"mcp-server-{server}"), *arguments]
 
@@ -50,7 +56,9 @@ def test_everything(tidy):
         return several, long, picture, weather, elicited
 
     person, watch = Person(), Watch()
-    several, long, picture, weather, elicited = using("everything", body, "stdio", channel=person, observers=[watch])
+    several, long, picture, weather, elicited = using(
+        "everything", body, "stdio", channel=person, observers=[watch]
+    )
     assert several == [f"The sum of {n} and {n} is {2 * n}." for n in range(10)]
     assert "completed" in long
     assert [chunk["progress"] for chunk in watch.of("mcp_progress")] == [1.0, 2.0]
@@ -62,7 +70,11 @@ def test_everything(tidy):
 
 def test_the_resources_of_everything():
     async def body(ctx: Any) -> Any:
-        async with MCPContext(name="s", command=[str(Path(FOLDER) / "mcp-server-everything"), "stdio"], resources=["*.md"]) as context:
+        async with MCPContext(
+            name="s",
+            command=[str(Path(FOLDER) / "mcp-server-everything"), "stdio"],
+            resources=["*.md"],
+        ) as context:
             blocks = await context.get_blocks(ContextQuery("extension points"), 2, ctx)
             return [[block.uri, block.metadata["origin"]] for block in blocks]
 

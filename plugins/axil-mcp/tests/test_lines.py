@@ -1,4 +1,6 @@
-"""Laws of connections: who opens, who closes, and what is left when somebody goes at an unlucky moment."""
+"""Laws of connections: who opens, who closes, and what is left when somebody goes at an unlucky
+moment.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ from axil_mcp.serving import WorkflowServer
 from .kit import SERVERS, children, is_alive, until
 
 LATE = (
-    "import os, runpy, sys, time\nwhile not os.path.exists(sys.argv[1]): time.sleep(0.01)\nrunpy.run_path(sys.argv[2], run_name='__main__')"
+    "import os, runpy, sys, time\nwhile not os.path.exists(sys.argv[1]): "
+    "time.sleep(0.01)\nrunpy.run_path(sys.argv[2], run_name='__main__')"
 )
 
 
@@ -29,7 +32,18 @@ def gate(tmp_path: Path) -> Path:
 @pytest.fixture
 def late(various: dict[str, Any], gate: Path) -> dict[str, Any]:
     """Settings of a server that does not begin before the gate is there."""
-    return {**various, "command": [sys.executable, "-W", "ignore", "-c", LATE, str(gate), str(SERVERS / "various.py")]}
+    return {
+        **various,
+        "command": [
+            sys.executable,
+            "-W",
+            "ignore",
+            "-c",
+            LATE,
+            str(gate),
+            str(SERVERS / "various.py"),
+        ],
+    }
 
 
 def test_a_connection_for_which_nobody_waits_any_more_is_used_and_closed(late, gate, note, tidy):
@@ -61,7 +75,9 @@ def test_a_connection_that_nobody_used_is_closed_too(late, gate, note, tidy):
     assert asyncio.run(main()) == [False]
 
 
-def test_a_connection_that_a_waiting_call_opened_again_is_closed_by_the_next_close(various, note, tidy, monkeypatch):
+def test_a_connection_that_a_waiting_call_opened_again_is_closed_by_the_next_close(
+    various, note, tidy, monkeypatch
+):
     monkeypatch.setattr(stdio, "_GRACE", 0.1)
 
     async def main() -> list[bool]:
@@ -81,7 +97,9 @@ def test_a_connection_that_a_waiting_call_opened_again_is_closed_by_the_next_clo
     assert asyncio.run(main()) == [False, False]
 
 
-def test_who_waits_for_a_connection_that_is_closed_is_told_so_though_another_is_begun_at_once(late, gate):
+def test_who_waits_for_a_connection_that_is_closed_is_told_so_though_another_is_begun_at_once(
+    late, gate
+):
     async def main() -> None:
         toolset = MCPTools(**late)
         line = toolset._link.line
@@ -111,11 +129,16 @@ def test_a_server_that_hears_nothing_any_more_is_told_at_once(tidy, monkeypatch)
     monkeypatch.setattr(stdio, "_GRACE", 0.1)
 
     async def main() -> None:
-        async with MCPTools(name="d", command=[sys.executable, str(SERVERS / "deaf.py")], connect_timeout_seconds=120) as toolset:
+        async with MCPTools(
+            name="d",
+            command=[sys.executable, str(SERVERS / "deaf.py")],
+            connect_timeout_seconds=120,
+        ) as toolset:
             (tool,) = await toolset.tools()
             with pytest.raises(CallFailed, match="AX924"):
                 await asyncio.wait_for(tool({}), 60)  # its own limit is longer
-            with pytest.raises(CallFailed, match="AX927"):  # by another one, which has not listed its tools and hears
+            # by another one, which has not listed its tools and hears
+            with pytest.raises(CallFailed, match="AX927"):
                 await tool({})
 
     asyncio.run(main())
@@ -143,7 +166,9 @@ def test_event_loops_in_other_threads_come_and_go_while_one_is_looked_up(what):
     assert asyncio.run(look()) is not None
 
 
-def test_a_connection_that_two_close_while_it_is_being_made_is_closed_when_either_says_so(late, monkeypatch):
+def test_a_connection_that_two_close_while_it_is_being_made_is_closed_when_either_says_so(
+    late, monkeypatch
+):
     monkeypatch.setattr(stdio, "_GRACE", 0.1)
 
     async def main() -> list[set[str]]:

@@ -1,4 +1,6 @@
-"""Laws of the server: workflows as tools of the SDK's own client, in the process, over pipes and over HTTP."""
+"""Laws of the server: workflows as tools of the SDK's own client, in the process, over pipes and
+over HTTP.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +25,8 @@ from mcp.shared.message import SessionMessage
 from mcp_types import ElicitResult, JSONRPCRequest
 from pydantic import BaseModel, SecretStr
 
-from axil import RootGraph
-from axil.context import Question
-from axil.errors import ComponentBlocked, ConfigError
+from axil import ConfigError, Question, RootGraph
+from axil.plugin import ComponentBlocked
 from axil_mcp import MCPTools, Unserved
 from axil_mcp.files import Tools
 from axil_mcp.guard import Door, app_of
@@ -46,7 +47,9 @@ def greeting() -> RootGraph:
 
 
 def asking(question: Question | str, again: Question | None = None) -> RootGraph:
-    """Asks, perhaps twice, and tells what was said; what it did before the first question is counted."""
+    """Asks, perhaps twice, and tells what was said; what it did before the first question is
+    counted.
+    """
     graph = RootGraph("ask")
 
     async def ask(ctx: Any) -> dict[str, Any]:
@@ -60,7 +63,9 @@ def asking(question: Question | str, again: Question | None = None) -> RootGraph
 
 
 class Slow:
-    """A workflow that waits, and knows what became of its runs; ``together``: until so many are at it at once."""
+    """A workflow that waits, and knows what became of its runs; ``together``: until so many are at
+    it at once.
+    """
 
     def __init__(self, together: int = 0) -> None:
         self.together, self.met = together, asyncio.Event()
@@ -99,7 +104,7 @@ def mode(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
-# ------------------------------------------------------------------------------------------------------------- ordinary
+# --------------------------------------------------------------------------------------------------
 
 
 def test_a_workflow_is_a_tool_with_its_inputs_and_its_output(mode):
@@ -108,7 +113,9 @@ def test_a_workflow_is_a_tool_with_its_inputs_and_its_output(mode):
             (tool,) = (await client.list_tools()).tools
             assert tool.input_schema["properties"] == {"name": {"description": "whom to greet"}}
             assert tool.input_schema["required"] == ["name"]
-            assert tool.output_schema["properties"]["output"]["properties"] == {"text": {"description": "the greeting"}}
+            assert tool.output_schema["properties"]["output"]["properties"] == {
+                "text": {"description": "the greeting"}
+            }
             result = await client.call_tool("greet", {"name": "Ada"})
             assert not result.is_error
             assert result.structured_content["output"] == {"text": "Hello Ada!"}
@@ -136,7 +143,9 @@ def test_a_typed_state_is_the_tools_schema():
     async def main() -> None:
         async with Client(WorkflowServer({"typed": graph.build()}).server) as client:
             (tool,) = (await client.list_tools()).tools
-            assert {name: schema["type"] for name, schema in tool.input_schema["properties"].items()} == {
+            assert {
+                name: schema["type"] for name, schema in tool.input_schema["properties"].items()
+            } == {
                 "topic": "string",
                 "words": "integer",
             }
@@ -171,7 +180,9 @@ def test_outputs_that_json_has_no_word_for_are_told_as_text():
 
     async def main() -> None:
         async with Client(WorkflowServer({"g": graph.build()}).server, mode="legacy") as client:
-            assert (await client.call_tool("g", {})).structured_content["output"] == {"x": ["NaN", "{1, 2}", "?", "a"]}
+            assert (await client.call_tool("g", {})).structured_content["output"] == {
+                "x": ["NaN", "{1, 2}", "?", "a"]
+            }
 
     asyncio.run(main())
 
@@ -199,7 +210,7 @@ def test_firings_are_progress(mode, monkeypatch):
     assert asyncio.run(main()) == [(1.0, "hello")]
 
 
-# ---------------------------------------------------------------------------------------------------------------- people
+# --------------------------------------------------------------------------------------------------
 
 FORM = Question(text="Where to?", kind="form", data={"fields": {"city": "the city", "street": ""}})
 QUESTIONS = [
@@ -210,7 +221,9 @@ QUESTIONS = [
 ]
 
 
-@pytest.mark.parametrize(("question", "content", "said"), QUESTIONS, ids=["approval", "choice", "form", "text"])
+@pytest.mark.parametrize(
+    ("question", "content", "said"), QUESTIONS, ids=["approval", "choice", "form", "text"]
+)
 def test_what_a_node_asks_is_asked_through_the_client(mode, question, content, said):
     async def main() -> Any:
         async def elicit(context: Any, params: Any) -> ElicitResult:
@@ -238,7 +251,11 @@ def test_a_run_may_ask_more_than_once_and_does_nothing_twice(mode):
 
         server = WorkflowServer({"ask": asking("A?", Question(text="B?"))})
         async with Client(server.server, mode=mode, elicitation_callback=elicit) as client:
-            return (await client.call_tool("ask", {})).structured_content["output"], asked, len(server._paused)
+            return (
+                (await client.call_tool("ask", {})).structured_content["output"],
+                asked,
+                len(server._paused),
+            )
 
     output, asked, left = asyncio.run(main())
     assert output == {"said": ["one", "two"]}
@@ -251,7 +268,9 @@ def test_a_person_who_declines_and_a_client_that_cannot_ask_are_clear_errors(mod
         async def elicit(context: Any, params: Any) -> ElicitResult:
             return ElicitResult(action="decline")
 
-        server = WorkflowServer({"ask": asking(Question(text="Send it?", kind="choice", options=("now", "never")))})
+        server = WorkflowServer(
+            {"ask": asking(Question(text="Send it?", kind="choice", options=("now", "never")))}
+        )
         async with Client(server.server, mode=mode, elicitation_callback=elicit) as client:
             declined = await client.call_tool("ask", {})
         async with Client(server.server, mode=mode) as client:
@@ -269,7 +288,9 @@ def test_a_person_who_declines_and_a_client_that_cannot_ask_are_clear_errors(mod
 
 def test_a_paused_run_is_continued_once_and_only_by_the_call_that_it_belongs_to():
     async def main() -> None:
-        server = WorkflowServer({"ask": asking("A?"), "other": asking("A?")}, serving=Serving(most_paused=2))
+        server = WorkflowServer(
+            {"ask": asking("A?"), "other": asking("A?")}, serving=Serving(most_paused=2)
+        )
 
         async def never(context: Any, params: Any) -> ElicitResult:
             raise AssertionError
@@ -279,11 +300,16 @@ def test_a_paused_run_is_continued_once_and_only_by_the_call_that_it_belongs_to(
             async def call(name: str, state: str | None = None, **arguments: Any) -> Any:
                 replies = {"q1": ElicitResult(action="accept", content={"answer": "yes"})}
                 return await client.session.call_tool(
-                    name, arguments, request_state=state, input_responses=replies if state else None, allow_input_required=True
+                    name,
+                    arguments,
+                    request_state=state,
+                    input_responses=replies if state else None,
+                    allow_input_required=True,
                 )
 
             states = [(await call("ask")).request_state for _ in range(3)]
-            assert text(await call("ask", states[0])).startswith("AX937")  # given up for a newer one
+            # given up for a newer one
+            assert text(await call("ask", states[0])).startswith("AX937")
             assert text(await call("other", states[1])).startswith("AX937")
             assert text(await call("ask", "guessed")).startswith("AX937")
             assert (await call("ask", states[1])).structured_content["output"] == {"said": ["yes"]}
@@ -295,7 +321,9 @@ def test_a_paused_run_is_continued_once_and_only_by_the_call_that_it_belongs_to(
 def test_a_call_that_is_cancelled_before_there_is_room_leaves_the_paused_run_waiting():
     async def main() -> Any:
         slow = Slow()
-        server = WorkflowServer({"ask": asking("A?"), "slow": slow.graph}, serving=Serving(concurrency=1))
+        server = WorkflowServer(
+            {"ask": asking("A?"), "slow": slow.graph}, serving=Serving(concurrency=1)
+        )
 
         async def never(context: Any, params: Any) -> ElicitResult:
             raise AssertionError
@@ -303,8 +331,16 @@ def test_a_call_that_is_cancelled_before_there_is_room_leaves_the_paused_run_wai
         async with Client(server.server, elicitation_callback=never) as client:
 
             def call(name: str, arguments: Any, state: str | None = None) -> asyncio.Task[Any]:
-                replies = {"q1": ElicitResult(action="accept", content={"answer": "yes"})} if state else None
-                ways: Any = {"request_state": state, "input_responses": replies, "allow_input_required": True}
+                replies = (
+                    {"q1": ElicitResult(action="accept", content={"answer": "yes"})}
+                    if state
+                    else None
+                )
+                ways: Any = {
+                    "request_state": state,
+                    "input_responses": replies,
+                    "allow_input_required": True,
+                }
                 return asyncio.ensure_future(client.session.call_tool(name, arguments, **ways))
 
             state = (await call("ask", {})).request_state
@@ -321,7 +357,7 @@ def test_a_call_that_is_cancelled_before_there_is_room_leaves_the_paused_run_wai
     assert asyncio.run(main()) == {"said": ["yes"]}
 
 
-# ---------------------------------------------------------------------------------------------------------- cancellation
+# --------------------------------------------------------------------------------------------------
 
 
 def test_cancelling_a_call_cancels_its_run_and_no_other(mode):
@@ -342,14 +378,16 @@ def test_cancelling_a_call_cancels_its_run_and_no_other(mode):
 def test_runs_at_the_same_time_are_bounded():
     async def main() -> int:
         slow = Slow(together=2)
-        async with Client(WorkflowServer({"slow": slow.graph}, serving=Serving(concurrency=2)).server) as client:
+        async with Client(
+            WorkflowServer({"slow": slow.graph}, serving=Serving(concurrency=2)).server
+        ) as client:
             await asyncio.gather(*(client.call_tool("slow", {"seconds": 0.01}) for _ in range(6)))
         return slow.most
 
     assert asyncio.run(main()) == 2
 
 
-# --------------------------------------------------------------------------------------------------- the command: stdio
+# --------------------------------------------------------------------------------------------------
 
 
 def axil(*arguments: str) -> list[str]:
@@ -359,7 +397,13 @@ def axil(*arguments: str) -> list[str]:
 @pytest.fixture
 def flows(tmp_path: Path) -> list[str]:
     """Two workflow files: one that answers, one that asks."""
-    greet = {"graph": {"id": "greet", "description": "Greets.", "nodes": [{"id": "A", "type": "literal", "config": {"content": "Hello!"}}]}}
+    greet = {
+        "graph": {
+            "id": "greet",
+            "description": "Greets.",
+            "nodes": [{"id": "A", "type": "literal", "config": {"content": "Hello!"}}],
+        }
+    }
     nodes = [{"id": "A", "type": "human", "config": {"description": "Really?"}}]
     files = []
     for name, data in (("greet", greet), ("ask", {"graph": {"id": "ask", "nodes": nodes}})):
@@ -390,7 +434,9 @@ def test_the_command_serves_files_over_pipes(flows, mode):
 def test_a_client_that_is_gone_in_the_middle_of_an_answer_ends_the_server_in_peace(monkeypatch):
     @asynccontextmanager
     async def gone() -> AsyncGenerator[tuple[Any, Any]]:
-        """The SDK's streams, whose other end is closed: what is written first fails, in a task of theirs."""
+        """The SDK's streams, whose other end is closed: what is written first fails, in a task of
+        theirs.
+        """
 
         async def write(answers: Any) -> None:
             await answers.receive()
@@ -411,9 +457,14 @@ def test_a_workflow_is_a_tool_of_another_workflows_agent(flows):
     """Both halves of this plugin, over pipes; the question goes through both runs."""
 
     async def body(ctx: Any) -> Any:
-        async with MCPTools(name="flows", command=[sys.executable, *axil("mcp", "serve", *flows)]) as toolset:
+        async with MCPTools(
+            name="flows", command=[sys.executable, *axil("mcp", "serve", *flows)]
+        ) as toolset:
             tools = {tool.name: tool for tool in await toolset.tools(ctx)}
-            return [await tools["flows__greet"]({"input": "x"}, ctx), await tools["flows__ask"]({"input": "x"}, ctx)]
+            return [
+                await tools["flows__greet"]({"input": "x"}, ctx),
+                await tools["flows__ask"]({"input": "x"}, ctx),
+            ]
 
     class Person:
         async def ask(self, question: Any) -> Any:
@@ -424,7 +475,7 @@ def test_a_workflow_is_a_tool_of_another_workflows_agent(flows):
     assert json.loads(asked)["output"] == "indeed"
 
 
-# ---------------------------------------------------------------------------------------------------- the command: http
+# --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -460,9 +511,13 @@ def test_two_clients_are_served_over_http_at_once(serving, mode):
         async def elicit(context: Any, params: Any) -> ElicitResult:
             return ElicitResult(action="accept", content={"answer": "yes"})
 
-        async with serving.client(mode=mode, elicitation_callback=elicit) as one, serving.client(mode=mode) as other:
+        async with (
+            serving.client(mode=mode, elicitation_callback=elicit) as one,
+            serving.client(mode=mode) as other,
+        ):
             asked, *greeted = await asyncio.gather(
-                one.call_tool("ask", {"input": "x"}), *(c.call_tool("greet", {"input": "x"}) for c in (one, other) for _ in range(3))
+                one.call_tool("ask", {"input": "x"}),
+                *(c.call_tool("greet", {"input": "x"}) for c in (one, other) for _ in range(3)),
             )
             assert text(asked) == "yes"
             assert [text(each) for each in greeted] == ["Hello!"] * 6
@@ -477,10 +532,26 @@ def test_whoever_lacks_the_token_or_comes_by_a_strange_name_gets_nothing(serving
     with httpx2.Client(timeout=60) as http:
         for path in ("/mcp", "/", "/docs", "/mcp/"):
             for method in ("GET", "POST", "DELETE", "OPTIONS"):
-                for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": TOKEN}, {"Authorization": f"Basic {TOKEN}"}):
-                    assert http.request(method, base + path, headers=headers).status_code == 401, (method, path)
-        assert http.post(serving.url, json=body, headers={**known, "Host": "evil.example"}).status_code == 421
-        assert http.post(serving.url, json=body, headers={**known, "Origin": "https://evil.example"}).status_code == 403
+                for headers in (
+                    {},
+                    {"Authorization": "Bearer wrong"},
+                    {"Authorization": TOKEN},
+                    {"Authorization": f"Basic {TOKEN}"},
+                ):
+                    assert http.request(method, base + path, headers=headers).status_code == 401, (
+                        method,
+                        path,
+                    )
+        assert (
+            http.post(serving.url, json=body, headers={**known, "Host": "evil.example"}).status_code
+            == 421
+        )
+        assert (
+            http.post(
+                serving.url, json=body, headers={**known, "Origin": "https://evil.example"}
+            ).status_code
+            == 403
+        )
         assert http.get(base + "/docs", headers=known).status_code == 404
         twice = [("Authorization", "Bearer wrong"), ("Authorization", f"Bearer {TOKEN}")]
         assert http.post(serving.url, json=body, headers=twice).status_code == 401
@@ -488,7 +559,9 @@ def test_whoever_lacks_the_token_or_comes_by_a_strange_name_gets_nothing(serving
 
 def test_an_agent_with_the_wrong_token_is_told(serving):
     async def body(ctx: Any) -> Any:
-        async with MCPTools(name="f", url=serving.url, token="not-the-token", backoff_seconds=60) as toolset:
+        async with MCPTools(
+            name="f", url=serving.url, token="not-the-token", backoff_seconds=60
+        ) as toolset:
             return await toolset.tools(ctx)
 
     with pytest.raises(Exception, match=r"AX920.*HTTP 401") as caught:
@@ -553,18 +626,27 @@ def test_a_door_needs_a_token():
         app_of(WorkflowServer({"greet": greeting()}), Door(token=SecretStr("")))
 
 
-# ---------------------------------------------------------------------------------------------------- the command: tools
+# --------------------------------------------------------------------------------------------------
 
 
 def test_the_command_shows_the_tools_that_a_file_uses(tmp_path, various, capsys):
     from axil_cli.main import main
 
     use = {"type": "mcp", **various, "allow": ["add", "slow"], "expect": "sha256:" + "0" * 64}
-    graph = {"id": "g", "nodes": [{"id": "A", "type": "agent", "config": {"model": "scripted", "tools": [use]}}], "edges": []}
-    (tmp_path / "flow.json").write_text(json.dumps({"version": "1.0.0", "graph": {**graph, "start": ["A"], "end": ["A"]}}))
+    graph = {
+        "id": "g",
+        "nodes": [{"id": "A", "type": "agent", "config": {"model": "scripted", "tools": [use]}}],
+        "edges": [],
+    }
+    (tmp_path / "flow.json").write_text(
+        json.dumps({"version": "1.0.0", "graph": {**graph, "start": ["A"], "end": ["A"]}})
+    )
     assert main(["mcp", "tools", str(tmp_path / "flow.json")]) == 2
     assert "AX921" in capsys.readouterr().err
-    assert main(["mcp", "tools", str(tmp_path / "flow.json"), "--allow", "mcp", "--format", "json"]) == 0
+    assert (
+        main(["mcp", "tools", str(tmp_path / "flow.json"), "--allow", "mcp", "--format", "json"])
+        == 0
+    )
     (told,) = json.loads(capsys.readouterr().out)
     assert told["digest"].startswith("sha256:")
     assert [tool["name"] for tool in told["tools"]] == ["v__add", "v__slow"]
@@ -572,14 +654,17 @@ def test_the_command_shows_the_tools_that_a_file_uses(tmp_path, various, capsys)
     assert capsys.readouterr().out.startswith(f"v  {told['digest']}\n  v__add  Adds two numbers.\n")
 
 
-# ---------------------------------------------------------------------------------------------------------------- locks
+# --------------------------------------------------------------------------------------------------
 
 
 def test_a_lock_holds_what_a_server_offered(various):
     settings = {**various, "allow": ["add", "slow"], "expect": "sha256:" + "0" * 64}
     pinned = Tools.pinned(settings, frozenset({"mcp"}))
     assert pinned["server"] == "v"
-    assert {name: len(digest) for name, digest in pinned["tools"].items()} == {"add": 64, "slow": 64}
+    assert {name: len(digest) for name, digest in pinned["tools"].items()} == {
+        "add": 64,
+        "slow": 64,
+    }
     assert Tools.pinned(settings, frozenset({"mcp"})) == pinned
     with pytest.raises(ComponentBlocked, match="AX921"):
         Tools.pinned(settings, frozenset())

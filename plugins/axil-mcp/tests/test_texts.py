@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from axil_mcp.config import Offer
 from axil_mcp.errors import ListingRefused
@@ -23,7 +22,20 @@ def test_a_cleaned_text_hides_nothing_and_is_bounded(text, limit):
 
 
 @pytest.mark.parametrize(
-    "hidden", ["\u200b", "\u202e", "\u2066", "\ufeff", "\u00ad", "\x1b", "\x00", "\U000e0041", "\ufe0f", "\u2028", "\ud800"]
+    "hidden",
+    [
+        "\u200b",
+        "\u202e",
+        "\u2066",
+        "\ufeff",
+        "\u00ad",
+        "\x1b",
+        "\x00",
+        "\U000e0041",
+        "\ufe0f",
+        "\u2028",
+        "\ud800",
+    ],
 )
 def test_what_hides_or_steers_is_taken_out(hidden):
     assert clean(f"a{hidden}b", 10) == "ab"
@@ -40,13 +52,19 @@ def test_a_cut_is_told():
 def test_a_schema_is_whole_but_for_what_hides():
     schema = {
         "type": "object",
-        "properties": {"description": {"type": "string", "description": "a\u202eb"}, "n\u200b": {"enum": ["x\u200b"]}},
+        "properties": {
+            "description": {"type": "string", "description": "a\u202eb"},
+            "n\u200b": {"enum": ["x\u200b"]},
+        },
         "required": ["description"],
         "x-own": {"deep": [1, {"title": "t\u200b"}]},
     }
     assert cleaned(schema) == {
         "type": "object",
-        "properties": {"description": {"type": "string", "description": "ab"}, "n\u200b": {"enum": ["x\u200b"]}},
+        "properties": {
+            "description": {"type": "string", "description": "ab"},
+            "n\u200b": {"enum": ["x\u200b"]},
+        },
         "required": ["description"],
         "x-own": {"deep": [1, {"title": "t"}]},
     }
@@ -63,7 +81,7 @@ def test_a_tail_keeps_the_end():
     assert tail.text() == "… econd last"
 
 
-# ---------------------------------------------------------------------------------------------------------------- names
+# --------------------------------------------------------------------------------------------------
 
 NAMES = st.lists(st.text(min_size=1, max_size=90), unique=True, max_size=12)
 
@@ -73,7 +91,9 @@ def test_every_tool_has_a_name_of_its_own_that_models_take(names):
     found = names_of("server", names)
     assert list(found) == names
     assert len(set(found.values())) == len(names)
-    assert all(re.fullmatch(r"server__[A-Za-z0-9_-]*", name) and len(name) <= 64 for name in found.values())
+    assert all(
+        re.fullmatch(r"server__[A-Za-z0-9_-]*", name) and len(name) <= 64 for name in found.values()
+    )
 
 
 @given(NAMES, NAMES)
@@ -85,7 +105,7 @@ def test_a_plain_name_is_kept_whatever_its_neighbours_are_called():
     assert names_of("s", ["a_b", "a.b", "a/b"])["a_b"] == "s__a_b"
 
 
-# --------------------------------------------------------------------------------------------------------------- digests
+# --------------------------------------------------------------------------------------------------
 
 
 def tool(name: str, description: str = "", **more) -> Offered:
@@ -95,20 +115,30 @@ def tool(name: str, description: str = "", **more) -> Offered:
 def test_a_digest_does_not_depend_on_the_order_and_depends_on_everything_else():
     a, b = tool("a"), tool("b")
     assert digest_of([a, b]) == digest_of([b, a])
-    others = [tool("a", "x"), tool("a", output_schema={"type": "object"}), tool("a", annotations={"readOnlyHint": True}), tool("c")]
+    others = [
+        tool("a", "x"),
+        tool("a", output_schema={"type": "object"}),
+        tool("a", annotations={"readOnlyHint": True}),
+        tool("c"),
+    ]
     assert len({digest_of([each, b]) for each in (a, *others)}) == 5
 
 
 def test_only_what_is_offered_counts_for_the_digest():
     offer = Offer(allow=("a",), expect=digest_of([tool("a")]))
-    assert [shown.name for shown in chosen("s", [tool("a"), tool("b", "changed")], offer).tools] == ["s__a"]
+    assert [
+        shown.name for shown in chosen("s", [tool("a"), tool("b", "changed")], offer).tools
+    ] == ["s__a"]
     with pytest.raises(ListingRefused, match=r"AX922.*sha256:"):
         chosen("s", [tool("a", "changed")], offer)
 
 
 def test_patterns_choose_and_deny_is_stronger():
     tools = [tool(name) for name in ("read_file", "read_all", "write_file")]
-    assert [s.tool.name for s in chosen("s", tools, Offer(allow=("read_*", "write_file"), deny=("*_all",))).tools] == [
+    assert [
+        s.tool.name
+        for s in chosen("s", tools, Offer(allow=("read_*", "write_file"), deny=("*_all",))).tools
+    ] == [
         "read_file",
         "write_file",
     ]

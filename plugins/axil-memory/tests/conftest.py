@@ -1,4 +1,6 @@
-"""A registry that knows this distribution and the index that its memories usually have, and nothing else that is installed."""
+"""A registry that knows this distribution and the index that its memories usually have, and nothing
+else that is installed.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +12,16 @@ from typing import Any
 
 import pytest
 
-from axil.registry import Registry, use
+from axil.plugin import Registry, use_registry
 
-PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text("utf-8"))["project"]
+PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text("utf-8"))[
+    "project"
+]
 INDEXES = {
-    "axil.context": {"keyword": "axil_retrieval.keyword:KeywordRetriever", "vector": "axil_retrieval.vector:VectorRetriever"},
+    "axil.context": {
+        "keyword": "axil_retrieval.keyword:KeywordRetriever",
+        "vector": "axil_retrieval.vector:VectorRetriever",
+    },
     "axil.formatters": {"twins": "axil_formatters.twins:Twins"},
     "axil.embedders": {"lexical": "axil_retrieval.lexical:LexicalEmbedder"},
 }
@@ -34,8 +41,15 @@ class Entry:
 def registry() -> Any:
     """The components of this distribution, and the usual indexes."""
     entries: list[Entry] = []
-    for dist_name, tables in ((PROJECT["name"], PROJECT["entry-points"]), ("axil-retrieval", INDEXES)):
+    for dist_name, tables in (
+        (PROJECT["name"], PROJECT["entry-points"]),
+        ("axil-retrieval", INDEXES),
+    ):
         dist = SimpleNamespace(name=dist_name, version="0", requires=[])
-        entries += [Entry(name=n, group=group, value=v, dist=dist) for group, table in tables.items() for n, v in table.items()]
-    with use(Registry(entry_points=entries)) as made:
+        entries += [
+            Entry(name=n, group=group, value=v, dist=dist)
+            for group, table in tables.items()
+            for n, v in table.items()
+        ]
+    with use_registry(Registry(entry_points=entries)) as made:
         yield made

@@ -8,8 +8,7 @@ from typing import Annotated, Any
 import pytest
 from pydantic import BaseModel
 
-from axil import MemoryJournal, RootGraph, run_sync
-from axil.errors import ConfigError
+from axil import ConfigError, MemoryJournal, RootGraph, run_sync
 from axil_agent import Agent, ContextQuery, Reply, Scripted
 from axil_memory import Blackboard
 
@@ -29,7 +28,15 @@ def team(model: Any, state: Any = None) -> RootGraph:
     graph = RootGraph("team", state=state) if state else RootGraph("team", attributes={"notes": []})
     for name in ("one", "two", "three"):
         board = Blackboard(share="notes")
-        graph.create_node(Agent, name=name, model=model, formatters="twins", memories=[board], role_name=name, prompt_template="{q}")
+        graph.create_node(
+            Agent,
+            name=name,
+            model=model,
+            formatters="twins",
+            memories=[board],
+            role_name=name,
+            prompt_template="{q}",
+        )
     graph.edge_from_entry("one", ["q"])
     graph.create_edge("one", "two", {"q": ""})
     graph.create_edge("one", "three", {"q": ""})
@@ -60,7 +67,12 @@ def test_runs_at_once_do_not_mix():
     for n, result in enumerate(run_sync(go())):
         assert len(result.state.notes) == 3
         assert all(f"word{n}" in note["text"] for note in result.state.notes)
-        assert not any(f"word{other} " in f"{note['text']} " for note in result.state.notes for other in range(20) if other != n)
+        assert not any(
+            f"word{other} " in f"{note['text']} "
+            for note in result.state.notes
+            for other in range(20)
+            if other != n
+        )
 
 
 def test_a_resumed_run_has_lost_no_note():
@@ -93,5 +105,7 @@ def test_the_newest_notes_are_shown_oldest_first():
 
 @pytest.mark.parametrize("value", ["text", 3, [1], {"a": 1}])
 def test_an_attribute_that_holds_something_else_is_named(value):
-    with pytest.raises(ConfigError, match=r"AX916 blackboard\.blackboard: expected a list of notes"):
+    with pytest.raises(
+        ConfigError, match=r"AX916 blackboard\.blackboard: expected a list of notes"
+    ):
         Blackboard().get_blocks(ContextQuery("", attributes={"blackboard": value}))

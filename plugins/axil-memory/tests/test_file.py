@@ -1,4 +1,6 @@
-"""A memory in a file: shared by processes, safe from crashes, kept apart by owner, searched by any index."""
+"""A memory in a file: shared by processes, safe from crashes, kept apart by owner, searched by any
+index.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,11 @@ from axil_memory.lines import Lines
 
 
 def turn(text: str, reply: str, *, user: str = "", number: int = 1) -> Turn:
-    return Turn(query=ContextQuery(text, {"user": user} if user else {}, node_name="n", run_id="r"), reply=reply, number=number)
+    return Turn(
+        query=ContextQuery(text, {"user": user} if user else {}, node_name="n", run_id="r"),
+        reply=reply,
+        number=number,
+    )
 
 
 def texts(blocks: Sequence[ContextBlock]) -> list[str]:
@@ -60,7 +66,10 @@ async def main():
     memory = FileMemory(path=sys.argv[1], lock_seconds=600)
     for number in range(40):
         text = f"{sys.argv[2]} {number} " + "x" * 5000
-        await memory.learn(Turn(query=ContextQuery("moss"), reply=text, role_name=sys.argv[2], number=number))
+        turn = Turn(
+            query=ContextQuery("moss"), reply=text, role_name=sys.argv[2], number=number
+        )
+        await memory.learn(turn)
 
 asyncio.run(main())
 """
@@ -68,7 +77,10 @@ asyncio.run(main())
 
 def test_processes_write_into_one_file(tmp_path):
     path = str(tmp_path / "m.jsonl")
-    running = [subprocess.Popen([sys.executable, "-c", WRITES, path, name]) for name in ("one", "two", "three")]
+    running = [
+        subprocess.Popen([sys.executable, "-c", WRITES, path, name])
+        for name in ("one", "two", "three")
+    ]
     memory = FileMemory(path=path)
     while any(each.poll() is None for each in running):
         found = asked(memory, "moss", 1000)
@@ -88,10 +100,23 @@ def test_a_line_that_a_crash_cut_off_is_passed_over(tmp_path, caplog):
     with caplog.at_level(logging.WARNING, "axil.memory"):
         assert sorted(asked(memory, "first second third")) == ["a\nfirst", "c\nthird"]
     assert "a line that cannot be read is passed over" in caplog.text
-    assert sorted(asked(FileMemory(path=str(file)), "first second third")) == ["a\nfirst", "c\nthird"]
+    assert sorted(asked(FileMemory(path=str(file)), "first second third")) == [
+        "a\nfirst",
+        "c\nthird",
+    ]
 
 
-@pytest.mark.parametrize("line", ["not JSON", "[1]", '{"put": {"no": "text"}}', '{"delete": 3}', "{}", '{"put": {"text": "nameless"}}'])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "not JSON",
+        "[1]",
+        '{"put": {"no": "text"}}',
+        '{"delete": 3}',
+        "{}",
+        '{"put": {"text": "nameless"}}',
+    ],
+)
 def test_a_line_that_says_nothing_hides_no_other(tmp_path, line):
     file = tmp_path / "m.jsonl"
     file.write_text(line + "\n")
@@ -112,7 +137,13 @@ def test_a_file_put_in_its_place_is_read_anew(tmp_path):
 
 def test_the_newest_of_each_owner_are_found(tmp_path):
     memory = FileMemory(path=str(tmp_path / "m.jsonl"), namespace=["user"], max_items=2)
-    run_sync(told(memory, *(turn("tea", f"{n}", user="ann", number=n) for n in range(4)), turn("tea", "b", user="bob")))
+    run_sync(
+        told(
+            memory,
+            *(turn("tea", f"{n}", user="ann", number=n) for n in range(4)),
+            turn("tea", "b", user="bob"),
+        )
+    )
     assert sorted(asked(memory, "tea", user="ann")) == ["tea\n2", "tea\n3"]
     assert asked(memory, "tea", user="bob") == ["tea\nb"]
     assert asked(memory, "", 1, user="ann") == ["tea\n3"]
@@ -182,7 +213,9 @@ def test_an_agent_remembers_from_one_process_to_the_next(tmp_path):
     def ask(question: str, *replies: str) -> str:
         memory = FileMemory(path=str(tmp_path / "m.jsonl"))
         script = Scripted(list(replies))
-        SingleAgent(script, memories=memory, formatters="twins", output_keys=["answer"]).invoke({"question": question})
+        SingleAgent(script, memories=memory, formatters="twins", output_keys=["answer"]).invoke(
+            {"question": question}
+        )
         return str(script.requests[0].messages[-1]["content"])
 
     ask("My cat is called Tom.", "Hello Tom!")
@@ -191,7 +224,9 @@ def test_an_agent_remembers_from_one_process_to_the_next(tmp_path):
 
 @pytest.mark.parametrize("more", [0, 7, 70], ids=["as long", "longer", "much longer"])
 def test_a_file_that_is_written_over_is_read_anew(tmp_path, more):
-    """As who brings back a copy does: it is the same file then, and may be as long as it was, or longer."""
+    """As who brings back a copy does: it is the same file then, and may be as long as it was, or
+    longer.
+    """
     lines, other = Lines(str(tmp_path / "m.jsonl")), tmp_path / "other.jsonl"
     lines.append([{"n": "old"}, {"n": "old"}])
     os.utime(lines.path, (0, 0))  # some time ago

@@ -39,7 +39,9 @@ class TestFileMemoryOfUsers(ContextKit):
     namespaced = "user"
 
     def make(self) -> Any:
-        return FileMemory(path=str(self.folder / "memory.jsonl"), namespace=["user"], index="vector")
+        return FileMemory(
+            path=str(self.folder / "memory.jsonl"), namespace=["user"], index="vector"
+        )
 
     async def fill(self, provider: Any, texts: Any = (), owner: str = "") -> None:
         for number, text in enumerate(texts or self.texts):
@@ -67,7 +69,12 @@ class TestFacts(ContextKit):
         return FactMemory(index={"type": "file_memory", "path": str(self.folder / "facts.jsonl")})
 
     async def fill(self, provider: Any, texts: Any = (), owner: str = "") -> None:
-        await provider.index.put([ContextBlock(t, "facts:", str(n), metadata={"kind": "fact"}) for n, t in enumerate(texts or self.texts)])
+        await provider.index.put(
+            [
+                ContextBlock(t, "facts:", str(n), metadata={"kind": "fact"})
+                for n, t in enumerate(texts or self.texts)
+            ]
+        )
 
     def broken(self) -> Any:
         return FactMemory(index=Broken())
@@ -85,7 +92,10 @@ class TestSkills(ContextKit):
         for number, text in enumerate(texts or self.texts):
             folder = self.folder / f"skill-{number}"
             folder.mkdir()
-            (folder / "SKILL.md").write_text(f"---\nname: skill-{number}\ndescription: |\n  {text}\n---\nbody {number}\n", "utf-8")
+            (folder / "SKILL.md").write_text(
+                f"---\nname: skill-{number}\ndescription: |\n  {text}\n---\nbody {number}\n",
+                "utf-8",
+            )
 
     def broken(self) -> Any:
         return Skills(paths=["no/such/folder"])

@@ -17,7 +17,10 @@ from axil_memory.skills import read_skills
 
 
 def skill(
-    folder: Path, name: str = "notes", front: str = "description: How notes\n  are written.", body: str = "Be {brief}. See more.md."
+    folder: Path,
+    name: str = "notes",
+    front: str = "description: How notes\n  are written.",
+    body: str = "Be {brief}. See more.md.",
 ) -> Path:
     home = folder / name
     home.mkdir(parents=True)
@@ -40,21 +43,44 @@ def test_the_prompt_has_names_and_the_body_comes_on_demand(tmp_path):
     script = Scripted(
         [
             {"tool_calls": [{"name": "read_skill", "arguments": {"name": "notes"}}]},
-            {"tool_calls": [{"name": "read_skill_file", "arguments": {"name": "notes", "path": "more.md"}}]},
+            {
+                "tool_calls": [
+                    {"name": "read_skill_file", "arguments": {"name": "notes", "path": "more.md"}}
+                ]
+            },
             "done",
         ]
     )
-    agent = SingleAgent(script, retrievers=[Skills(paths=[str(tmp_path)])], formatters="twins", output_keys=["answer"])
+    agent = SingleAgent(
+        script,
+        retrievers=[Skills(paths=[str(tmp_path)])],
+        formatters="twins",
+        output_keys=["answer"],
+    )
     agent.invoke({"task": "write"})
     prompt = script.requests[0].messages[-1]["content"]
     assert "- notes: How notes are written.\n- tests: How tests are written." in prompt
     assert "Be {brief}" not in prompt
-    assert script.requests[1].messages[-1]["content"] == "Be {brief}. See more.md.\n\nFiles of this skill, for read_skill_file: more.md"
+    assert (
+        script.requests[1].messages[-1]["content"]
+        == "Be {brief}. See more.md.\n\nFiles of this skill, for read_skill_file: more.md"
+    )
     assert script.requests[2].messages[-1]["content"] == "even more"
 
 
 @pytest.mark.parametrize(
-    "path", ["../secret.txt", "../../secret.txt", "/etc/passwd", "link.txt", "folder", "", "a\0b", "no.md", "x" * 5000]
+    "path",
+    [
+        "../secret.txt",
+        "../../secret.txt",
+        "/etc/passwd",
+        "link.txt",
+        "folder",
+        "",
+        "a\0b",
+        "no.md",
+        "x" * 5000,
+    ],
 )
 def test_nothing_outside_the_folder_is_read(tmp_path, path):
     home = skill(tmp_path / "skills")
@@ -65,7 +91,9 @@ def test_nothing_outside_the_folder_is_read(tmp_path, path):
     with pytest.raises(Refused) as refused:
         read(Skills(paths=[str(tmp_path / "skills")]), name="notes", path=path)
     assert "secret\n" not in str(refused.value)
-    assert "link.txt" not in run_sync(tool(Skills(paths=[str(tmp_path / "skills")]), "read_skill")({"name": "notes"}))
+    assert "link.txt" not in run_sync(
+        tool(Skills(paths=[str(tmp_path / "skills")]), "read_skill")({"name": "notes"})
+    )
 
 
 def test_files_are_bounded_and_text(tmp_path):
@@ -84,7 +112,10 @@ def test_files_are_bounded_and_text(tmp_path):
 
 def test_a_skill_that_is_not_there_is_proposed(tmp_path):
     skill(tmp_path)
-    for name, arguments in (("read_skill", {"name": "note"}), ("read_skill_file", {"name": "note", "path": "x"})):
+    for name, arguments in (
+        ("read_skill", {"name": "note"}),
+        ("read_skill_file", {"name": "note", "path": "x"}),
+    ):
         with pytest.raises(Refused, match=r'there is no skill "note"\. Did you mean "notes"'):
             run_sync(tool(Skills(paths=[str(tmp_path)]), name)(arguments))
     with pytest.raises(Refused, match="expected name, each a text"):
@@ -95,7 +126,9 @@ def test_only_those_that_are_allowed_are_there(tmp_path):
     skill(tmp_path)
     skill(tmp_path, "tests")
     assert list(Skills(paths=[str(tmp_path)], allow=["tests"]).skills()) == ["tests"]
-    with pytest.raises(ContextError, match=r'AX896 there is no skill "test"\. Did you mean "tests"'):
+    with pytest.raises(
+        ContextError, match=r'AX896 there is no skill "test"\. Did you mean "tests"'
+    ):
         Skills(paths=[str(tmp_path)], allow=["test"]).skills()
 
 
@@ -106,10 +139,16 @@ def test_only_those_that_are_allowed_are_there(tmp_path):
         ("---\nname: x\n", "it does not begin with front matter"),
         ("---\n- a\n---\n", "its front matter is no mapping"),
         ("---\nname: [a\n---\n", "cannot be read: while parsing"),
-        ("---\nname: ../up\ndescription: d\n---\n", "expected a name of letters, digits, - and _, found '../up'"),
+        (
+            "---\nname: ../up\ndescription: d\n---\n",
+            "expected a name of letters, digits, - and _, found '../up'",
+        ),
         ("---\ndescription: d\n---\n", "expected a name of letters, digits, - and _, found None"),
         ("---\nname: x\ndescription: ''\n---\n", "it has no description"),
-        ("---\nname: !!python/object/apply:os.system [id]\ndescription: d\n---\n", "could not determine a constructor"),
+        (
+            "---\nname: !!python/object/apply:os.system [id]\ndescription: d\n---\n",
+            "could not determine a constructor",
+        ),
         ("---\nname: x\n---\n" + "y" * 200_000, "it is larger than 131072 bytes"),
     ],
 )
@@ -130,7 +169,9 @@ def test_two_of_one_name_are_refused(tmp_path):
 
 
 def test_front_matter_is_kept_and_windows_lines_are_read(tmp_path):
-    (tmp_path / "SKILL.md").write_bytes(b"\xef\xbb\xbf---\r\nname: x\r\ndescription: d\r\nallowed-tools: [a]\r\n---\r\nbody\r\n")
+    (tmp_path / "SKILL.md").write_bytes(
+        b"\xef\xbb\xbf---\r\nname: x\r\ndescription: d\r\nallowed-tools: [a]\r\n---\r\nbody\r\n"
+    )
     (found,) = read_skills(tmp_path)
     assert (found.name, found.description, found.body.strip()) == ("x", "d", "body")
     assert found.front["allowed-tools"] == ["a"]

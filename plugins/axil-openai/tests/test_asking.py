@@ -1,4 +1,6 @@
-"""What requests look like, what constructors take, and which mistakes are told before anything is sent."""
+"""What requests look like, what constructors take, and which mistakes are told before anything is
+sent.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +9,11 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from pydantic import BaseModel, TypeAdapter
 
-from axil.config import make
-from axil.errors import ConfigError
+from axil import ConfigError
+from axil.plugin import make_component
 from axil_agent import Request, Structure, ToolSpec, audio, file, image
 from axil_agent.errors import ModelError, PartError
 from axil_openai import OpenAIEmbedder, OpenAIModel, OpenAIResponsesModel
@@ -20,11 +21,16 @@ from axil_openai.strict import strict
 from axil_testing.stub import Act, Call, Stub
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer", "default": 1}}}
-OPEN = {"type": "object", "properties": {"a": {"type": "object", "additionalProperties": {"type": "string"}}}}
+OPEN = {
+    "type": "object",
+    "properties": {"a": {"type": "object", "additionalProperties": {"type": "string"}}},
+}
 
 
 def ask(model: Any, *said: Any, chunks: list[Any] | None = None, **more: Any) -> Any:
-    request = Request(messages=[{"role": "user", "content": each} for each in said or ("hi",)], **more)
+    request = Request(
+        messages=[{"role": "user", "content": each} for each in said or ("hi",)], **more
+    )
     return asyncio.run(model.reply(request, (chunks if chunks is not None else []).append))
 
 
@@ -42,11 +48,26 @@ def test_it_is_made_as_masfactory_makes_it():
     with Stub() as server:
         for model in (
             OpenAIModel("m", server.key, server.url, {"temperature": 0.5}),
-            OpenAIModel(model_name="m", api_key=server.key, base_url=server.url, invoke_settings={"temperature": 0.5}),
-            make(OpenAIModel, {"name": "m", "api_key": server.key, "base_url": server.url, "settings": {"temperature": 0.5}}),
+            OpenAIModel(
+                model_name="m",
+                api_key=server.key,
+                base_url=server.url,
+                invoke_settings={"temperature": 0.5},
+            ),
+            make_component(
+                OpenAIModel,
+                {
+                    "name": "m",
+                    "api_key": server.key,
+                    "base_url": server.url,
+                    "settings": {"temperature": 0.5},
+                },
+            ),
         ):
             assert ask(model).text == "OK"
-        assert {(each.body["model"], each.body["temperature"]) for each in server.requests} == {("m", 0.5)}
+        assert {(each.body["model"], each.body["temperature"]) for each in server.requests} == {
+            ("m", 0.5)
+        }
 
 
 @pytest.mark.parametrize(
@@ -90,16 +111,27 @@ def test_a_key_is_looked_up_by_the_first_call(monkeypatch):
 
 def test_settings_of_a_request_win_over_those_of_the_model_and_none_leaves_one_out():
     sent = body(
-        OpenAIModel, config={"settings": {"temperature": 0, "seed": 1, "stream_options": None}}, settings={"temperature": 1, "top_k": 5}
+        OpenAIModel,
+        config={"settings": {"temperature": 0, "seed": 1, "stream_options": None}},
+        settings={"temperature": 1, "top_k": 5},
     )
     assert (sent["temperature"], sent["seed"], sent["top_k"]) == (1, 1, 5)
     assert "stream_options" not in sent
 
 
 def test_the_responses_api_has_other_names_for_some_settings():
-    settings = {"max_tokens": 9, "reasoning_effort": "low", "verbosity": "low", "tool_choice": "add"}
+    settings = {
+        "max_tokens": 9,
+        "reasoning_effort": "low",
+        "verbosity": "low",
+        "tool_choice": "add",
+    }
     sent = body(OpenAIResponsesModel, settings=settings, tools=[ToolSpec(name="add")])
-    assert (sent["max_output_tokens"], sent["reasoning"], sent["text"]) == (9, {"effort": "low"}, {"verbosity": "low"})
+    assert (sent["max_output_tokens"], sent["reasoning"], sent["text"]) == (
+        9,
+        {"effort": "low"},
+        {"verbosity": "low"},
+    )
     assert (sent["tool_choice"], sent["store"]) == ({"type": "function", "name": "add"}, False)
     assert sent["tools"][0]["strict"] is False
 
@@ -108,13 +140,24 @@ def test_openai_itself_is_told_max_completion_tokens_and_others_max_tokens(monke
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     request = Request(messages=[], settings={"max_tokens": 9})
     assert OpenAIModel("m")._asked(request)["max_completion_tokens"] == 9
-    assert OpenAIModel("m", base_url="https://x.openai.azure.com/v1")._asked(request)["max_completion_tokens"] == 9
+    assert (
+        OpenAIModel("m", base_url="https://x.openai.azure.com/v1")._asked(request)[
+            "max_completion_tokens"
+        ]
+        == 9
+    )
     assert OpenAIModel("m", base_url="http://localhost/v1")._asked(request)["max_tokens"] == 9
     assert "max_tokens" not in OpenAIModel("m")._asked(request)
 
 
 @pytest.mark.parametrize(
-    "choice", ["add", {"name": "add"}, {"type": "function", "name": "add"}, {"type": "function", "function": {"name": "add"}}]
+    "choice",
+    [
+        "add",
+        {"name": "add"},
+        {"type": "function", "name": "add"},
+        {"type": "function", "function": {"name": "add"}},
+    ],
 )
 def test_a_tool_can_be_chosen_in_any_spelling(choice):
     sent = body(OpenAIModel, settings={"tool_choice": choice}, tools=[ToolSpec(name="add")])
@@ -126,7 +169,10 @@ def test_without_tools_nothing_is_said_of_their_choice():
     assert sent.keys() & {"tools", "tool_choice", "parallel_tool_calls"} == set()
 
 
-@pytest.mark.parametrize(("kind", "setting"), [(OpenAIModel, "n"), (OpenAIModel, "messages"), (OpenAIResponsesModel, "stop")])
+@pytest.mark.parametrize(
+    ("kind", "setting"),
+    [(OpenAIModel, "n"), (OpenAIModel, "messages"), (OpenAIResponsesModel, "stop")],
+)
 def test_settings_that_cannot_be_used_are_told_before_anything_is_sent(kind, setting):
     with Stub() as server, pytest.raises(ConfigError, match=rf"AX806.*{setting}"):
         ask(kind("m", server.key, server.url), settings={setting: ["x"]})
@@ -137,16 +183,27 @@ def test_settings_that_cannot_be_used_are_told_before_anything_is_sent(kind, set
 
 
 def test_a_schema_is_strict_where_it_can_be():
-    sent = body(OpenAIModel, output=Structure(name="L[1]", schema=SCHEMA))["response_format"]["json_schema"]
+    sent = body(OpenAIModel, output=Structure(name="L[1]", schema=SCHEMA))["response_format"][
+        "json_schema"
+    ]
     assert (sent["name"], sent["strict"]) == ("L_1_", True)
-    assert sent["schema"] == {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": False}
+    assert sent["schema"] == {
+        "type": "object",
+        "properties": {"a": {"type": "integer"}},
+        "required": ["a"],
+        "additionalProperties": False,
+    }
     plain = body(OpenAIResponsesModel, output=Structure(name="L", schema=OPEN))["text"]["format"]
     assert (plain["type"], plain["strict"], plain["schema"]) == ("json_schema", False, OPEN)
 
 
 def test_the_form_of_structured_output_can_be_said():
     def sent(form: str, schema: Any = SCHEMA) -> Any:
-        return body(OpenAIModel, config={"structured_output": form}, output=Structure(name="L", schema=schema))
+        return body(
+            OpenAIModel,
+            config={"structured_output": form},
+            output=Structure(name="L", schema=schema),
+        )
 
     assert sent("schema")["response_format"]["json_schema"]["strict"] is False
     assert sent("object")["response_format"] == {"type": "json_object"}
@@ -160,10 +217,19 @@ def test_the_form_of_structured_output_can_be_said():
 def test_tools_can_be_strict():
     tool = ToolSpec(name="add", parameters=SCHEMA)
     assert "strict" not in body(OpenAIModel, tools=[tool])["tools"][0]["function"]
-    assert body(OpenAIModel, config={"strict_tools": True}, tools=[tool])["tools"][0]["function"]["strict"] is True
+    assert (
+        body(OpenAIModel, config={"strict_tools": True}, tools=[tool])["tools"][0]["function"][
+            "strict"
+        ]
+        is True
+    )
     assert (
         "strict"
-        not in body(OpenAIModel, config={"strict_tools": True}, tools=[ToolSpec(name="add", parameters=OPEN)])["tools"][0]["function"]
+        not in body(
+            OpenAIModel,
+            config={"strict_tools": True},
+            tools=[ToolSpec(name="add", parameters=OPEN)],
+        )["tools"][0]["function"]
     )
 
 
@@ -185,7 +251,13 @@ def test_schemas_of_pydantic_models_can_be_strict():
     assert '"default"' not in json.dumps(made)
 
 
-@given(st.recursive(st.sampled_from([int, str, bool, float, None]), lambda inner: st.builds(lambda one: list[one], inner), max_leaves=4))
+@given(
+    st.recursive(
+        st.sampled_from([int, str, bool, float, None]),
+        lambda inner: st.builds(lambda one: list[one], inner),
+        max_leaves=4,
+    )
+)
 def test_schemas_of_plain_fields_can_always_be_strict(kind):
     model = type("M", (BaseModel,), {"__annotations__": {"field": kind}})
     made = strict(model.model_json_schema())
@@ -207,20 +279,29 @@ def test_what_cannot_be_strict_says_where(kind):
 
 def test_parts_are_sent_as_each_api_says():
     png, pdf = image(b"\x89PNG\r\n\x1a\n", detail="low"), file(b"%PDF-1", name="a.pdf")
-    chat = body(OpenAIModel, [png, pdf, audio(b"ID3"), {"type": "file", "file_id": "f-1"}])["messages"][0]["content"]
+    chat = body(OpenAIModel, [png, pdf, audio(b"ID3"), {"type": "file", "file_id": "f-1"}])[
+        "messages"
+    ][0]["content"]
     assert chat[0]["image_url"] == {"url": f"data:image/png;base64,{png['data']}", "detail": "low"}
-    assert chat[1]["file"] == {"filename": "a.pdf", "file_data": f"data:application/pdf;base64,{pdf['data']}"}
+    assert chat[1]["file"] == {
+        "filename": "a.pdf",
+        "file_data": f"data:application/pdf;base64,{pdf['data']}",
+    }
     assert (chat[2]["input_audio"]["format"], chat[3]["file"]) == ("mp3", {"file_id": "f-1"})
     urls = [image("https://x/1.png"), file("https://x/1.pdf"), {"type": "image", "file_id": "f-2"}]
     said = body(OpenAIResponsesModel, urls)["input"][0]["content"]
-    assert [each.get("image_url") or each.get("file_url") or each.get("file_id") for each in said] == [
+    assert [
+        each.get("image_url") or each.get("file_url") or each.get("file_id") for each in said
+    ] == [
         "https://x/1.png",
         "https://x/1.pdf",
         "f-2",
     ]
 
 
-@pytest.mark.parametrize("part", [file("https://x/1.pdf"), {"type": "image", "file_id": "f"}, image("leaf.png")])
+@pytest.mark.parametrize(
+    "part", [file("https://x/1.pdf"), {"type": "image", "file_id": "f"}, image("leaf.png")]
+)
 def test_a_part_that_cannot_be_sent_so_is_told_before_anything_is_sent(part):
     with Stub() as server, pytest.raises(PartError, match="AX801"):
         ask(OpenAIModel("m", server.key, server.url), [part])
@@ -229,7 +310,10 @@ def test_a_part_that_cannot_be_sent_so_is_told_before_anything_is_sent(part):
 
 def test_a_server_without_eyes_can_be_declared():
     with Stub() as server, pytest.raises(PartError, match=r"AX801.*takes text"):
-        ask(OpenAIModel("m", server.key, server.url, modalities=["text"]), [image("https://x/1.png")])
+        ask(
+            OpenAIModel("m", server.key, server.url, modalities=["text"]),
+            [image("https://x/1.png")],
+        )
     assert server.requests == []
 
 
@@ -242,7 +326,15 @@ def test_servers_that_number_every_call_with_zero_are_understood():
 
     with Sloppy() as server:
         stream = server.dialect.stream
-        whole = [{"index": 0, "id": f"c{n}", "type": "function", "function": {"name": "add", "arguments": f'{{"a": {n}}}'}} for n in (1, 2)]
+        whole = [
+            {
+                "index": 0,
+                "id": f"c{n}",
+                "type": "function",
+                "function": {"name": "add", "arguments": f'{{"a": {n}}}'},
+            }
+            for n in (1, 2)
+        ]
 
         class Zero:
             base = "/v1"
@@ -258,7 +350,10 @@ def test_servers_that_number_every_call_with_zero_are_understood():
 
         server.dialect = Zero()
         reply = ask(OpenAIModel("m", server.key, server.url), tools=[ToolSpec(name="add")])
-    assert [(call.id, call.arguments) for call in reply.tool_calls] == [("c1", {"a": 1}), ("c2", {"a": 2})]
+    assert [(call.id, call.arguments) for call in reply.tool_calls] == [
+        ("c1", {"a": 1}),
+        ("c2", {"a": 2}),
+    ]
     assert reply.finish == "tools"
 
 
@@ -274,7 +369,13 @@ def test_no_money_left_is_not_tried_again():
         base = "/v1"
 
         def error(self, act):
-            return {"error": {"message": "You exceeded your quota.", "type": "insufficient_quota", "code": "insufficient_quota"}}
+            return {
+                "error": {
+                    "message": "You exceeded your quota.",
+                    "type": "insufficient_quota",
+                    "code": "insufficient_quota",
+                }
+            }
 
     with Stub() as server:
         server.say(Act(status=429))
@@ -301,12 +402,17 @@ def test_an_error_in_the_middle_of_a_reply_is_told_by_what_it_says():
     model = OpenAIModel("m", "k", "http://localhost/v1")
     assert model.service.failed({"message": "slow down", "type": "rate_limit_error"}).transient
     assert model.service.failed({"message": "busy", "code": 503}).status == 503
-    assert not model.service.failed({"message": "no", "type": "invalid_request_error", "code": "bad"}).transient
+    assert not model.service.failed(
+        {"message": "no", "type": "invalid_request_error", "code": "bad"}
+    ).transient
     assert model.service.failed("what?").transient
 
 
 def test_the_text_form_of_a_model_shows_no_part_of_its_url_but_the_host():
-    assert repr(OpenAIModel("m", "sk-1", "https://user:word@host.example/v1?key=2")) == "OpenAIModel('m', host='host.example')"
+    assert (
+        repr(OpenAIModel("m", "sk-1", "https://user:word@host.example/v1?key=2"))
+        == "OpenAIModel('m', host='host.example')"
+    )
 
 
 # -- embeddings

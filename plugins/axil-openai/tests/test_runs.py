@@ -1,4 +1,6 @@
-"""Models in runs: many at once, tools, images, files of workflows, and a key that is seen nowhere."""
+"""Models in runs: many at once, tools, images, files of workflows, and a key that is seen
+nowhere.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +17,10 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from axil import MemoryJournal, RootGraph, Workflow
-from axil.errors import NodeFailed
+from axil import MemoryJournal, NodeFailed, RootGraph, Workflow
 from axil_agent import Agent, HistoryMemory, Recorder, SingleAgent, image, models_through
 from axil_openai import OpenAIModel, OpenAIResponsesModel
-from axil_testing import Recorder as Watcher
-from axil_testing import VirtualClock
+from axil_testing import Recorder as Watcher, VirtualClock
 from axil_testing.stub import Act, Call, Stub
 
 MANY = 200
@@ -28,7 +28,9 @@ MANY = 200
 
 def asking(model: Any, **more: Any) -> Any:
     g = RootGraph("ask")
-    node = g.create_node(Agent, name="ask", model=model, formatters="twins", prompt_template="{question}", **more)
+    node = g.create_node(
+        Agent, name="ask", model=model, formatters="twins", prompt_template="{question}", **more
+    )
     g.edge_from_entry(node, ["question"])
     g.edge_to_exit(node, ["answer"])
     return g.build()
@@ -44,13 +46,22 @@ def add(a: int, b: int) -> int:
     return a + b
 
 
-@pytest.mark.parametrize(("kind", "dialect"), [(OpenAIModel, "chat"), (OpenAIResponsesModel, "responses")])
+@pytest.mark.parametrize(
+    ("kind", "dialect"), [(OpenAIModel, "chat"), (OpenAIResponsesModel, "responses")]
+)
 def test_an_agent_calls_tools_and_answers_in_a_form(kind, dialect):
     with Stub(dialect) as server:
         server.say(
-            Act(calls=(Call(name="add", arguments={"a": 3, "b": 4}),), thought="Hm.", sealed="c2VhbA=="), '{"colour": "green", "veins": 7}'
+            Act(
+                calls=(Call(name="add", arguments={"a": 3, "b": 4}),),
+                thought="Hm.",
+                sealed="c2VhbA==",
+            ),
+            '{"colour": "green", "veins": 7}',
         )
-        one = SingleAgent(kind("m", server.key, server.url), tools=[add], output_type=Leaf, output_keys=["colour"])
+        one = SingleAgent(
+            kind("m", server.key, server.url), tools=[add], output_type=Leaf, output_keys=["colour"]
+        )
         assert one.invoke({"question": "?"}) == {"colour": "green", "veins": 7}
         assert server.open_connections() == 0
         sent = server.requests[1].body
@@ -64,7 +75,11 @@ def test_what_a_watcher_of_a_run_sees_can_be_put_together():
         flow = asking(OpenAIModel("m", server.key, server.url))
 
         async def watched() -> list[Any]:
-            return [event.data async for event in flow.stream({"question": "?"}, clock=VirtualClock()) if event.kind == "chunk"]
+            return [
+                event.data
+                async for event in flow.stream({"question": "?"}, clock=VirtualClock())
+                if event.kind == "chunk"
+            ]
 
         seen: list[str] = []
         for chunk in asyncio.run(watched()):
@@ -78,17 +93,43 @@ def test_what_a_watcher_of_a_run_sees_can_be_put_together():
 def test_an_agent_of_a_file_asks_the_model_that_it_names(tmp_path, monkeypatch):
     with Stub() as server:
         monkeypatch.setenv("STUB_KEY", server.key)
-        model = {"type": "openai", "name": "m", "base_url": server.url, "api_key": {"env": "STUB_KEY"}}
-        devall = {"provider": "openai", "name": "m2", "base_url": server.url, "api_key": "${STUB_KEY}"}
-        nodes = [{"id": "A", "type": "agent", "config": {"model": model}}, {"id": "B", "type": "agent", "config": devall}]
+        model = {
+            "type": "openai",
+            "name": "m",
+            "base_url": server.url,
+            "api_key": {"env": "STUB_KEY"},
+        }
+        devall = {
+            "provider": "openai",
+            "name": "m2",
+            "base_url": server.url,
+            "api_key": "${STUB_KEY}",
+        }
+        nodes = [
+            {"id": "A", "type": "agent", "config": {"model": model}},
+            {"id": "B", "type": "agent", "config": devall},
+        ]
         file = tmp_path / "flow.json"
         file.write_text(
-            json.dumps({"graph": {"id": "f", "nodes": nodes, "edges": [{"from": "A", "to": "B"}], "start": ["A"], "end": ["B"]}}), "utf-8"
+            json.dumps(
+                {
+                    "graph": {
+                        "id": "f",
+                        "nodes": nodes,
+                        "edges": [{"from": "A", "to": "B"}],
+                        "start": ["A"],
+                        "end": ["B"],
+                    }
+                }
+            ),
+            "utf-8",
         )
         server.say("one", "two")
         Workflow.from_file(file).invoke("hello")
         assert [each.body["model"] for each in server.requests] == ["m", "m2"]
-        assert {each.headers["authorization"] for each in server.requests} == {f"Bearer {server.key}"}
+        assert {each.headers["authorization"] for each in server.requests} == {
+            f"Bearer {server.key}"
+        }
         assert server.open_connections() == 0
 
 
@@ -96,7 +137,10 @@ def test_a_resumed_run_asks_again_only_what_was_not_answered():
     with Stub() as server:
         model = OpenAIModel("m", server.key, server.url, retry={"max_tries": 1})
         g = RootGraph("two")
-        nodes = [g.create_node(Agent, name=name, model=model, formatters="twins") for name in ("one", "two")]
+        nodes = [
+            g.create_node(Agent, name=name, model=model, formatters="twins")
+            for name in ("one", "two")
+        ]
         g.edge_from_entry(nodes[0], ["message"])
         g.create_edge(nodes[0], nodes[1], ["message"])
         g.edge_to_exit(nodes[1], ["message"])
@@ -113,11 +157,15 @@ async def by_hand(server: Stub) -> str:
     """What one would write without axil."""
     import openai
 
-    async with openai.AsyncOpenAI(api_key=server.key, base_url=server.url, max_retries=0, timeout=300) as client:
+    async with openai.AsyncOpenAI(
+        api_key=server.key, base_url=server.url, max_retries=0, timeout=300
+    ) as client:
 
         async def one() -> str:
             parts: list[str] = []
-            stream = await client.chat.completions.create(model="m", messages=[{"role": "user", "content": "?"}], stream=True)
+            stream = await client.chat.completions.create(
+                model="m", messages=[{"role": "user", "content": "?"}], stream=True
+            )
             async with stream:
                 async for chunk in stream:
                     if chunk.choices and chunk.choices[0].delta.content:
@@ -146,7 +194,8 @@ def test_many_runs_at_once_share_a_client_and_cost_little_more_than_by_hand():
             result = asyncio.run(work)
             return time.perf_counter() - began, result
 
-        server.say(*[Act(text="OK", together=MANY)] * MANY)  # nobody is answered before all have asked
+        # nobody is answered before all have asked
+        server.say(*[Act(text="OK", together=MANY)] * MANY)
         timed(runs())
         assert server.most_at_once == MANY
         timed(by_hand(server))  # the SDK loads the rest of itself
@@ -158,30 +207,72 @@ def test_many_runs_at_once_share_a_client_and_cost_little_more_than_by_hand():
         assert min(ratios) < 4
         assert len(made) == 1 + len(ratios)
         assert server.open_connections() == 0
-    left = [each for each in threading.enumerate() if each not in threads and each.is_alive() and not each.daemon]
+    left = [
+        each
+        for each in threading.enumerate()
+        if each not in threads and each.is_alive() and not each.daemon
+    ]
     assert left == []
 
 
 def test_the_key_is_found_nowhere_in_what_a_run_leaves_behind(tmp_path, monkeypatch, caplog):
-    """Events, journal, logs, text forms, errors with their traces, recordings: though the service repeats the key in its errors."""
+    """Events, journal, logs, text forms, errors with their traces, recordings: though the service
+    repeats the key in its errors.
+    """
     caplog.set_level(logging.DEBUG)
     with Stub() as server:
         monkeypatch.setenv("STUB_KEY", server.key)
         told = f"Incorrect API key provided: {server.key}"
-        for kind, key in ((OpenAIModel, server.key), (OpenAIModel, {"env": "STUB_KEY"}), (OpenAIModel, "${STUB_KEY}")):
+        for kind, key in (
+            (OpenAIModel, server.key),
+            (OpenAIModel, {"env": "STUB_KEY"}),
+            (OpenAIModel, "${STUB_KEY}"),
+        ):
             server.say(Act(status=500, message=told), "fine", Act(status=401, message=told))
-            model = kind("m", key, server.url, headers={"x-more": "1"}, retry={"first_wait_seconds": 0})
-            flow, watcher, journal = asking(model, memories=HistoryMemory()), Watcher(), MemoryJournal()
+            model = kind(
+                "m", key, server.url, headers={"x-more": "1"}, retry={"first_wait_seconds": 0}
+            )
+            flow, watcher, journal = (
+                asking(model, memories=HistoryMemory()),
+                Watcher(),
+                MemoryJournal(),
+            )
             seen = io.StringIO()
-            with models_through(lambda meant, written: Recorder(meant(), tmp_path / "cassette.jsonl")):
-                options: Any = {"observers": [watcher], "journal": journal, "run_id": "r", "workspace": tmp_path}
+            with models_through(
+                lambda meant, written: Recorder(meant(), tmp_path / "cassette.jsonl")
+            ):
+                options: Any = {
+                    "observers": [watcher],
+                    "journal": journal,
+                    "run_id": "r",
+                    "workspace": tmp_path,
+                }
                 flow.invoke({"question": "?"}, **options)
                 with pytest.raises(NodeFailed) as failed:
                     flow.invoke({"question": "again"}, **{**options, "run_id": "r2"})
             seen.write("".join(traceback.format_exception(failed.value)))
             seen.write(repr([entry for run in ("r", "r2") for entry in journal.entries(run)]))
-            seen.write(repr((model, model.config, model.service.config, flow, flow.plan, watcher.__dict__, vars(failed.value))))
-            seen.write(repr([(r.name, r.payload, r.chunks, vars(r) if hasattr(r, "__dict__") else "") for r in watcher.records]))
+            seen.write(
+                repr(
+                    (
+                        model,
+                        model.config,
+                        model.service.config,
+                        flow,
+                        flow.plan,
+                        watcher.__dict__,
+                        vars(failed.value),
+                    )
+                )
+            )
+            seen.write(
+                repr(
+                    [
+                        (r.name, r.payload, r.chunks, vars(r) if hasattr(r, "__dict__") else "")
+                        for r in watcher.records
+                    ]
+                )
+            )
             seen.write(model.config.model_dump_json() + str(model.config.model_dump()))
             seen.write((tmp_path / "cassette.jsonl").read_text("utf-8"))
             seen.write(caplog.text)
@@ -196,7 +287,11 @@ def test_images_reach_the_service_from_the_workspace(tmp_path):
     with Stub() as server:
         g = RootGraph("look")
         node = g.create_node(
-            Agent, name="look", model=OpenAIModel("m", server.key, server.url), prompt_template="What is on {picture}?", formatters="twins"
+            Agent,
+            name="look",
+            model=OpenAIModel("m", server.key, server.url),
+            prompt_template="What is on {picture}?",
+            formatters="twins",
         )
         g.edge_from_entry(node, ["picture"])
         g.edge_to_exit(node, ["answer"])
@@ -210,6 +305,16 @@ def test_importing_the_package_imports_no_sdk():
     import subprocess
     import sys
 
-    code = "import sys, axil_openai; axil_openai.OpenAIModel('m'); print(sorted({'openai', 'httpx2', 'httpx', 'anyio'} & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600, check=True, cwd=Path(__file__).parent)
+    code = (
+        "import sys, axil_openai; axil_openai.OpenAIModel('m'); print(sorted({'openai', "
+        "'httpx2', 'httpx', 'anyio'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=True,
+        cwd=Path(__file__).parent,
+    )
     assert done.stdout.strip() == "[]"

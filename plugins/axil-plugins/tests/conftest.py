@@ -1,4 +1,6 @@
-"""A world of metadata: distributions that are folders with entry points, and the command run in this process."""
+"""A world of metadata: distributions that are folders with entry points, and the command run in
+this process.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from axil.registry import Policy, Registry, use
+from axil.plugin import Policy, Registry, use_registry
 from axil_cli.main import main
 
 
@@ -29,14 +31,27 @@ class World:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def distribution(self, name: str, version: str = "1.0", *, requires: tuple[str, ...] = (), **groups: dict[str, str]) -> None:
+    def distribution(
+        self,
+        name: str,
+        version: str = "1.0",
+        *,
+        requires: tuple[str, ...] = (),
+        **groups: dict[str, str],
+    ) -> None:
         """Its metadata; groups are given without ``axil.``."""
         info = self.folder / f"{name.replace('-', '_')}-{version}.dist-info"
         info.mkdir()
         lines = [f"Requires-Dist: {each}\n" for each in requires]
-        head = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\nSummary: fake {name}\nRequires-Python: >=3.11\nLicense: MIT\n"
+        head = (
+            f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\nSummary: fake "
+            f"{name}\nRequires-Python: >=3.11\nLicense: MIT\n"
+        )
         (info / "METADATA").write_text(head + "".join(lines))
-        points = [f"[axil.{group}]\n" + "".join(f"{key} = {value}\n" for key, value in table.items()) for group, table in groups.items()]
+        points = [
+            f"[axil.{group}]\n" + "".join(f"{key} = {value}\n" for key, value in table.items())
+            for group, table in groups.items()
+        ]
         (info / "entry_points.txt").write_text("\n".join(points))
         (info / "RECORD").write_text("")
 
@@ -46,12 +61,16 @@ class World:
         folder.mkdir()
         (folder / "__init__.py").write_text(code or "raise SystemExit('it must not be imported')\n")
         if manifest is not None:
-            (folder / "axil-plugin.json").write_text(manifest if isinstance(manifest, str) else json.dumps(manifest))
+            (folder / "axil-plugin.json").write_text(
+                manifest if isinstance(manifest, str) else json.dumps(manifest)
+            )
 
 
 @pytest.fixture
 def world(tmp_path, monkeypatch):
-    """Distributions that only this test has; nothing of them may be imported unless the test says so."""
+    """Distributions that only this test has; nothing of them may be imported unless the test says
+    so.
+    """
     folder = tmp_path / "site"
     folder.mkdir()
     monkeypatch.syspath_prepend(str(folder))
@@ -67,10 +86,12 @@ def world(tmp_path, monkeypatch):
 
 @pytest.fixture
 def axil(world, capsys, monkeypatch):
-    """``axil("plugins", "list")``: the exit code and what was printed, by a process that has not looked yet."""
+    """``axil("plugins", "list")``: the exit code and what was printed, by a process that has not
+    looked yet.
+    """
 
     def run(*arguments: object) -> Done:
-        with use(Registry(Policy.in_force())):
+        with use_registry(Registry(Policy.in_force())):
             code = main([str(each) for each in arguments])
         printed = capsys.readouterr()
         return Done(code, printed.out, printed.err)

@@ -1,4 +1,6 @@
-"""Each thing that can be wrong with an installation is found, with why it matters and how to mend it."""
+"""Each thing that can be wrong with an installation is found, with why it matters and how to mend
+it.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from axil.registry import Component
+from axil.plugin import Component
 from axil_plugins.doctor import imported
 
 
@@ -22,28 +24,60 @@ def doctor(axil, *more):
     return axil("plugins", "doctor", *more, "--format", "json")
 
 
-MANIFEST = {"manifest": 1, "distribution": "acme-a", "components": [{"kind": "nodes", "name": "acme.tick"}]}
+MANIFEST = {
+    "manifest": 1,
+    "distribution": "acme-a",
+    "components": [{"kind": "nodes", "name": "acme.tick"}],
+}
 
 
 def test_an_installation_in_order_has_no_errors(axil):
     done = doctor(axil)
     here = {"axil", "axil-cli", "axil-control", "axil-plugins", "axil-testing", "axil-yaml"}
-    assert [each for each in done.data["findings"] if each["severity"] == "error" and each["distribution"] in here] == []
+    assert [
+        each
+        for each in done.data["findings"]
+        if each["severity"] == "error" and each["distribution"] in here
+    ] == []
 
 
 @pytest.mark.parametrize(
     ("check", "make"),
     [
         ("no-manifest", lambda w: w.distribution("acme-a", nodes={"acme.tick": "acme_a:T"})),
-        ("conflict", lambda w: [w.distribution(f"acme-{x}", nodes={"acme.tick": "m:T"}) for x in "ab"]),
+        (
+            "conflict",
+            lambda w: [w.distribution(f"acme-{x}", nodes={"acme.tick": "m:T"}) for x in "ab"],
+        ),
         ("spec", lambda w: w.distribution("acme-a", **{"nodes.v3": {"acme.tick": "m:T"}})),
         ("bare-name", lambda w: w.distribution("acme-a", nodes={"tick": "m:T"})),
         ("name", lambda w: w.distribution("acme-a", nodes={"Acme.Tick": "m:T"})),
-        ("missing", lambda w: w.distribution("acme-a", requires=("no-such-thing>=1",), nodes={"acme.tick": "m:T"})),
-        ("version", lambda w: w.distribution("acme-a", requires=("axil>=99",), nodes={"acme.tick": "m:T"})),
-        ("pin", lambda w: w.distribution("acme-a", requires=("pydantic==2.0",), nodes={"acme.tick": "m:T"})),
-        ("pin", lambda w: w.distribution("acme-a", requires=("axil<99",), nodes={"acme.tick": "m:T"})),
-        ("requirement", lambda w: w.distribution("acme-a", requires=("not a requirement !",), nodes={"acme.tick": "m:T"})),
+        (
+            "missing",
+            lambda w: w.distribution(
+                "acme-a", requires=("no-such-thing>=1",), nodes={"acme.tick": "m:T"}
+            ),
+        ),
+        (
+            "version",
+            lambda w: w.distribution("acme-a", requires=("axil>=99",), nodes={"acme.tick": "m:T"}),
+        ),
+        (
+            "pin",
+            lambda w: w.distribution(
+                "acme-a", requires=("pydantic==2.0",), nodes={"acme.tick": "m:T"}
+            ),
+        ),
+        (
+            "pin",
+            lambda w: w.distribution("acme-a", requires=("axil<99",), nodes={"acme.tick": "m:T"}),
+        ),
+        (
+            "requirement",
+            lambda w: w.distribution(
+                "acme-a", requires=("not a requirement !",), nodes={"acme.tick": "m:T"}
+            ),
+        ),
     ],
 )
 def test_what_is_wrong_with_metadata_is_found(world, axil, check, make):
@@ -58,7 +92,10 @@ def test_a_manifest_that_describes_something_else_is_found(world, axil):
     world.distribution("acme-a", nodes={"acme.tock": "acme_a:T"}, plugin={"acme-a": "acme_a"})
     world.package("acme_a", manifest=MANIFEST)
     (found,) = findings(doctor(axil, "acme-a"), "stale-manifest")
-    assert "nodes:acme.tock is registered and not described; nodes:acme.tick is described and not registered" in found["message"]
+    assert (
+        "nodes:acme.tock is registered and not described; nodes:acme.tick is described and not "
+        "registered" in found["message"]
+    )
 
 
 def test_a_plugin_that_is_there_twice_is_found(world, axil, tmp_path, monkeypatch):
@@ -70,8 +107,13 @@ def test_a_plugin_that_is_there_twice_is_found(world, axil, tmp_path, monkeypatc
     assert findings(doctor(axil, "acme-a"), "twice")
 
 
-@pytest.mark.parametrize(("source", "check"), [('[project.entry-points."axil.nodes"]\n"acme.new" = "m:T"\n', "stale"), (None, "orphan")])
-def test_an_editable_installation_that_is_behind_its_source_is_found(world, axil, tmp_path, source, check):
+@pytest.mark.parametrize(
+    ("source", "check"),
+    [('[project.entry-points."axil.nodes"]\n"acme.new" = "m:T"\n', "stale"), (None, "orphan")],
+)
+def test_an_editable_installation_that_is_behind_its_source_is_found(
+    world, axil, tmp_path, source, check
+):
     world.distribution("acme-a", nodes={"acme.tick": "m:T"})
     folder = tmp_path / "source"
     if source is not None:
@@ -97,7 +139,9 @@ def test_a_sites_index_that_cannot_be_read_is_found(world, axil, monkeypatch, tm
         ("import os; os._exit(3)", "import"),
     ],
 )
-def test_an_import_that_goes_wrong_is_found_in_another_process(world, axil, monkeypatch, code, check):
+def test_an_import_that_goes_wrong_is_found_in_another_process(
+    world, axil, monkeypatch, code, check
+):
     world.distribution("acme-a", nodes={"acme.tick": "acme_a:T"})
     world.package("acme_a", code + "\n")
     monkeypatch.setenv("PYTHONPATH", str(world.folder))
@@ -112,10 +156,16 @@ def test_an_import_is_slow_that_is_slow_twice(monkeypatch, taken, told):
     each = iter(taken)
 
     def run(*_: Any, **__: Any) -> Any:
-        return SimpleNamespace(returncode=0, stdout=json.dumps({"seconds": next(each), "modules": 9, "printed": ""}), stderr="")
+        return SimpleNamespace(
+            returncode=0,
+            stdout=json.dumps({"seconds": next(each), "modules": 9, "printed": ""}),
+            stderr="",
+        )
 
     monkeypatch.setattr(subprocess, "run", run)
-    component = Component(kind="nodes", name="acme.tick", distribution="acme-a", version="1", value="acme_a:T")
+    component = Component(
+        kind="nodes", name="acme.tick", distribution="acme-a", version="1", value="acme_a:T"
+    )
     found = [each.message for each in imported(component, "acme_a", "T") if each.check == "slow"]
     assert [re.search(r"takes (\S+) seconds", message)[1] for message in found] == told
     assert list(each) == []

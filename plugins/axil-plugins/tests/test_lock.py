@@ -11,7 +11,15 @@ import pytest
 
 
 def one(type: str, config: object) -> str:
-    return json.dumps({"graph": {"nodes": [{"id": "a", "type": type, "config": config}], "edges": [], "start": ["a"]}})
+    return json.dumps(
+        {
+            "graph": {
+                "nodes": [{"id": "a", "type": type, "config": config}],
+                "edges": [],
+                "start": ["a"],
+            }
+        }
+    )
 
 
 FLOW = one("subgraph", {"type": "file", "config": {"path": "inner.json"}})
@@ -47,10 +55,16 @@ def test_a_file_that_changed_is_told(axil, locked):
     inner = Path(locked).with_name("inner.json")
     inner.write_text(inner.read_text().replace('"a"', '"b"'))
     done = axil("lock", locked, "--check")
-    assert (done.code, done.out) == (2, f"{locked}: changed:\n    the file inner.json has changed.\n")
+    assert (done.code, done.out) == (
+        2,
+        f"{locked}: changed:\n    the file inner.json has changed.\n",
+    )
     refused = axil("run", locked, "--locked", "--input", "hello")
     assert refused.code == 2
-    assert f"AX737 {locked}.lock: the file inner.json has changed. If that is meant: axil lock {locked}" in refused.err
+    assert (
+        f"AX737 {locked}.lock: the file inner.json has changed. If that is meant: axil lock "
+        f"{locked}" in refused.err
+    )
     assert axil("run", locked, "--input", "hello").code == 0
 
 
@@ -84,14 +98,20 @@ def digests(folder: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize(
     ("bend", "told"),
     [
-        (lambda d: d["axil-control"].update(version="9.9"), "the distribution axil-control was 9.9, and is 0.1.0."),
+        (
+            lambda d: d["axil-control"].update(version="9.9"),
+            "the distribution axil-control was 9.9, and is 0.1.0.",
+        ),
         (
             lambda d: d["axil-control"].update(digest="sha256:0"),
             "the distribution axil-control 0.1.0 has other contents under the same version.",
         ),
         (lambda d: d["pydantic"].update(editable=True), "is installed from a wheel now."),
         (lambda d: d.pop("pydantic"), "the distribution pydantic is needed and was not."),
-        (lambda d: d.update(gone={"version": "1"}), "the distribution gone is not installed or needed any more."),
+        (
+            lambda d: d.update(gone={"version": "1"}),
+            "the distribution gone is not installed or needed any more.",
+        ),
     ],
 )
 def test_a_distribution_that_changed_is_told(axil, locked, bend, told):
@@ -108,12 +128,18 @@ def test_another_model_is_told(axil, flow):
     file = flow(AGENT.replace("MODEL", "small"), "agent.json")
     axil("lock", file)
     flow(AGENT.replace("MODEL", "large"), "agent.json")
-    assert "the models changed: scripted:small became scripted:large." in axil("lock", file, "--check").out
+    assert (
+        "the models changed: scripted:small became scripted:large."
+        in axil("lock", file, "--check").out
+    )
 
 
 def test_what_is_needed_and_missing_is_drift(world, axil, flow):
     world.distribution("acme-a", nodes={"acme.tick": "acme_a:T"})
-    file = flow('{"graph": {"nodes": [{"id": "a", "type": "acme.tick"}], "edges": [], "start": ["a"]}}', "flow.json")
+    file = flow(
+        '{"graph": {"nodes": [{"id": "a", "type": "acme.tick"}], "edges": [], "start": ["a"]}}',
+        "flow.json",
+    )
     assert axil("lock", file).code == 0
     (world.folder / "acme_a-1.0.dist-info" / "entry_points.txt").write_text("")
     assert "something that it needs is not there any more" in axil("lock", file, "--check").out
@@ -123,21 +149,31 @@ def test_what_is_needed_and_missing_is_drift(world, axil, flow):
 def test_a_wheels_digest_is_that_of_its_record(world, axil, flow):
     world.distribution("acme-a", nodes={"acme.tick": "acme_a:T"})
     record = world.folder / "acme_a-1.0.dist-info" / "RECORD"
-    record.write_text("acme_a/__init__.py,sha256=abc,10\nacme_a-1.0.dist-info/INSTALLER,sha256=x,4\nacme_a/__pycache__/x.pyc,,\n")
-    file = flow('{"graph": {"nodes": [{"id": "a", "type": "acme.tick"}], "edges": [], "start": ["a"]}}', "flow.json")
+    record.write_text(
+        "acme_a/__init__.py,sha256=abc,10\nacme_a-1.0.dist-info/INSTALLER,sha256=x,4\nacme_a/__pycache__/x.pyc,,\n"
+    )
+    file = flow(
+        '{"graph": {"nodes": [{"id": "a", "type": "acme.tick"}], "edges": [], "start": ["a"]}}',
+        "flow.json",
+    )
     axil("lock", file)
-    record.write_text("acme_a/__init__.py,sha256=abc,10\nacme_a-1.0.dist-info/INSTALLER,sha256=y,4\n")
+    record.write_text(
+        "acme_a/__init__.py,sha256=abc,10\nacme_a-1.0.dist-info/INSTALLER,sha256=y,4\n"
+    )
     assert axil("lock", file, "--check").code == 0
     record.write_text("acme_a/__init__.py,sha256=other,10\n")
-    assert "acme-a 1.0 has other contents under the same version" in axil("lock", file, "--check").out
+    assert (
+        "acme-a 1.0 has other contents under the same version" in axil("lock", file, "--check").out
+    )
 
 
 def test_components_may_pin_what_is_outside(world, axil, flow, monkeypatch):
     world.distribution("acme-a", tools={"acme.remote": "acme_a:Remote"})
     (world.folder / "acme_a.py").write_text(
-        "class Remote:\n    tools = {'read': 'a' * 64, 'stop': 'b' * 64}\n    @classmethod\n    def pinned(cls, config, allow):\n"
+        "class Remote:\n    tools = {'read': 'a' * 64, 'stop': 'b' * 64}\n    @classmethod\n    "
+        "def pinned(cls, config, allow):\n"
         "        if 'mcp' not in allow:\n"
-        "            from axil.errors import ComponentBlocked\n"
+        "            from axil.plugin import ComponentBlocked\n"
         "            raise ComponentBlocked('it would start a server.')\n"
         "        return {'server': config['url'], 'tools': cls.tools}\n"
     )
@@ -146,16 +182,26 @@ def test_components_may_pin_what_is_outside(world, axil, flow, monkeypatch):
     assert axil("lock", file).err == "error: AX303 it would start a server.\n"
     assert axil("lock", file, "--allow", "mcp").code == 0
     (place, pinned), *_ = json.loads(Path(f"{file}.lock").read_text())["outside"].items()
-    assert (place, pinned["server"], set(pinned["tools"])) == ("agent.json nodes[0].config.tools[0]", "stdio", {"read", "stop"})
+    assert (place, pinned["server"], set(pinned["tools"])) == (
+        "agent.json nodes[0].config.tools[0]",
+        "stdio",
+        {"read", "stop"},
+    )
     monkeypatch.chdir(Path(file).parent)
     assert axil("lock", "agent.json", "--check", "--allow", "mcp").code == 0
     assert axil("lock", file, "--check").err == "error: AX303 it would start a server.\n"
     import acme_a
 
     acme_a.Remote.tools = {"read": "c" * 64, "write": "d" * 64}
-    changed = "agent.json nodes[0].config.tools[0]: tools.read has changed, tools.stop is gone, tools.write is new."
+    changed = (
+        "agent.json nodes[0].config.tools[0]: tools.read has changed, tools.stop is gone, "
+        "tools.write is new."
+    )
     assert changed in axil("lock", file, "--check", "--allow", "mcp").out
-    assert f"AX737 {file}.lock: {changed}" in axil("run", file, "--locked", "--allow", "mcp", "--input", "x").err
+    assert (
+        f"AX737 {file}.lock: {changed}"
+        in axil("run", file, "--locked", "--allow", "mcp", "--input", "x").err
+    )
 
 
 @pytest.mark.parametrize("text", [None, "{", "[]", '{"lock": 2}'])

@@ -6,15 +6,15 @@ import json
 
 import pytest
 
-from axil.registry import default
+from axil.plugin import default_registry
 from axil_plugins.manifests import fields, manifest_of, references, secrets, summary_of
 
 PLUGIN = '''
 from pydantic import BaseModel, Field
-from axil.config import Secret, refers
+from axil.plugin import Secret, refers_to
 
 class Inner(BaseModel, extra="forbid"):
-    model: str | None = Field(None, json_schema_extra=refers("models", default=["openai"]))
+    model: str | None = Field(None, json_schema_extra=refers_to("models", default=["openai"]))
     again: "Inner | None" = None
 
 class Tick:
@@ -52,7 +52,9 @@ def test_all_that_the_classes_say_is_in_it(tick, axil):
     assert component["secrets"] == ["/key"]
     assert component["capabilities"] == ["varies"]
     assert (component["stability"], component["replacement"]) == ("deprecated", "acme.clock")
-    assert "Stability: deprecated; use `acme.clock` instead." in axil("plugins", "docs", "acme-a").out
+    assert (
+        "Stability: deprecated; use `acme.clock` instead." in axil("plugins", "docs", "acme-a").out
+    )
     assert component["aliases"] == ["acme-before/acme.tick", "acme.old"]
     paths = {ref["path"] for ref in component["refs"]}
     assert {"/inner/model", "/tools/*/model", "/named/*/model"} <= paths
@@ -72,7 +74,7 @@ def test_it_is_written_checked_and_found_stale(tick, axil):
 
 
 def test_the_same_classes_give_the_same_text(tick):
-    from axil.registry import Policy, Registry
+    from axil.plugin import Policy, Registry
 
     first, second = (json.dumps(manifest_of("acme-a", Registry(Policy()))) for _ in range(2))
     assert first == second
@@ -97,4 +99,4 @@ def test_a_model_that_contains_itself_is_entered_once():
 def test_summaries_of_things_without_words():
     assert summary_of(object()) == ""
     assert summary_of(lambda text, name: None) == ""
-    assert default().manifest("axil") is not None
+    assert default_registry().manifest("axil") is not None

@@ -1,4 +1,6 @@
-"""What ``axil plugins new`` writes builds, installs, passes its tests and runs in a workflow, with no edit, for every kind."""
+"""What ``axil plugins new`` writes builds, installs, passes its tests and runs in a workflow, with
+no edit, for every kind.
+"""
 
 from __future__ import annotations
 
@@ -12,23 +14,53 @@ from pathlib import Path
 
 import pytest
 
-from axil.errors import ConfigError
+from axil import ConfigError
 from axil_cli.main import main
 from axil_plugins.scaffold import TEMPLATES, scaffold
 
-WHEEL = [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "--quiet", "--no-deps", "--no-index", "--no-build-isolation"]
-INSTALL = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--no-deps", "--no-index"]
+WHEEL = [
+    sys.executable,
+    "-m",
+    "pip",
+    "--disable-pip-version-check",
+    "wheel",
+    "--quiet",
+    "--no-deps",
+    "--no-index",
+    "--no-build-isolation",
+]
+INSTALL = [
+    sys.executable,
+    "-m",
+    "pip",
+    "--disable-pip-version-check",
+    "install",
+    "--quiet",
+    "--no-deps",
+    "--no-index",
+]
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory) -> Path:
-    """A distribution of each kind, built as a wheel and installed from it into one folder; what their tests came to is beside it."""
+    """A distribution of each kind, built as a wheel and installed from it into one folder; what
+    their tests came to is beside it.
+    """
     folder = tmp_path_factory.mktemp("made")
     for kind in TEMPLATES:
-        assert main(["plugins", "new", f"acme-{kind}", "--kind", kind, "--into", str(folder / "source")]) == 0
+        assert (
+            main(
+                ["plugins", "new", f"acme-{kind}", "--kind", kind, "--into", str(folder / "source")]
+            )
+            == 0
+        )
     sources = sorted((folder / "source").iterdir())
     subprocess.run([*WHEEL, "--wheel-dir", folder / "wheels", *sources], check=True, timeout=600)
-    subprocess.run([*INSTALL, "--target", folder / "site", *(folder / "wheels").iterdir()], check=True, timeout=600)
+    subprocess.run(
+        [*INSTALL, "--target", folder / "site", *(folder / "wheels").iterdir()],
+        check=True,
+        timeout=600,
+    )
     tests = [source / "tests" for source in sources]
     options = [
         "-q",
@@ -42,21 +74,38 @@ def made(tmp_path_factory) -> Path:
     ]
     command = [sys.executable, "-P", "-m", "pytest", "-c", os.devnull, *options, *tests]
     environment = {**os.environ, "PYTHONPATH": str(folder / "site")}
-    subprocess.run(command, cwd=folder, env=environment, capture_output=True, timeout=600, check=False)
+    subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, timeout=600, check=False
+    )
     return folder
 
 
 def in_it(made: Path, *command: object) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": str(made / "site")}
     return subprocess.run(
-        [sys.executable, "-P", *map(str, command)], cwd=made, env=environment, capture_output=True, text=True, timeout=600, check=False
+        [sys.executable, "-P", *map(str, command)],
+        cwd=made,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
     )
 
 
 @pytest.mark.parametrize("kind", TEMPLATES)
 def test_its_tests_pass_from_the_wheel(made, kind):
-    cases = [case for case in xml.parse(made / "report.xml").iter("testcase") if f"acme_{kind}" in str(case.get("classname"))]
-    bad = {case.get("name"): (part.get("message") or "")[:500] for case in cases for part in case if part.tag in ("failure", "error")}
+    cases = [
+        case
+        for case in xml.parse(made / "report.xml").iter("testcase")
+        if f"acme_{kind}" in str(case.get("classname"))
+    ]
+    bad = {
+        case.get("name"): (part.get("message") or "")[:500]
+        for case in cases
+        for part in case
+        if part.tag in ("failure", "error")
+    }
     assert bad == {}
     names = {str(case.get("name")) for case in cases}
     assert "test_a_workflow_uses_it" in names
@@ -67,7 +116,9 @@ def test_its_tests_pass_from_the_wheel(made, kind):
 def test_it_passes_the_kit_without_a_line_of_code_and_its_manifest_is_current(made, kind):
     done = in_it(made, "-m", "axil_cli.main", "plugins", "test", f"acme-{kind}")
     assert done.returncode == 0, done.stdout + done.stderr
-    laws = [line for line in done.stdout.splitlines() if line.startswith(f"ok    {TEMPLATES[kind]}:")]
+    laws = [
+        line for line in done.stdout.splitlines() if line.startswith(f"ok    {TEMPLATES[kind]}:")
+    ]
     assert laws
     assert int(re.search(r"(\d+) passed", laws[0])[1]) >= 6, laws
     written = made / "site" / f"acme_{kind}" / "axil-plugin.json"
@@ -85,7 +136,15 @@ def test_the_command_runs_its_workflow(made):
     flow = made / "source" / "acme-node" / "examples" / "flow.json"
     done = in_it(made, "-m", "axil_cli.main", "run", flow, "--input", "hello")
     assert (done.stdout, done.returncode) == ("1: HELLO!!\n", 0), done.stderr
-    counted = in_it(made, "-m", "axil_cli.main", "--hook", "acme.hook", "run", made / "source" / "acme-hook" / "examples" / "flow.json")
+    counted = in_it(
+        made,
+        "-m",
+        "axil_cli.main",
+        "--hook",
+        "acme.hook",
+        "run",
+        made / "source" / "acme-hook" / "examples" / "flow.json",
+    )
     assert counted.returncode == 0, counted.stderr
 
 
@@ -96,7 +155,14 @@ def test_its_manifest_is_made_where_it_lies(made):
     done = in_it(made, "-m", "axil_cli.main", "plugins", "manifest", "acme-node", "--write")
     assert done.returncode == 0, done.stderr
     assert manifest.read_text("utf-8") == told
-    why = in_it(made, "-m", "axil_cli.main", "plugins", "why", made / "source" / "acme-node" / "examples" / "flow.json")
+    why = in_it(
+        made,
+        "-m",
+        "axil_cli.main",
+        "plugins",
+        "why",
+        made / "source" / "acme-node" / "examples" / "flow.json",
+    )
     assert why.stdout.startswith("acme-node  0.1.0\n    nodes:acme.node")
 
 
@@ -115,7 +181,10 @@ def test_the_doctor_finds_nothing_wrong_with_it(made):
     assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.parametrize(("name", "kind", "id"), [("Acme Shout", "node", "AX733"), ("acme-", "node", "AX733"), ("acme-x", "nod", "AX734")])
+@pytest.mark.parametrize(
+    ("name", "kind", "id"),
+    [("Acme Shout", "node", "AX733"), ("acme-", "node", "AX733"), ("acme-x", "nod", "AX734")],
+)
 def test_what_cannot_be_made_is_told(tmp_path, name, kind, id):
     with pytest.raises(ConfigError, match=id):
         scaffold(name, kind, tmp_path)

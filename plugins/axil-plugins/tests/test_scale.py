@@ -1,4 +1,6 @@
-"""With 400 plugins installed: looking imports none of them, and asks the disk for each a bounded number of times."""
+"""With 400 plugins installed: looking imports none of them, and asks the disk for each a bounded
+number of times.
+"""
 
 from __future__ import annotations
 
@@ -33,21 +35,33 @@ def site(tmp_path_factory) -> Path:
     for i in range(MANY):
         info = folder / f"fake_plugin_{i}-1.0.dist-info"
         info.mkdir()
-        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: fake-plugin-{i}\nVersion: 1.0\n")
+        (info / "METADATA").write_text(
+            f"Metadata-Version: 2.1\nName: fake-plugin-{i}\nVersion: 1.0\n"
+        )
         nodes = f"[axil.nodes]\nfake.n{i} = fake_plugin_{i}:N\nfake.m{i} = fake_plugin_{i}:M\n"
         points = f"{nodes}[axil.plugin]\nfake-plugin-{i} = fake_plugin_{i}\n"
         (info / "entry_points.txt").write_text(points)
         (folder / f"fake_plugin_{i}").mkdir()
         (folder / f"fake_plugin_{i}" / "__init__.py").write_text("raise SystemExit('imported')\n")
         if i % 2:
-            said = {"manifest": 1, "distribution": f"fake-plugin-{i}", "components": [{"kind": "nodes", "name": f"fake.n{i}"}]}
+            said = {
+                "manifest": 1,
+                "distribution": f"fake-plugin-{i}",
+                "components": [{"kind": "nodes", "name": f"fake.n{i}"}],
+            }
             (folder / f"fake_plugin_{i}" / "axil-plugin.json").write_text(json.dumps(said))
     return folder
 
 
 def asked(site: Path, *arguments: str) -> tuple[str, dict[str, object]]:
     code = f"import sys; sys.path.insert(0, {str(site)!r})\n{COUNTING}"
-    done = subprocess.run([sys.executable, "-c", code, str(site), *arguments], capture_output=True, text=True, timeout=600, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(site), *arguments],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
     said = json.loads(done.stderr.strip().rpartition("\n")[2])
     return done.stdout, said
 
@@ -66,17 +80,26 @@ def test_listing_imports_no_plugin_and_reads_each_once(site):
 
 def test_checking_a_workflow_imports_no_plugin_that_it_does_not_name(site, tmp_path):
     flow = tmp_path / "flow.json"
-    flow.write_text('{"graph": {"nodes": [{"id": "a", "type": "passthrough"}], "edges": [], "start": ["a"]}}')
+    flow.write_text(
+        '{"graph": {"nodes": [{"id": "a", "type": "passthrough"}], "edges": [], "start": ["a"]}}'
+    )
     _, said = asked(site, "check", str(flow))
     assert (said["code"], said["fakes"]) == (0, [])
     assert set(said["opened"]) == {"entry_points.txt"}
-    assert said["opened"]["entry_points.txt"] <= 2 * MANY  # once by us, and once by pydantic, which looks for plugins of its own
+    # once by us, and once by pydantic, which looks for plugins of its own
+    assert said["opened"]["entry_points.txt"] <= 2 * MANY
 
 
 def test_the_doctor_and_why_import_none_either(site, tmp_path):
     flow = tmp_path / "flow.json"
-    flow.write_text('{"graph": {"nodes": [{"id": "a", "type": "fake.n1"}], "edges": [], "start": ["a"]}}')
-    for arguments in (["plugins", "doctor", "fake-plugin-1"], ["plugins", "why", str(flow)], ["plugins", "show", "nodes:fake.n1"]):
+    flow.write_text(
+        '{"graph": {"nodes": [{"id": "a", "type": "fake.n1"}], "edges": [], "start": ["a"]}}'
+    )
+    for arguments in (
+        ["plugins", "doctor", "fake-plugin-1"],
+        ["plugins", "why", str(flow)],
+        ["plugins", "show", "nodes:fake.n1"],
+    ):
         assert asked(site, *arguments)[1]["fakes"] == []
 
 
@@ -84,7 +107,7 @@ def test_a_scan_makes_few_calls_for_each_distribution(site, monkeypatch):
     """What it costs beyond reading the metadata, which the interpreter does: calls, counted."""
     import importlib_metadata
 
-    from axil.registry import Policy, Registry
+    from axil.plugin import Policy, Registry
 
     monkeypatch.syspath_prepend(str(site))
 

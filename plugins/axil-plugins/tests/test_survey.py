@@ -12,7 +12,11 @@ BROKEN = "raise RuntimeError('boom')\n"
 
 
 def rows(done, **wanted):
-    return [row for row in done.data["components"] if all(row[key] == value for key, value in wanted.items())]
+    return [
+        row
+        for row in done.data["components"]
+        if all(row[key] == value for key, value in wanted.items())
+    ]
 
 
 def test_every_component_is_listed_with_its_standing(world, axil):
@@ -22,12 +26,26 @@ def test_every_component_is_listed_with_its_standing(world, axil):
     done = axil("plugins", "list", "--format", "json")
     assert done.code == 0
     assert [row["status"] for row in rows(done, name="acme.tick")] == ["ok"]
-    assert [(row["distribution"], row["status"]) for row in rows(done, name="shared")] == [("acme-a", "conflict"), ("acme-b", "conflict")]
+    assert [(row["distribution"], row["status"]) for row in rows(done, name="shared")] == [
+        ("acme-a", "conflict"),
+        ("acme-b", "conflict"),
+    ]
     (new,) = rows(done, name="acme.new")
-    assert (new["status"], new["reason"]) == ("spec", "it is written for version 2.0 of node types, and this axil understands 1.0")
+    assert (new["status"], new["reason"]) == (
+        "spec",
+        "it is written for version 2.0 of node types, and this axil understands 1.0",
+    )
     table = axil("plugins", "list", "--kind", "nodes")
     assert "acme.tick" in table.out
-    assert table.out.splitlines()[0].split() == ["kind", "name", "distribution", "version", "spec", "status", "summary"]
+    assert table.out.splitlines()[0].split() == [
+        "kind",
+        "name",
+        "distribution",
+        "version",
+        "spec",
+        "status",
+        "summary",
+    ]
     assert all(line.split()[0] == "nodes" for line in table.out.splitlines()[1:])
 
 
@@ -36,7 +54,10 @@ def test_policy_is_told_with_whoever_said_it(world, axil, tmp_path, monkeypatch)
     (tmp_path / "axil.toml").write_text('[plugins]\nblock = ["acme-a"]\n')
     done = axil("plugins", "list", "--format", "json")
     (tick,) = rows(done, name="acme.tick")
-    assert (tick["status"], tick["reason"]) == ("blocked", f"the policy blocks acme-a ({tmp_path / 'axil.toml'})")
+    assert (tick["status"], tick["reason"]) == (
+        "blocked",
+        f"the policy blocks acme-a ({tmp_path / 'axil.toml'})",
+    )
     assert done.data["policy"]["said_by"] == {"block": str(tmp_path / "axil.toml")}
 
 
@@ -52,8 +73,16 @@ def test_with_every_plugin_broken_one_can_still_look_and_mend(world, axil):
     world.distribution("acme-a", nodes={"acme.tick": "acme_a:T"}, plugin={"acme-a": "acme_a"})
     world.package("acme_a", BROKEN, "{")
     (world.folder / "acme_bad-1.0.dist-info").mkdir()
-    (world.folder / "acme_bad-1.0.dist-info" / "entry_points.txt").write_text("[axil.nodes]\ngarbage")
-    for command in (["list"], ["show", "acme-a"], ["doctor"], ["show", "nodes:acme.tick"], ["list", "--requirements"]):
+    (world.folder / "acme_bad-1.0.dist-info" / "entry_points.txt").write_text(
+        "[axil.nodes]\ngarbage"
+    )
+    for command in (
+        ["list"],
+        ["show", "acme-a"],
+        ["doctor"],
+        ["show", "nodes:acme.tick"],
+        ["list", "--requirements"],
+    ):
         assert axil("plugins", *command).code in (0, 2)
     told = axil("plugins", "doctor").out
     assert "acme_bad-1.0.dist-info" in told
@@ -83,8 +112,14 @@ def test_a_component_is_shown_from_its_manifest(axil):
     assert "content" in told
     assert "required" in told
     assert axil("plugins", "show", "node:literal", "--schema").data["required"] == ["content"]
-    assert json.loads(axil("plugins", "show", "nodes:literal", "--example").out) == {"type": "literal", "config": {"content": "Go on."}}
-    assert axil("plugins", "show", "nodes:literal", "--format", "json").data["distribution"] == "axil-control"
+    assert json.loads(axil("plugins", "show", "nodes:literal", "--example").out) == {
+        "type": "literal",
+        "config": {"content": "Go on."},
+    }
+    assert (
+        axil("plugins", "show", "nodes:literal", "--format", "json").data["distribution"]
+        == "axil-control"
+    )
 
 
 @pytest.mark.parametrize(
@@ -116,34 +151,46 @@ def test_pages_of_a_plugin_without_manifest_come_from_its_classes(world, axil):
     assert "## acme.tick\n\nIt ticks." in axil("plugins", "docs", "acme-a").out
 
 
-# ---------------------------------------------------------------------------------------------------------- old names
+# --------------------------------------------------------------------------------------------------
 
 
 def manifest(distribution: str, **names: list[str]) -> dict[str, Any]:
     """A manifest of node types of acme, each with its old names."""
-    components = [{"kind": "nodes", "name": f"acme.{name}", "aliases": old} for name, old in names.items()]
+    components = [
+        {"kind": "nodes", "name": f"acme.{name}", "aliases": old} for name, old in names.items()
+    ]
     return {"manifest": 1, "distribution": distribution, "components": components}
 
 
 @pytest.fixture
 def moved(world):
     """``acme.tick`` of acme-old is ``acme.tock`` of acme-new today."""
-    world.distribution("acme-new", "2.0", nodes={"acme.tock": "acme_new:T"}, plugin={"acme-new": "acme_new"})
-    world.package("acme_new", manifest=manifest("acme-new", tock=["acme.tick", "acme-old/acme.tick"]))
+    world.distribution(
+        "acme-new", "2.0", nodes={"acme.tock": "acme_new:T"}, plugin={"acme-new": "acme_new"}
+    )
+    world.package(
+        "acme_new", manifest=manifest("acme-new", tock=["acme.tick", "acme-old/acme.tick"])
+    )
     return world
 
 
 def test_old_names_are_listed_with_the_new_one(moved, axil):
     done = axil("plugins", "list", "--format", "json")
     (old,) = rows(done, name="acme.tick")
-    assert (old["distribution"], old["status"], old["summary"]) == ("acme-new", "alias", "old name of acme.tock")
+    assert (old["distribution"], old["status"], old["summary"]) == (
+        "acme-new",
+        "alias",
+        "old name of acme.tock",
+    )
     assert [row["status"] for row in rows(done, name="acme-old/acme.tick")] == ["alias"]
     assert [row["status"] for row in rows(done, name="acme.tock")] == ["ok"]
     assert "old name of acme.tock" in axil("plugins", "list", "--kind", "nodes").out
 
 
 def test_a_component_is_shown_by_its_old_name_and_with_it(moved, axil, caplog):
-    assert "formerly: acme.tick, acme-old/acme.tick" in axil("plugins", "show", "nodes:acme.tock").out
+    assert (
+        "formerly: acme.tick, acme-old/acme.tick" in axil("plugins", "show", "nodes:acme.tock").out
+    )
     assert not caplog.records
     shown = axil("plugins", "show", "nodes:acme.tick", "--format", "json").data
     assert (shown["name"], shown["aliases"]) == ("acme.tock", ["acme.tick", "acme-old/acme.tick"])
@@ -157,19 +204,26 @@ NOW = '{"graph": {"nodes": [{"id": "a", "type": "%s"}], "edges": [], "start": ["
 @pytest.mark.parametrize("written", ["acme.tick", "acme-new/acme.tick", "acme-old/acme.tick"])
 def test_why_says_what_an_old_name_is_now(moved, axil, flow, written):
     file = flow(NOW % written, "flow.json")
-    (distribution,) = axil("plugins", "why", file, "--format", "json").data["distributions"]
-    assert (distribution["distribution"], distribution["uses"][0]["now"]) == ("acme-new", "acme-new/acme.tock")
+    distribution, _ = axil("plugins", "why", file, "--format", "json").data["distributions"]
+    assert (distribution["distribution"], distribution["uses"][0]["now"]) == (
+        "acme-new",
+        "acme-new/acme.tock",
+    )
     assert f"nodes:{written} (now acme-new/acme.tock)" in axil("plugins", "why", file).out
 
 
 @pytest.mark.parametrize("written", ["acme.tock", "acme-new/acme.tock", "Acme_New/acme.tock"])
 def test_why_says_nothing_of_a_name_of_today(moved, axil, flow, written):
-    (distribution,) = axil("plugins", "why", flow(NOW % written, "flow.json"), "--format", "json").data["distributions"]
+    distribution, _ = axil(
+        "plugins", "why", flow(NOW % written, "flow.json"), "--format", "json"
+    ).data["distributions"]
     assert distribution["uses"][0]["now"] == ""
 
 
 def test_check_warns_of_an_old_name_where_it_is_written(moved, axil, flow, caplog):
-    (moved.folder / "acme_new" / "__init__.py").write_text("class T:\n    def run(self, messages): return messages\n")
+    (moved.folder / "acme_new" / "__init__.py").write_text(
+        "class T:\n    def run(self, messages): return messages\n"
+    )
     (each,) = axil("check", flow(NOW % "acme.tick", "flow.json"), "--format", "json").data["files"]
     (problem,) = each["problems"]
     assert (problem["id"], problem["severity"]) == ("AX326", "warning")
@@ -191,8 +245,14 @@ def test_the_doctor_names_old_names_that_are_not_what_they_were(moved, axil, mon
 def test_two_claims_to_an_old_name_are_a_conflict_of_names(moved, axil):
     moved.distribution("acme-b", nodes={"acme.tack": "acme_b:T"}, plugin={"acme-b": "acme_b"})
     moved.package("acme_b", manifest=manifest("acme-b", tack=["acme.tick"]))
-    assert {row["status"] for row in rows(axil("plugins", "list", "--format", "json"), name="acme.tick")} == {"alias conflict"}
-    told = [each for each in axil("plugins", "doctor", "--format", "json").data["findings"] if each["check"] == "alias"]
+    assert {
+        row["status"] for row in rows(axil("plugins", "list", "--format", "json"), name="acme.tick")
+    } == {"alias conflict"}
+    told = [
+        each
+        for each in axil("plugins", "doctor", "--format", "json").data["findings"]
+        if each["check"] == "alias"
+    ]
     assert {each["distribution"]: each["fix"] for each in told} == {
         "acme-new": "Write acme-new/acme.tock in files that mean this one.",
         "acme-b": "Write acme-b/acme.tack in files that mean this one.",
@@ -201,5 +261,9 @@ def test_two_claims_to_an_old_name_are_a_conflict_of_names(moved, axil):
 
 def test_a_block_of_an_old_name_is_told_not_to_hold_for_the_new_one(moved, axil, monkeypatch):
     monkeypatch.setenv("AXIL_BLOCK", "nodes:acme.tick")
-    (told,) = [each for each in axil("plugins", "doctor", "--format", "json").data["findings"] if each["check"] == "alias"]
+    (told,) = [
+        each
+        for each in axil("plugins", "doctor", "--format", "json").data["findings"]
+        if each["check"] == "alias"
+    ]
     assert (told["severity"], told["fix"]) == ("warning", "Block nodes:acme.tock, too.")

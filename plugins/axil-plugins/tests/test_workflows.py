@@ -1,4 +1,6 @@
-"""What a workflow needs: found without an import, in inner graphs and in settings, with defaults; written into the file."""
+"""What a workflow needs: found without an import, in inner graphs and in settings, with defaults;
+written into the file.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,11 @@ graph:
   nodes:
     - id: A
       type: agent
-      config: {provider: openai, name: "${MODEL}", prompt_template: "about {message}", retrievers: [{type: acme.notes, config: {n: 1}}]}
+      config:
+        provider: openai
+        name: "${MODEL}"
+        prompt_template: "about {message}"
+        retrievers: [{type: acme.notes, config: {n: 1}}]
     - id: B
       type: switch
       config:
@@ -45,7 +51,11 @@ def talk(flow):
 
 
 def uses(done):
-    return {(use["kind"], use["name"]): (each["distribution"], use) for each in done.data["distributions"] for use in each["uses"]}
+    return {
+        (use["kind"], use["name"]): (each["distribution"], use)
+        for each in done.data["distributions"]
+        for use in each["uses"]
+    }
 
 
 def test_everything_that_a_workflow_names_is_found(axil, talk):
@@ -75,34 +85,60 @@ def test_everything_that_a_workflow_names_is_found(axil, talk):
 
 def test_the_answer_says_what_to_install(axil, talk):
     told = axil("plugins", "why", talk).out
-    assert "axil-openai  not installed: pip install axil-openai" in told or "axil-openai  0." in told
+    assert (
+        "axil-openai  not installed: pip install axil-openai" in told or "axil-openai  0." in told
+    )
     assert 'Did you mean "loop_timer"' in told
     assert "provided by nobody that is known" in told
 
 
 def test_nothing_but_the_loader_is_imported(world, axil, flow):
     world.distribution("acme-a", nodes={"acme.tick": "acme_a:T"}, plugin={"acme-a": "acme_a"})
-    world.package("acme_a", manifest={"manifest": 1, "distribution": "acme-a", "components": [{"kind": "nodes", "name": "acme.tick"}]})
-    file = flow('{"graph": {"nodes": [{"id": "a", "type": "acme.tick"}], "edges": [], "start": ["a"]}}', "flow.json")
+    world.package(
+        "acme_a",
+        manifest={
+            "manifest": 1,
+            "distribution": "acme-a",
+            "components": [{"kind": "nodes", "name": "acme.tick"}],
+        },
+    )
+    file = flow(
+        '{"graph": {"nodes": [{"id": "a", "type": "acme.tick"}], "edges": [], "start": ["a"]}}',
+        "flow.json",
+    )
     done = axil("plugins", "why", file, "--format", "json")
-    assert (done.code, [each["distribution"] for each in done.data["distributions"]]) == (0, ["acme-a"])
+    assert (done.code, [each["distribution"] for each in done.data["distributions"]]) == (
+        0,
+        ["acme-a", "axil-files"],
+    )
     assert "acme_a" not in sys.modules
 
 
 def test_settings_that_cannot_be_looked_into_are_told(world, axil, flow):
     world.distribution("acme-a", nodes={"acme.tick": "acme_a:T"})
-    file = flow('{"graph": {"nodes": [{"id": "a", "type": "acme.tick"}], "edges": [], "start": ["a"]}}', "flow.json")
+    file = flow(
+        '{"graph": {"nodes": [{"id": "a", "type": "acme.tick"}], "edges": [], "start": ["a"]}}',
+        "flow.json",
+    )
     assert "the settings of nodes:acme.tick are not looked into" in axil("plugins", "why", file).err
 
 
 def test_requirements_are_written_and_nothing_else_changes(axil, flow):
-    text = "# top\nversion: '1.0'\n\ngraph:  # the graph\n  nodes: [{id: a, type: passthrough}]\n  edges: []\n  start: [a]\n"
+    text = (
+        "# top\nversion: '1.0'\n\ngraph:  # the graph\n  nodes: [{id: a, type: "
+        "passthrough}]\n  "
+        "edges: []\n  start: [a]\n"
+    )
     file = flow(text)
     plain = axil("plugins", "freeze", file)
-    assert sorted(plain.out.split()) == sorted(f"{name}>=0.1.0" for name in ("axil-control", "axil-yaml"))
+    assert sorted(plain.out.split()) == sorted(
+        f"{name}>=0.1.0" for name in ("axil-control", "axil-yaml")
+    )
     assert Path(file).read_text() == text
     assert axil("plugins", "freeze", file, "--write").code == 0
-    expected = text.replace("graph:  #", 'requires:\n  axil-control: ">=0.1.0"\n  axil-yaml: ">=0.1.0"\ngraph:  #')
+    expected = text.replace(
+        "graph:  #", 'requires:\n  axil-control: ">=0.1.0"\n  axil-yaml: ">=0.1.0"\ngraph:  #'
+    )
     assert Path(file).read_text() == expected
     assert axil("plugins", "freeze", file, "--write").code == 0
     assert Path(file).read_text() == expected
@@ -114,23 +150,36 @@ def test_requirements_that_are_there_are_kept_and_stale_ones_leave(axil, flow):
     file = flow(text)
     axil("plugins", "freeze", file, "--write")
     written = Path(file).read_text()
-    assert 'requires:\n  axil-control: ">=0.0.1"\n  axil-yaml: ">=0.1.0"\n\n# the end\nvars: {}\n' in written
+    assert (
+        'requires:\n  axil-control: ">=0.0.1"\n  axil-yaml: ">=0.1.0"\n\n# the end\nvars: {}\n'
+        in written
+    )
     assert "gone" not in written
 
 
 @pytest.mark.parametrize("name", ["flow.json", "flow.toml"])
 def test_other_formats_are_written_too(axil, flow, name):
-    data = {"version": "1.0", "graph": {"nodes": [{"id": "a", "type": "passthrough"}], "edges": [], "start": ["a"]}}
-    toml = 'version = "1.0"\n# c\n[graph]\nedges = []\nstart = ["a"]\n[[graph.nodes]]\nid = "a"\ntype = "passthrough"\n'
+    data = {
+        "version": "1.0",
+        "graph": {"nodes": [{"id": "a", "type": "passthrough"}], "edges": [], "start": ["a"]},
+    }
+    toml = (
+        'version = "1.0"\n# c\n[graph]\nedges = []\nstart = ["a"]\n[[graph.nodes]]\nid = '
+        '"a"\ntype = "passthrough"\n'
+    )
     file = flow(json.dumps(data, indent=4) if name.endswith("json") else toml, name)
+    requires = {"axil-control": ">=0.1.0", "axil-files": ">=0.1.0"}
     for _ in range(2):
-        assert axil("plugins", "freeze", file, "--write", "--format", "json").data["requires"] == {"axil-control": ">=0.1.0"}
+        assert (
+            axil("plugins", "freeze", file, "--write", "--format", "json").data["requires"]
+            == requires
+        )
     text = Path(file).read_text()
     assert text.count("axil-control") == 1
     if name.endswith("toml"):
         assert "# c" in text
     else:
-        assert json.loads(text) == {**data, "requires": {"axil-control": ">=0.1.0"}}
+        assert json.loads(text) == {**data, "requires": requires}
 
 
 def test_a_file_that_needs_what_nobody_provides_is_not_frozen(axil, talk):
@@ -141,5 +190,8 @@ def test_a_file_that_needs_what_nobody_provides_is_not_frozen(axil, talk):
 
 
 def test_the_kernel_is_no_requirement(axil, flow):
-    file = flow('{"graph": {"nodes": [{"id": "a", "type": "custom"}], "edges": [], "start": ["a"]}}', "flow.json")
-    assert axil("plugins", "freeze", file).out == "The kernel is all it needs.\n"
+    file = flow(
+        '{"graph": {"nodes": [{"id": "a", "type": "custom"}], "edges": [], "start": ["a"]}}',
+        "flow.json",
+    )
+    assert axil("plugins", "freeze", file).out == "axil-files>=0.1.0\n"

@@ -38,7 +38,11 @@ def counting(inputs: Any, attributes: Any, local: Any) -> dict[str, Any]:
 
 def dies(inputs: Any) -> dict[str, Any]:
     if inputs["n"] < 0:
-        how = {-1: lambda: os._exit(7), -2: lambda: ctypes.string_at(0), -3: lambda: os.kill(os.getpid(), signal.SIGKILL)}
+        how = {
+            -1: lambda: os._exit(7),
+            -2: lambda: ctypes.string_at(0),
+            -3: lambda: os.kill(os.getpid(), signal.SIGKILL),
+        }
         how[inputs["n"]]()
     return {"n": inputs["n"]}
 
@@ -72,7 +76,12 @@ async def sleeps_on(inputs: Any, ctx: Any) -> dict[str, Any]:
 
 
 def raises(inputs: Any) -> dict[str, Any]:
-    raise {"value": ValueError, "exit": SystemExit, "own": Own, "unicode": lambda told: b"\xff".decode()}[inputs["kind"]]("no such thing")
+    raise {
+        "value": ValueError,
+        "exit": SystemExit,
+        "own": Own,
+        "unicode": lambda told: b"\xff".decode(),
+    }[inputs["kind"]]("no such thing")
 
 
 class Own(Exception):
@@ -90,7 +99,9 @@ def unspeakable(inputs: Any) -> dict[str, Any]:
 
 def busy(inputs: Any) -> dict[str, Any]:
     """Says who it is, starts a child, and computes for ever."""
-    child = os.posix_spawn(sys.executable, [sys.executable, "-c", "import time; time.sleep(600)"], os.environ)
+    child = os.posix_spawn(
+        sys.executable, [sys.executable, "-c", "import time; time.sleep(600)"], os.environ
+    )
     path = Path(inputs["file"])
     path.with_suffix(".new").write_text(f"{os.getpid()} {child}", "utf-8")
     path.with_suffix(".new").replace(path)
@@ -119,7 +130,13 @@ async def asks(inputs: Any, ctx: Any) -> dict[str, Any]:
     ctx.spend(input_tokens=3, cost=0.5)
     await ctx.sleep(100)
     answer = await ctx.ask("how many?", name="many")
-    return {"page": got["page"], "many": answer, "key": ctx.key("k"), "slept": ctx.now() - before, "who": str(ctx.activation)}
+    return {
+        "page": got["page"],
+        "many": answer,
+        "key": ctx.key("k"),
+        "slept": ctx.now() - before,
+        "who": str(ctx.activation),
+    }
 
 
 async def fails_inside(inputs: Any, ctx: Any) -> dict[str, Any]:

@@ -1,4 +1,6 @@
-"""What bodies in processes promise: they run as anywhere, and what happens to their process happens to nobody else."""
+"""What bodies in processes promise: they run as anywhere, and what happens to their process happens
+to nobody else.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +19,8 @@ from typing import Any
 
 import pytest
 
-from axil import CustomNode, MemoryJournal, NodeFailed, RootGraph, SpecError
-from axil.crew import LocalExecutor
-from axil.errors import LimitReached
-from axil.spec import Limits
+from axil import CustomNode, LimitReached, Limits, MemoryJournal, NodeFailed, RootGraph, SpecError
+from axil.driver import LocalExecutor
 from axil_process import BodyRaised, Process, ProcessError, ProcessExecutor, WorkerDied, workers
 from axil_process.wire import packed
 from axil_process.worker import Worker
@@ -30,7 +30,9 @@ from axil_wrappers import Retry, Timeout
 sys.path.insert(0, str(Path(__file__).parent))
 import bodies
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals and groups of processes are not there")
+pytestmark = pytest.mark.skipif(
+    os.name == "nt", reason="signals and groups of processes are not there"
+)
 
 
 def run(graph: RootGraph, *inputs: Any, **options: Any) -> list[Any]:
@@ -43,7 +45,7 @@ def run(graph: RootGraph, *inputs: Any, **options: Any) -> list[Any]:
     return asyncio.run(go())
 
 
-# ------------------------------------------------------------------------------------------------ the same as anywhere
+# ------------------------------------------------------------------------------------------------ t
 
 
 def test_bodies_run_in_other_processes_which_are_used_again():
@@ -60,7 +62,13 @@ def test_bodies_run_in_other_processes_which_are_used_again():
     assert os.getpid() not in pids
 
 
-def make(body: Any, *wrappers: Any, keys: tuple[str, ...] = ("n",), exits: tuple[str, ...] = ("n",), **more: Any) -> RootGraph:
+def make(
+    body: Any,
+    *wrappers: Any,
+    keys: tuple[str, ...] = ("n",),
+    exits: tuple[str, ...] = ("n",),
+    **more: Any,
+) -> RootGraph:
     graph = RootGraph("t", attributes={"total": 0, "seen": 0})
     graph.create_node(body, name="work", wrappers=wrappers, **more)
     graph.edge_from_entry("work", dict.fromkeys(keys, ""))
@@ -69,13 +77,22 @@ def make(body: Any, *wrappers: Any, keys: tuple[str, ...] = ("n",), exits: tuple
 
 
 def test_attributes_and_what_a_node_keeps_are_written_as_anywhere():
-    graph = make(bodies.counting, Process(workers=1), exits=("n", "times"), pull_keys={"total": ""}, push_keys={"total": ""})
+    graph = make(
+        bodies.counting,
+        Process(workers=1),
+        exits=("n", "times"),
+        pull_keys={"total": ""},
+        push_keys={"total": ""},
+    )
     (result,) = run(graph, {"n": 5})
     assert (result.output, result.attributes["total"]) == ({"n": 5, "times": 1}, 5)
 
 
 def test_a_custom_node_is_called_by_position_there_too():
-    (result,) = run(make(CustomNode, Process(workers=1), forward=bodies.positional, push_keys={"seen": ""}), {"n": 4})
+    (result,) = run(
+        make(CustomNode, Process(workers=1), forward=bodies.positional, push_keys={"seen": ""}),
+        {"n": 4},
+    )
     assert (result.output, result.attributes["seen"]) == ({"n": 4}, 4)
 
 
@@ -146,12 +163,17 @@ def test_a_process_that_died_while_it_rested_does_not_hide_another_that_did_not(
     asyncio.run(go())
 
 
-# ------------------------------------------------------------------------------------------------ ctx
+# ------------------------------------------------------------------------------------------------ c
 
 
 def test_questions_steps_sleeps_and_chunks_go_to_the_run_and_are_recorded(tmp_path):
     file = tmp_path / "told"
-    graph = make(bodies.asks, Process(workers=1), keys=("file",), exits=("page", "many", "key", "slept", "who"))
+    graph = make(
+        bodies.asks,
+        Process(workers=1),
+        keys=("file",),
+        exits=("page", "many", "key", "slept", "who"),
+    )
     journal, clock, chunks = MemoryJournal(), VirtualClock(), list[Any]()
 
     class Watch:
@@ -169,8 +191,15 @@ def test_questions_steps_sleeps_and_chunks_go_to_the_run_and_are_recorded(tmp_pa
 
     result = asyncio.run(go())
     assert result.status == "done"
-    assert {**result.output, "key": ""} == {"page": 7, "many": 3, "key": "", "slept": 100.0, "who": "work"}
-    assert file.read_text("utf-8") == "fetched\n" * 2  # the first try ended at the question inside the step; the second was recorded
+    assert {**result.output, "key": ""} == {
+        "page": 7,
+        "many": 3,
+        "key": "",
+        "slept": 100.0,
+        "who": "work",
+    }
+    # the first try ended at the question inside the step; the second was recorded
+    assert file.read_text("utf-8") == "fetched\n" * 2
     assert chunks == ["inside", "inside", "behind", "behind"]
     assert result.usage.cost == 1.0
 
@@ -184,7 +213,8 @@ def test_several_questions_at_once_are_all_open():
 def test_questions_of_a_body_that_has_ended_already_are_all_open(monkeypatch):
     hear = workers._Worker.hear
 
-    async def late(worker: Any) -> Any:  # both questions and the end lie in the pipe when the first is heard
+    # both questions and the end lie in the pipe when the first is heard
+    async def late(worker: Any) -> Any:
         message = await hear(worker)
         if message.get("ask") == "ask":
             await asyncio.sleep(0.5)
@@ -202,7 +232,13 @@ def test_what_a_body_leaves_behind_is_not_heard_in_the_next_firing():
         def chunk(self, activation: Any, chunk: Any) -> None:
             chunks.append(chunk)
 
-    first, second = run(make(bodies.leaves_a_task, Process(workers=1)), {"n": 1}, {"n": 2}, observers=[Watch()], journal=MemoryJournal())
+    first, second = run(
+        make(bodies.leaves_a_task, Process(workers=1)),
+        {"n": 1},
+        {"n": 2},
+        observers=[Watch()],
+        journal=MemoryJournal(),
+    )
     assert first.output == {"n": 0}
     assert "AX552" in second.output["n"]
     assert (chunks, second.questions, second.usage.cost) == ([], (), 0.0)
@@ -214,7 +250,9 @@ def test_what_nobody_waits_for_any_more_is_forgotten():
 
 
 def test_a_step_that_fails_raises_its_own_error_to_the_body():
-    (result,) = run(make(bodies.fails_inside, Process(workers=1)), {"n": 1}, journal=MemoryJournal())
+    (result,) = run(
+        make(bodies.fails_inside, Process(workers=1)), {"n": 1}, journal=MemoryJournal()
+    )
     assert result.output == {"n": "inside"}
 
 
@@ -224,10 +262,12 @@ def test_what_cannot_be_had_there_says_so():
     assert "ctx.deps" in str(result.error)
 
 
-# ------------------------------------------------------------------------------------------------ crashes
+# ------------------------------------------------------------------------------------------------ c
 
 
-@pytest.mark.parametrize(("n", "how"), [(-1, "with exit code 7"), (-2, "by signal SIGSEGV"), (-3, "by signal SIGKILL")])
+@pytest.mark.parametrize(
+    ("n", "how"), [(-1, "with exit code 7"), (-2, "by signal SIGSEGV"), (-3, "by signal SIGKILL")]
+)
 def test_a_body_that_takes_its_process_with_it_fails_its_firing_alone(n, how):
     process = Process(workers=1)
     dead, alive = run(make(bodies.dies, process), {"n": n}, {"n": 1})
@@ -246,7 +286,9 @@ def test_a_body_that_dies_is_told_of_though_a_process_that_it_forked_lives(tmp_p
 
     async def go() -> Any:
         async with graph:
-            return await asyncio.wait_for(graph.start({"file": str(file), "is_daemon": is_daemon}).result(), 60)
+            return await asyncio.wait_for(
+                graph.start({"file": str(file), "is_daemon": is_daemon}).result(), 60
+            )
 
     try:
         result = asyncio.run(go())
@@ -268,14 +310,18 @@ def test_a_crash_can_be_tried_again():
         def chunk(self, activation: Any, chunk: Any) -> None:
             chunks.append(chunk)
 
-    graph = make(bodies.dies, Retry(tries=2, wait_seconds=0, on=["*.WorkerDied"]), Process(workers=1))
+    graph = make(
+        bodies.dies, Retry(tries=2, wait_seconds=0, on=["*.WorkerDied"]), Process(workers=1)
+    )
     (result,) = run(graph, {"n": -1}, observers=[Watch()])
     assert result.status == "failed"
     assert [chunk["kind"] for chunk in chunks] == ["retry"]
 
 
 def test_memory_that_is_not_given_is_an_error_of_the_body():
-    (small, large) = run(make(bodies.greedy, Process(workers=1, memory_megabytes=1024)), {"n": 1}, {"n": 4096})
+    (small, large) = run(
+        make(bodies.greedy, Process(workers=1, memory_megabytes=1024)), {"n": 1}, {"n": 4096}
+    )
     assert small.status == "done"
     assert isinstance(large.error.__cause__, (MemoryError, WorkerDied))
 
@@ -289,7 +335,9 @@ def test_memory_that_is_not_given_is_an_error_of_the_body():
         ("unicode", BodyRaised, "invalid start byte"),
     ],
 )
-def test_what_a_body_raises_comes_back_with_its_class_its_message_and_its_traceback(kind, means, told):
+def test_what_a_body_raises_comes_back_with_its_class_its_message_and_its_traceback(
+    kind, means, told
+):
     (result,) = run(make(bodies.raises, Process(workers=1), keys=("kind",)), {"kind": kind})
     cause = result.error.__cause__
     assert isinstance(cause, means)
@@ -336,7 +384,11 @@ def test_whoever_waits_no_longer_kills_the_process_and_what_it_started(tmp_path,
 
     async def go() -> Any:
         async with graph:
-            run = graph.start({"file": str(file)}, clock=Begun(), limits=Limits(seconds=5) if how == "limit" else None)
+            run = graph.start(
+                {"file": str(file)},
+                clock=Begun(),
+                limits=Limits(seconds=5) if how == "limit" else None,
+            )
             job = asyncio.ensure_future(run.result())
             if how == "cancel":
                 await Begun().sleep(0)
@@ -349,7 +401,8 @@ def test_whoever_waits_no_longer_kills_the_process_and_what_it_started(tmp_path,
         assert isinstance(result.error, LimitReached)
     worker, child = map(int, file.read_text("utf-8").split())
     assert not is_there(worker)
-    until(lambda: not is_there(child))  # it was killed with the worker, and nobody here waits for its end
+    # it was killed with the worker, and nobody here waits for its end
+    until(lambda: not is_there(child))
     assert not is_there(child)
 
 
@@ -385,7 +438,9 @@ def test_a_process_whose_parent_is_gone_before_it_has_begun_a_body_ends(exits):
 
 
 def test_a_process_that_has_told_what_its_body_came_to_closes_what_it_opened(exits):
-    """However late it goes on behind that: the parent hears of it, and has no more use for the process."""
+    """However late it goes on behind that: the parent hears of it, and has no more use for the
+    process.
+    """
 
     class Late(Worker):
         def _done(self, given: Any, runner: Any) -> dict[str, Any]:
@@ -398,7 +453,11 @@ def test_a_process_that_has_told_what_its_body_came_to_closes_what_it_opened(exi
                 until(lambda: exits or not self._tasks.empty())
 
     asked, asks = os.pipe()
-    with open(os.devnull, "wb") as sink, os.fdopen(asked, "rb") as source, os.fdopen(asks, "wb") as parent:
+    with (
+        open(os.devnull, "wb") as sink,
+        os.fdopen(asked, "rb") as source,
+        os.fdopen(asks, "wb") as parent,
+    ):
         parent.write(packed({"job": {}}))
         parent.flush()
         Late(source, sink.fileno()).serve()
@@ -440,7 +499,9 @@ def test_the_processes_of_an_event_loop_end_with_its_run_whatever_is_at_work_on_
 
     executor = ProcessExecutor(workers=1, lanes=["cores"])
     busy, other = make(waits), make(bodies.double, lane="cores", exits=("pid",))
-    beside = threading.Thread(target=lambda: asyncio.run(busy.start({"n": 1}, executor=executor).result()))
+    beside = threading.Thread(
+        target=lambda: asyncio.run(busy.start({"n": 1}, executor=executor).result())
+    )
     beside.start()
     try:
         begun.wait(60)
@@ -479,11 +540,14 @@ def test_a_run_that_ends_leaves_the_threads_of_others_alone():
     assert asyncio.run(go()).status == "done"
 
 
-# ------------------------------------------------------------------------------------------------ what is refused
+# ------------------------------------------------------------------------------------------------ w
 
 
 def test_what_cannot_be_named_is_refused_when_the_plan_is_made():
-    for body, why in ((lambda inputs: {}, "no function of a module"), (local_function(), "no function of a module")):
+    for body, why in (
+        (lambda inputs: {}, "no function of a module"),
+        (local_function(), "no function of a module"),
+    ):
         with pytest.raises(SpecError, match="AX544") as error:
             make(body, Process()).plan  # noqa: B018  # compiled when it is first asked for
         assert why in str(error.value)
@@ -498,7 +562,8 @@ def local_function() -> Any:
 
 def test_process_stands_innermost():
     with pytest.raises(SpecError, match="AX545"):
-        make(bodies.double, Process(), Retry(tries=2)).plan  # noqa: B018  # compiled when it is first asked for
+        # compiled when it is first asked for
+        make(bodies.double, Process(), Retry(tries=2)).plan  # noqa: B018
 
 
 def test_a_value_that_is_no_plain_data_is_refused_before_it_is_sent():
@@ -518,5 +583,7 @@ def test_a_process_sees_only_the_variables_that_are_named(monkeypatch):
     monkeypatch.setenv("AXIL_T_SEEN", "1")
     monkeypatch.setenv("AXIL_T_SECRET", "2")
     names = [name for name in os.environ if name != "AXIL_T_SECRET"]
-    (result,) = run(make(bodies.environment, Process(workers=1, environment=names), exits=("seen",)), {"n": 1})
+    (result,) = run(
+        make(bodies.environment, Process(workers=1, environment=names), exits=("seen",)), {"n": 1}
+    )
     assert result.output == {"seen": ["AXIL_T_SEEN"]}

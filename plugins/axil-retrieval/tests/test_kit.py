@@ -64,4 +64,6 @@ class TestHybrid(ContextKit):
         return HybridRetriever(providers=["keyword", "vector"])
 
     def broken(self) -> Any:
-        return HybridRetriever(providers=["keyword", {"type": "vector", "documents": ["a"], "embedder": Failing()}])
+        return HybridRetriever(
+            providers=["keyword", {"type": "vector", "documents": ["a"], "embedder": Failing()}]
+        )

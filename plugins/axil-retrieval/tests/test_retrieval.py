@@ -1,9 +1,12 @@
-"""Keyword, vector and hybrid search: what is found, what is indexed again, what a file keeps; and the lexical embedder."""
+"""Keyword, vector and hybrid search: what is found, what is indexed again, what a file keeps; and
+the lexical embedder.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import math
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -12,11 +15,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from axil import run_sync
-from axil.errors import ConfigError
+from axil import ConfigError, run_sync
 from axil_agent import ContextBlock, ContextQuery, Scripted, SingleAgent
 from axil_agent.errors import ContextError
 from axil_retrieval import HybridRetriever, KeywordRetriever, LexicalEmbedder, VectorRetriever
@@ -43,7 +44,7 @@ def texts(blocks: Sequence[ContextBlock]) -> list[str]:
     return [block.text for block in blocks]
 
 
-# ------------------------------------------------------------------------------------------------------------- keyword
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -72,11 +73,16 @@ def test_words_are_found_in_whatever_form(query, found):
 
 def test_a_rare_word_counts_more_than_a_common_one():
     known = [*(f"the moss grows here, sheet {n}" for n in range(9)), "the orchid grows here"]
-    assert texts(KeywordRetriever(documents=known).get_blocks(ContextQuery("moss orchid"), 1)) == ["the orchid grows here"]
+    assert texts(KeywordRetriever(documents=known).get_blocks(ContextQuery("moss orchid"), 1)) == [
+        "the orchid grows here"
+    ]
 
 
 def test_stems_can_be_turned_off():
-    assert KeywordRetriever(documents=["dogs run"], stems=False).get_blocks(ContextQuery("running")) == []
+    assert (
+        KeywordRetriever(documents=["dogs run"], stems=False).get_blocks(ContextQuery("running"))
+        == []
+    )
 
 
 def test_of_a_query_so_many_words_count():
@@ -111,6 +117,7 @@ def test_a_file_that_is_no_index_is_refused_and_left_alone(tmp_path):
 
 PUTS = """
 import sys
+import threading
 from axil_agent import ContextBlock
 from axil_retrieval import KeywordRetriever, table
 table._PATIENCE = 600.0
@@ -122,7 +129,10 @@ for number in range(50):
 
 def test_processes_put_into_one_index(tmp_path):
     path = str(tmp_path / "index.sqlite")
-    running = [subprocess.Popen([sys.executable, "-c", PUTS, path, name]) for name in ("one", "two", "three")]
+    running = [
+        subprocess.Popen([sys.executable, "-c", PUTS, path, name])
+        for name in ("one", "two", "three")
+    ]
     assert [each.wait(600) for each in running] == [0, 0, 0]
     retriever = KeywordRetriever(path=path)
     assert len(retriever) == 150
@@ -132,6 +142,7 @@ def test_processes_put_into_one_index(tmp_path):
 
 INDEXES = """
 import sys
+import threading
 from axil_retrieval import KeywordRetriever, table
 table._PATIENCE = 600.0
 for number in range(5):
@@ -142,12 +153,34 @@ for number in range(5):
 
 def test_processes_index_the_same_documents(tmp_path):
     path = str(tmp_path / "index.sqlite")
-    running = [subprocess.Popen([sys.executable, "-W", "ignore", "-c", INDEXES, path]) for _ in range(3)]
+    running = [
+        subprocess.Popen([sys.executable, "-W", "ignore", "-c", INDEXES, path]) for _ in range(3)
+    ]
     assert [each.wait(600) for each in running] == [0, 0, 0]
-    retriever = KeywordRetriever(path=path, refresh="once", documents=[{"text": f"moss 4 {n}", "uri": f"doc-{n}"} for n in range(20)])
+    retriever = KeywordRetriever(
+        path=path,
+        refresh="once",
+        documents=[{"text": f"moss 4 {n}", "uri": f"doc-{n}"} for n in range(20)],
+    )
     retriever.refresh()
-    assert sorted(texts(retriever.get_blocks(ContextQuery("moss"), 1000))) == sorted(f"moss 4 {n}" for n in range(20))
+    assert sorted(texts(retriever.get_blocks(ContextQuery("moss"), 1000))) == sorted(
+        f"moss 4 {n}" for n in range(20)
+    )
     retriever.close()
+
+
+def test_an_index_that_another_is_just_making_is_waited_for(tmp_path):
+    path = str(tmp_path / "index.sqlite")
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")
+    ends = threading.Timer(0.3, other.execute, ["ROLLBACK"])
+    ends.start()
+    retriever = KeywordRetriever(path=path, documents=["dogs run"])
+    retriever.refresh()
+    assert len(retriever) == 1
+    retriever.close()
+    ends.join()
+    other.close()
 
 
 def test_a_kept_index_follows_its_settings(tmp_path):
@@ -163,11 +196,18 @@ def test_only_what_has_changed_is_indexed_again(tmp_path, kind):
     for name in ("a", "b", "c"):
         (tmp_path / f"{name}.md").write_text(f"the text of {name}")
     counting = Counting()
-    retriever = kind(paths=[str(tmp_path)], refresh="query", **({"embedder": counting} if kind is VectorRetriever else {}))
+    retriever = kind(
+        paths=[str(tmp_path)],
+        refresh="query",
+        **({"embedder": counting} if kind is VectorRetriever else {}),
+    )
 
     def ask() -> set[str]:
         found = retriever.get_blocks(ContextQuery("the text"), 50)
-        return {Path(str(block.uri)).stem for block in (run_sync(found) if asyncio.iscoroutine(found) else found)}
+        return {
+            Path(str(block.uri)).stem
+            for block in (run_sync(found) if asyncio.iscoroutine(found) else found)
+        }
 
     async def refreshed() -> list[str]:
         found = retriever.refresh()
@@ -187,7 +227,10 @@ def test_only_what_has_changed_is_indexed_again(tmp_path, kind):
 def test_a_block_leads_back_to_its_file_and_place(tmp_path):
     text = "# Häuser\r\n\r\n" + "Ein Satz über Häuser. " * 30 + "\n# Bäume\nEin Satz über Bäume."
     (tmp_path / "d.md").write_bytes(text.encode())
-    for retriever in (KeywordRetriever(paths=[str(tmp_path)], chunk_chars=200), VectorRetriever(paths=[str(tmp_path)], chunk_chars=200)):
+    for retriever in (
+        KeywordRetriever(paths=[str(tmp_path)], chunk_chars=200),
+        VectorRetriever(paths=[str(tmp_path)], chunk_chars=200),
+    ):
         found = retriever.get_blocks(ContextQuery("Satz Bäume"), 50)
         blocks = run_sync(found) if asyncio.iscoroutine(found) else found
         assert len(blocks) > 3
@@ -198,7 +241,7 @@ def test_a_block_leads_back_to_its_file_and_place(tmp_path):
         assert blocks[0].metadata["provider"] == retriever.context_label
 
 
-# -------------------------------------------------------------------------------------------------------------- vector
+# --------------------------------------------------------------------------------------------------
 
 
 def test_twenty_first_questions_at_once_embed_the_documents_once():
@@ -214,13 +257,19 @@ def test_twenty_first_questions_at_once_embed_the_documents_once():
 
 def test_vectors_below_the_threshold_are_left_out():
     def found(least: float | None) -> list[str]:
-        return texts(run_sync(VectorRetriever(documents=["a red fox", "green tea"], min_score=least).get_blocks(ContextQuery("red fox"))))
+        return texts(
+            run_sync(
+                VectorRetriever(documents=["a red fox", "green tea"], min_score=least).get_blocks(
+                    ContextQuery("red fox")
+                )
+            )
+        )
 
     assert found(0.5) == ["a red fox"]
     assert found(-1.0)[0] == "a red fox"
 
 
-# -------------------------------------------------------------------------------------------------------------- hybrid
+# --------------------------------------------------------------------------------------------------
 
 
 class Fixed:
@@ -273,21 +322,28 @@ RANKINGS = st.lists(st.permutations("abcdef").map(lambda p: p[:4]), min_size=1, 
 
 @given(RANKINGS)
 def test_whoever_is_first_everywhere_is_first_and_nothing_is_lost(rankings):
-    providers = [Fixed(f"p{n}", ContextBlock("top"), *map(ContextBlock, ranking)) for n, ranking in enumerate(rankings)]
+    providers = [
+        Fixed(f"p{n}", ContextBlock("top"), *map(ContextBlock, ranking))
+        for n, ranking in enumerate(rankings)
+    ]
     found = texts(run_sync(HybridRetriever(providers=providers).get_blocks(ContextQuery("x"), 100)))
     assert found[0] == "top"
     assert sorted(found) == sorted({"top", *(text for ranking in rankings for text in ranking)})
 
 
 def test_a_filter_reaches_every_provider():
-    documents = [{"text": f"moss {lang}", "uri": lang, "metadata": {"lang": lang}} for lang in ("en", "de")]
-    hybrid = HybridRetriever(providers=[{"type": kind, "documents": documents} for kind in ("keyword", "vector")])
+    documents = [
+        {"text": f"moss {lang}", "uri": lang, "metadata": {"lang": lang}} for lang in ("en", "de")
+    ]
+    hybrid = HybridRetriever(
+        providers=[{"type": kind, "documents": documents} for kind in ("keyword", "vector")]
+    )
     found = run_sync(hybrid.get_blocks(replace(ContextQuery("moss"), filters={"lang": "de"})))
     assert texts(found) == ["moss de"]
     assert found[0].metadata["found_by"] == {"keyword": 1, "vector": 1}
 
 
-# ------------------------------------------------------------------------------------------------------------- lexical
+# --------------------------------------------------------------------------------------------------
 
 
 @given(st.text(max_size=200), st.integers(16, 600))
@@ -300,9 +356,17 @@ def test_a_vector_has_length_one_or_none(text, dimensions):
 
 def test_a_vector_is_the_same_everywhere():
     """Stored vectors outlive the process that made them."""
-    program = "from axil_retrieval import LexicalEmbedder; print(LexicalEmbedder(dimensions=16).vector('An axil, 日本'))"
+    program = (
+        "from axil_retrieval import LexicalEmbedder; "
+        "print(LexicalEmbedder(dimensions=16).vector('An axil, 日本'))"
+    )
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=600, env={"PYTHONHASHSEED": "7"}
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=600,
+        env={"PYTHONHASHSEED": "7"},
     )
     assert done.stdout.strip() == str(LexicalEmbedder(dimensions=16).vector("An axil, 日本"))
 
@@ -310,18 +374,29 @@ def test_a_vector_is_the_same_everywhere():
 def test_what_shares_words_and_parts_of_words_is_near():
     near, far = LexicalEmbedder().vector("gardening tools"), LexicalEmbedder().vector("tax returns")
     asked = LexicalEmbedder().vector("tools for the garden")
-    assert sum(a * b for a, b in zip(asked, near, strict=True)) > 2 * abs(sum(a * b for a, b in zip(asked, far, strict=True)))
+    assert sum(a * b for a, b in zip(asked, near, strict=True)) > 2 * abs(
+        sum(a * b for a, b in zip(asked, far, strict=True))
+    )
 
 
-# ------------------------------------------------------------------------------------------------------------ an agent
+# --------------------------------------------------------------------------------------------------
 
 
 def test_an_agent_is_shown_what_was_found_and_where_it_is_from():
     script = Scripted(["Fridays"])
-    notes = KeywordRetriever(documents=["Water the fern every Friday.", "Feed the cat."], context_label="NOTES", active=True)
-    SingleAgent(script, retrievers=[notes], formatters="twins", output_keys=["answer"]).invoke({"question": "When is the fern watered?"})
+    notes = KeywordRetriever(
+        documents=["Water the fern every Friday.", "Feed the cat."],
+        context_label="NOTES",
+        active=True,
+    )
+    SingleAgent(script, retrievers=[notes], formatters="twins", output_keys=["answer"]).invoke(
+        {"question": "When is the fern watered?"}
+    )
     assert "(NOTES) Water the fern every Friday." in script.requests[0].messages[-1]["content"]
-    assert [tool.name for tool in script.requests[0].tools] == ["list_context_sources", "retrieve_context"]
+    assert [tool.name for tool in script.requests[0].tools] == [
+        "list_context_sources",
+        "retrieve_context",
+    ]
 
 
 def test_an_index_for_which_there_is_no_room_says_so_and_goes_on_as_it_was(tmp_path):

@@ -1,4 +1,6 @@
-"""Databases of every schema version there has been: each opens, is brought up to date, and its runs go on."""
+"""Databases of every schema version there has been: each opens, is brought up to date, and its runs
+go on.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +13,8 @@ from typing import Any
 
 import pytest
 
-from axil.errors import JournalError
-from axil.journal import Replay
-from axil.past import fork, steps
+from axil.driver import ReplayIndex, fork, steps
+from axil.plugin import JournalError
 from axil_sqlite import SqliteJournal, store
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -39,29 +40,44 @@ def kept(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
 
 
 def test_there_is_a_golden_database_of_every_version():
-    assert [path.stem for path in VERSIONS] == [f"version-{number}" for number in range(1, store.VERSION + 1)]
+    assert [path.stem for path in VERSIONS] == [
+        f"version-{number}" for number in range(1, store.VERSION + 1)
+    ]
 
 
 def test_its_runs_are_told_and_sound(kept):
-    assert {info.run_id: info.status for info in kept.runs()} == {"done": "done", "paused": "paused", "failed": "failed", "forked": "open"}
+    assert {info.run_id: info.status for info in kept.runs()} == {
+        "done": "done",
+        "paused": "paused",
+        "failed": "failed",
+        "forked": "open",
+    }
     assert kept.thread("t") == ["done"]
     assert kept.examine() == []
     assert kept.query("pragma user_version") == [(store.VERSION,)]
-    [fetched] = [step.output["fetch"] for step in steps(kept.entries("done")) if step.kind == "step"]
+    [fetched] = [
+        step.output["fetch"] for step in steps(kept.entries("done")) if step.kind == "step"
+    ]
     assert (str(fetched["nan"]), fetched["huge"], fetched["set"]) == ("nan", 2**70, {1, 2})
 
 
 def test_its_runs_go_on_and_nothing_that_was_done_is_done_again(kept):
     graph = letters()
-    for run_id, answers in (("paused", {"asks?n": 7}), ("failed", {"asks?n": 7}), ("forked", {"asks?n": 7})):
-        done = {str(who) for who in Replay(kept.entries(run_id)).done}
+    for run_id, answers in (
+        ("paused", {"asks?n": 7}),
+        ("failed", {"asks?n": 7}),
+        ("forked", {"asks?n": 7}),
+    ):
+        done = {str(who) for who in ReplayIndex(kept.entries(run_id)).done}
         fired: list[str] = []
 
         class Watch:
             def firing_started(self, activation: Any, kind: str, fired: list[str] = fired) -> None:
                 fired.append(str(activation))
 
-        result = asyncio.run(graph.resume(run_id, journal=kept, answers=answers, observers=[Watch()], allow=CODE))
+        result = asyncio.run(
+            graph.resume(run_id, journal=kept, answers=answers, observers=[Watch()], allow=CODE)
+        )
         assert (result.output, result.attributes["turns"]) == ({"answer": 7, "huge": 2**70}, 2)
         assert done.isdisjoint(fired)
     assert {info.status for info in kept.runs()} == {"done"}
@@ -70,13 +86,22 @@ def test_its_runs_go_on_and_nothing_that_was_done_is_done_again(kept):
 def test_its_runs_are_forked_and_its_threads_go_on(kept):
     graph = letters()
     asyncio.run(fork(kept, "done", "again", at=3))
-    assert asyncio.run(graph.resume("again", journal=kept, answers={"asks?n": 1}, allow=CODE)).output["answer"] == 1
-    result = asyncio.run(graph.start({}, journal=kept, run_id="next", thread="t", answers={"asks?n": 2}, allow=CODE).result())
+    assert (
+        asyncio.run(graph.resume("again", journal=kept, answers={"asks?n": 1}, allow=CODE)).output[
+            "answer"
+        ]
+        == 1
+    )
+    result = asyncio.run(
+        graph.start(
+            {}, journal=kept, run_id="next", thread="t", answers={"asks?n": 2}, allow=CODE
+        ).result()
+    )
     assert (result.output["answer"], result.attributes["turns"]) == (2, 4)
     assert kept.thread("t") == ["done", "next"]
 
 
-# ------------------------------------------------------------------------------------------------ the way up
+# ------------------------------------------------------------------------------------------------ t
 
 
 @pytest.fixture
@@ -109,7 +134,9 @@ def test_a_way_up_that_breaks_off_leaves_the_database_as_it_was(newer):
         journal.runs()
     connection = sqlite3.connect(journal.config.folder / "runs.db")
     assert connection.execute("pragma user_version").fetchone() == (store.VERSION - 1,)
-    assert "colour" not in [column for _, column, *_ in connection.execute("pragma table_info(runs)")]
+    assert "colour" not in [
+        column for _, column, *_ in connection.execute("pragma table_info(runs)")
+    ]
     connection.close()
     again = newer("alter table runs add column colour text not null default 'green'")
     assert len(again.runs()) == 4

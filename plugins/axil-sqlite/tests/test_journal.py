@@ -20,12 +20,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from axil import Loop, RootGraph
-from axil.errors import JournalError
-from axil.journal import Entry, decode, encode
+from axil.driver import Entry, decode_value, encode_value
+from axil.plugin import JournalError
 from axil_sqlite import SqliteJournal
 from axil_sqlite.rows import Files
 from axil_sqlite.writer import Writer
@@ -66,7 +65,7 @@ def chain(n: int = 3) -> RootGraph:
     return graph
 
 
-# ------------------------------------------------------------------------------------------------ entries
+# ------------------------------------------------------------------------------------------------ e
 
 
 def test_making_one_has_no_effects_and_the_folder_is_made_by_the_first_use(tmp_path):
@@ -79,7 +78,11 @@ def test_making_one_has_no_effects_and_the_folder_is_made_by_the_first_use(tmp_p
 
 
 def test_entries_come_back_as_they_were_from_another_journal_too(journal):
-    entries = [Entry("run", data={"graph": "g"}), done((), "a", x=1), done(("c", 3, "sub"), "b", (0, -2, 1), deep=[{"k": None}])]
+    entries = [
+        Entry("run", data={"graph": "g"}),
+        done((), "a", x=1),
+        done(("c", 3, "sub"), "b", (0, -2, 1), deep=[{"k": None}]),
+    ]
     write(journal, entries)
     assert list(journal.entries("r")) == entries
     assert list(journal.entries("nobody")) == []
@@ -92,7 +95,11 @@ def test_entries_come_back_as_they_were_from_another_journal_too(journal):
 texts = st.text(st.characters(codec=None), max_size=8)
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | texts | st.binary(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3) | st.tuples(inner, inner),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(texts, inner, max_size=3)
+        | st.tuples(inner, inner)
+    ),
     max_leaves=8,
 )
 
@@ -102,8 +109,14 @@ values = st.recursive(
 def test_what_the_kernel_can_encode_is_kept_exactly(tmp_path_factory, several):
     """Lone surrogates, NUL, NaN, huge integers, bytes: as they were."""
     journal = SqliteJournal(tmp_path_factory.mktemp("j"), sync="normal")
-    write(journal, [Entry("step", (), "a", (), {"name": str(i), "value": encode(value)}) for i, value in enumerate(several)])
-    back = [decode(entry.data["value"]) for entry in journal.entries("r")]
+    write(
+        journal,
+        [
+            Entry("step", (), "a", (), {"name": str(i), "value": encode_value(value)})
+            for i, value in enumerate(several)
+        ],
+    )
+    back = [decode_value(entry.data["value"]) for entry in journal.entries("r")]
     assert repr(back) == repr(several)
     journal.close()
 
@@ -139,7 +152,9 @@ def test_large_values_lie_in_files_by_their_contents_and_once(journal):
 
 @pytest.mark.skipif(os.name == "nt", reason="there is no flock")
 @pytest.mark.parametrize("sync", ["full", "normal"])
-def test_a_large_value_that_no_row_names_yet_is_not_swept_away_by_another_process(tmp_path, monkeypatch, sync):
+def test_a_large_value_that_no_row_names_yet_is_not_swept_away_by_another_process(
+    tmp_path, monkeypatch, sync
+):
     import fcntl
 
     writes, tidies = SqliteJournal(tmp_path, sync=sync), SqliteJournal(tmp_path)
@@ -175,6 +190,34 @@ def test_superseded_entries_are_left_out_for_who_goes_on_and_kept_for_who_looks_
     journal.close()
 
 
+@pytest.mark.parametrize("sync", ["full", "normal"])
+def test_an_entry_is_deleted_only_when_what_supersedes_it_is_safe(tmp_path, monkeypatch, sync):
+    """Also if the superseding entry is appended while a commit is under way."""
+    journal = SqliteJournal(tmp_path, detail=0, sync=sync)
+    entries = [Entry("run"), done(("c", 0), "a"), Entry("round", (), "c", (), {"round": 0})]
+    put = Writer._put
+
+    async def go() -> None:
+        book = journal.open("r")
+        for entry in entries[:2]:
+            book.append(entry)
+
+        def meanwhile(*args: Any) -> None:
+            monkeypatch.setattr(Writer, "_put", put)
+            book.append(entries[2])
+            put(*args)
+
+        monkeypatch.setattr(Writer, "_put", meanwhile)
+        await safe(book)
+        assert list(journal.entries("r")) == entries[:2]  # what a crash would leave
+        await safe(book)
+        assert list(journal.entries("r")) == [entries[0], entries[2]]
+        book.close()
+
+    asyncio.run(go())
+    journal.close()
+
+
 def loop(rounds: int) -> RootGraph:
     turning = Loop("loop", max_iterations=rounds)
 
@@ -204,7 +247,7 @@ def test_the_database_of_a_long_loop_is_bounded(tmp_path):
     assert rows(2000) <= rows(300) + 20
 
 
-# ------------------------------------------------------------------------------------------------ holders
+# ------------------------------------------------------------------------------------------------ h
 
 
 def test_a_run_is_held_by_one_book_at_a_time(journal):
@@ -226,6 +269,90 @@ def test_a_run_is_held_by_one_book_at_a_time(journal):
 
     asyncio.run(go())
     assert [entry.kind for entry in journal.entries("r")] == ["run", "resumed"]
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_run_is_opened_again_with_all_that_its_closed_book_has_still_to_write(tmp_path, is_first):
+    """A run that was cancelled may be resumed before the writer's thread has come to it."""
+
+    async def go() -> None:
+        journal = SqliteJournal(tmp_path, sync="full")
+        write_first = [Entry("run"), done((), "a")]
+        book = journal.open("r")
+        for entry in write_first[: 1 if is_first else 2]:
+            book.append(entry)
+        if not is_first:
+            await safe(book)
+            book.append(done((), "b"))
+        with journal.writer.lock:  # the thread has to wait
+            book.close()
+            again = journal.open("r")
+            assert list(again.entries) == list(journal.entries("r"))
+            assert len(again.entries) == (1 if is_first else 3)
+        again.append(done((), "c"))
+        await safe(again)
+        again.close()
+        assert [entry.node for entry in journal.entries("r")][-1] == "c"
+        journal.close()
+
+    asyncio.run(go())
+
+
+def test_a_book_that_is_closed_while_it_claims_its_run_lets_go_of_it(tmp_path, monkeypatch):
+    put = Writer._put
+
+    async def go() -> None:
+        journal = SqliteJournal(tmp_path, sync="full")
+        book = journal.open("r")
+
+        def meanwhile(writer: Writer, connection: Any, taken: Any) -> None:
+            monkeypatch.setattr(Writer, "_put", put)
+            book.close()  # its rows are taken, and it is not said yet that it holds the run
+            put(writer, connection, taken)
+
+        monkeypatch.setattr(Writer, "_put", meanwhile)
+        book.append(Entry("run"))
+        await safe(book)
+        again = journal.open("r")
+        again.append(Entry("resumed"))
+        await safe(again)
+        again.close()
+        journal.close()
+
+    asyncio.run(go())
+
+
+def test_a_book_that_is_closed_while_a_commit_is_under_way_is_written_to_its_end(
+    tmp_path, monkeypatch
+):
+    """What was appended and closed after the rows were taken is not in that commit: the run is not
+    let go of, nor has it ended.
+    """
+    put, seen = Writer._put, list[Any]()
+
+    async def go() -> None:
+        journal = SqliteJournal(tmp_path, sync="full")
+        book = journal.open("r")
+
+        def meanwhile(writer: Writer, connection: Any, taken: Any) -> None:
+            monkeypatch.setattr(Writer, "_put", put)
+            book.append(Entry("ended", data={"status": "done"}))
+            book.close()
+            put(writer, connection, taken)
+            seen.append(connection.execute("select status, owner = '' from runs").fetchone())
+
+        monkeypatch.setattr(Writer, "_put", meanwhile)
+        book.append(Entry("run"))
+        await safe(book)
+        again = journal.open("r")
+        assert [entry.kind for entry in again.entries] == ["run", "ended"]
+        again.append(Entry("resumed"))
+        await safe(again)
+        again.close()
+        journal.close()
+
+    asyncio.run(go())
+    assert seen == [("running", 0)]
 
 
 def test_a_book_from_before_somebody_else_wrote_is_refused(journal):
@@ -286,8 +413,8 @@ def test_whoever_was_stopped_for_too_long_is_overtaken_and_notices(tmp_path, mon
 
 PRELUDE = """
 import asyncio, os, sys
-from axil.journal import Entry
-from axil.errors import JournalError
+from axil.driver import Entry
+from axil.plugin import JournalError
 from axil_sqlite import SqliteJournal
 journal = SqliteJournal(sys.argv[1])
 async def book_of(run_id, *entries):
@@ -313,7 +440,12 @@ def started(folder: Path, body: str) -> subprocess.Popen[str]:
         + textwrap.indent(textwrap.dedent(body), "    ")
         + "\ntry:\n    asyncio.run(main())\nexcept JournalError as e:\n    print(e)\n"
     )
-    return subprocess.Popen([sys.executable, "-c", code, folder], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return subprocess.Popen(
+        [sys.executable, "-c", code, folder],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
 
 
 def test_a_holder_that_died_is_replaced_at_once(tmp_path):
@@ -327,7 +459,10 @@ def test_a_holder_that_died_is_replaced_at_once(tmp_path):
 
 def test_many_processes_write_side_by_side_and_nothing_is_lost(tmp_path):
     SqliteJournal(tmp_path).runs()
-    body = "for i in range(40):\n    await book_of(f'{os.getpid()}-{i}', Entry('run'), Entry('done', (), 'a'))"
+    body = (
+        "for i in range(40):\n    await book_of(f'{os.getpid()}-{i}', Entry('run'), "
+        "Entry('done', (), 'a'))"
+    )
     code = PRELUDE + textwrap.indent(body, "    ") + "\nasyncio.run(main())"
     jobs = [subprocess.Popen([sys.executable, "-c", code, tmp_path]) for _ in range(4)]
     assert [job.wait(timeout=600) for job in jobs] == [0] * 4
@@ -337,7 +472,7 @@ def test_many_processes_write_side_by_side_and_nothing_is_lost(tmp_path):
     journal.close()
 
 
-# ------------------------------------------------------------------------------------------------ runs and threads
+# ------------------------------------------------------------------------------------------------ r
 
 
 def test_runs_are_told_with_how_they_ended_newest_first(journal):
@@ -363,7 +498,9 @@ def test_a_run_goes_on_in_another_process_and_finished_nodes_do_not(tmp_path):
         ran.append("two")
         return {"b": inputs["a"] + int(await ctx.ask("how much?"))}
     a, b = graph.create_node(one, name="one"), graph.create_node(two, name="two")
-    graph.edge_from_entry(a, keys={}); graph.create_edge(a, b, keys={"a": ""}); graph.edge_to_exit(b, keys={"b": ""})
+    graph.edge_from_entry(a, keys={})
+    graph.create_edge(a, b, keys={"a": ""})
+    graph.edge_to_exit(b, keys={"b": ""})
     graph.build()
     if not journal.entries("r"):
         result = await graph.run({}, journal=journal, run_id="r")
@@ -402,7 +539,7 @@ def test_a_thread_goes_on_across_processes_and_of_two_that_begin_at_once_one_is_
 def test_of_many_processes_on_one_thread_one_at_a_time_is_let_in(tmp_path):
     body = """
     from axil import RootGraph
-    from axil.errors import JournalError
+    from axil.plugin import JournalError
     import pathlib, sys
     place = pathlib.Path(sys.argv[1], "at-work")
     graph = RootGraph("g", attributes={"n": 0, "log": []})
@@ -425,7 +562,9 @@ def test_of_many_processes_on_one_thread_one_at_a_time_is_let_in(tmp_path):
     children = [started(tmp_path, body) for _ in range(3)]
     assert [child.communicate(timeout=600)[0].strip() for child in children] == ["5"] * 3
     journal = SqliteJournal(tmp_path)
-    ended = [next(e for e in journal.entries(run) if e.kind == "ended") for run in journal.thread("ada")]
+    ended = [
+        next(e for e in journal.entries(run) if e.kind == "ended") for run in journal.thread("ada")
+    ]
     assert [entry.data["state"]["n"] for entry in ended] == list(range(1, 16))
     journal.close()
 
@@ -466,10 +605,14 @@ def test_event_loops_one_after_the_other_and_side_by_side_use_one_journal(journa
         assert asyncio.run(graph.run({"x": 1}, journal=journal)).output == {"x": 4}
 
     async def side_by_side() -> list[Any]:
-        ways = (asyncio.to_thread(asyncio.run, graph.run({"x": i}, journal=journal)) for i in range(8))
+        ways = (
+            asyncio.to_thread(asyncio.run, graph.run({"x": i}, journal=journal)) for i in range(8)
+        )
         return await asyncio.gather(*ways)
 
-    assert sorted(result.output["x"] for result in asyncio.run(side_by_side())) == list(range(3, 11))
+    assert sorted(result.output["x"] for result in asyncio.run(side_by_side())) == list(
+        range(3, 11)
+    )
 
 
 def test_a_cancelled_run_leaves_an_open_run_that_goes_on(journal):
@@ -504,17 +647,25 @@ def test_a_cancelled_run_leaves_an_open_run_that_goes_on(journal):
     assert ran == ["first", "second", "second"]
 
 
-# ------------------------------------------------------------------------------------------------ what can go wrong with a disk
+# ------------------------------------------------------------------------------------------------ w
 
 
 def test_a_full_disk_breaks_the_run_and_not_the_journal(tmp_path):
     journal, graph = SqliteJournal(tmp_path), chain(50)
     journal.writer.store.connection.execute("pragma max_page_count = 16")
     with pytest.raises(JournalError, match="AX512"):
-        asyncio.run(graph.run({"x": 0, "pad": "x" * 30_000}, {"pad": "y" * 30_000}, journal=journal, run_id="r"))
+        asyncio.run(
+            graph.run(
+                {"x": 0, "pad": "x" * 30_000}, {"pad": "y" * 30_000}, journal=journal, run_id="r"
+            )
+        )
     journal.writer.store.connection.execute("pragma max_page_count = 1000000")
     known = len(journal.entries("r"))
-    begun = graph.resume("r", journal=journal) if known else graph.run({"x": 0}, journal=journal, run_id="r")
+    begun = (
+        graph.resume("r", journal=journal)
+        if known
+        else graph.run({"x": 0}, journal=journal, run_id="r")
+    )
     assert asyncio.run(begun).output == {"x": 50}
     assert list(journal.examine()) == []
     journal.close()
@@ -555,7 +706,10 @@ def test_a_flipped_bit_is_found_and_only_its_run_suffers(journal):
     for name in ("good", "bad"):
         asyncio.run(graph.run({"x": 0}, journal=journal, run_id=name))
     connection = journal.writer.store.connection
-    connection.execute("update entries set body = replace(body, '\"x\":2', '\"x\":7') where run = (select id from runs where run = 'bad')")
+    connection.execute(
+        "update entries set body = replace(body, '\"x\":2', '\"x\":7') where run = (select id "
+        "from runs where run = 'bad')"
+    )
     with pytest.raises(JournalError, match=r'AX511.*"bad".*checksum'):
         asyncio.run(graph.resume("bad", journal=journal))
     [damage] = journal.examine()
@@ -605,7 +759,9 @@ def test_a_name_that_no_database_holds_is_refused_and_the_others_go_on(tmp_path,
     journal.close()
 
 
-def test_whatever_goes_wrong_with_a_write_is_told_to_who_waits_and_the_next_is_written(journal, monkeypatch):
+def test_whatever_goes_wrong_with_a_write_is_told_to_who_waits_and_the_next_is_written(
+    journal, monkeypatch
+):
     async def go() -> None:
         bad = journal.open("bad")
         bad.append(Entry("run"))
@@ -702,7 +858,10 @@ def test_whoever_was_stopped_does_not_write_into_a_run_that_got_its_place(tmp_pa
 @pytest.mark.parametrize("filled", [b"\0", b"\xff"], ids=["zeroed", "garbled"])
 def test_a_page_that_is_lost_is_found_and_nothing_wrong_is_ever_told(tmp_path, filled):
     journal = SqliteJournal(tmp_path / "whole")
-    told = {f"r{n}": [Entry("run"), *(done((), f"n{i}", value=f"{n}:{i}" * 50) for i in range(10))] for n in range(20)}
+    told = {
+        f"r{n}": [Entry("run"), *(done((), f"n{i}", value=f"{n}:{i}" * 50) for i in range(10))]
+        for n in range(20)
+    }
     for run_id, entries in told.items():
         write(journal, entries, run_id)
     journal.close()
@@ -710,7 +869,9 @@ def test_a_page_that_is_lost_is_found_and_nothing_wrong_is_ever_told(tmp_path, f
     for number in range(1, len(whole) // 4096):
         folder = tmp_path / str(number)
         folder.mkdir()
-        (folder / "runs.db").write_bytes(whole[: number * 4096] + filled * 4096 + whole[(number + 1) * 4096 :])
+        (folder / "runs.db").write_bytes(
+            whole[: number * 4096] + filled * 4096 + whole[(number + 1) * 4096 :]
+        )
         broken = SqliteJournal(folder, sync="normal")
         for run_id, entries in told.items():
             with contextlib.suppress(JournalError):
@@ -858,7 +1019,8 @@ def test_what_is_asked_of_a_journal_that_is_being_closed_is_answered(tmp_path):
         put, closing = writer._asked.put, threading.Thread(target=journal.close)
 
         class Late:
-            def put(self, asked: Any) -> None:  # between the look whether it is closed and the asking, somebody closes it
+            # between the look whether it is closed and the asking, somebody closes it
+            def put(self, asked: Any) -> None:
                 if asked is not None and not closing.ident:
                     closing.start()
                     closing.join(0.2)
@@ -922,7 +1084,10 @@ def test_a_journal_that_nobody_has_is_closed_wherever_the_collector_finds_it(tmp
     with pytest.raises(sqlite3.ProgrammingError, match="closed"):
         writer.store.connection.execute("select 1")
     after = SqliteJournal(tmp_path)
-    assert [(info.run_id, info.status, info.entries) for info in after.runs()] == [("late", "open", 1), ("r", "open", 1)]
+    assert [(info.run_id, info.status, info.entries) for info in after.runs()] == [
+        ("late", "open", 1),
+        ("r", "open", 1),
+    ]
     after.close()
 
 
@@ -945,7 +1110,9 @@ def test_a_database_is_made_by_one_process_at_a_time(tmp_path, monkeypatch):
                 return True
         return False
 
-    monkeypatch.setattr(sqlite3, "connect", lambda *values, **more: connect(*values, factory=Connection, **more))
+    monkeypatch.setattr(
+        sqlite3, "connect", lambda *values, **more: connect(*values, factory=Connection, **more)
+    )
     journal = SqliteJournal(tmp_path)
     journal.runs()
     assert dict(said)["pragma journal_mode = wal"]
@@ -960,12 +1127,15 @@ def test_a_process_number_that_is_used_again_is_not_taken_for_the_holder(tmp_pat
     assert writer.is_alive(f"{host}:{pid}:{started}:other", time.time(), "r")
     assert not writer.is_alive(f"{host}:{pid}:123:other", time.time(), "r")
     assert not writer.is_alive(f"{host}:{pid}:{started}:other", time.time() - 3600, "r")
-    assert not writer.is_alive(f"{host}:{pid}:{started}:{nonce}", time.time(), "r")  # ourselves, and no book holds it
+    # ourselves, and no book holds it
+    assert not writer.is_alive(f"{host}:{pid}:{started}:{nonce}", time.time(), "r")
     journal.close()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there is no flock")
-def test_who_still_writes_to_a_journal_that_was_closed_takes_no_lock_from_who_opened_it_again(tmp_path):
+def test_who_still_writes_to_a_journal_that_was_closed_takes_no_lock_from_who_opened_it_again(
+    tmp_path,
+):
     import fcntl
 
     journal = SqliteJournal(tmp_path)
@@ -980,7 +1150,9 @@ def test_who_still_writes_to_a_journal_that_was_closed_takes_no_lock_from_who_op
     journal.close()
 
 
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are looked for otherwise")
+@pytest.mark.skipif(
+    not Path("/proc/self/stat").exists(), reason="processes are looked for otherwise"
+)
 def test_a_holder_that_cannot_be_looked_at_is_not_taken_for_gone(tmp_path, monkeypatch):
     journal, read = SqliteJournal(tmp_path), Path.read_text
     writer: Writer = journal.writer

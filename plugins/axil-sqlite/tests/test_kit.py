@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 
 import pytest
 
-from axil.engine import LocalEngine
-from axil.workflow import Workflow
+from axil import Workflow
+from axil.driver import LocalEngine
 from axil_sqlite import SqliteJournal
 from axil_testing.kit import EngineKit, JournalKit
 
@@ -40,7 +40,9 @@ class EnginesOnIt(EngineKit):
             journal.close()
 
     def make(self, workflows: Sequence[Workflow] = (), beside: Any = None) -> Any:
-        """One on a new database, or on that of another, whose process has come to write that it let go of its runs."""
+        """One on a new database, or on that of another, whose process has come to write that it let
+        go of its runs.
+        """
         if beside is None:
             journal = SqliteJournal(self.folder / str(len(self.journals)), sync=self.sync)
         else:

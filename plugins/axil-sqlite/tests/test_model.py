@@ -9,28 +9,46 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hypothesis import HealthCheck, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, settings, strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, rule
 
-from axil.errors import JournalError
-from axil.journal import Entry, MemoryJournal
+from axil import MemoryJournal
+from axil.driver import Entry
+from axil.plugin import JournalError
 from axil_sqlite import SqliteJournal
 
 RUNS, THREADS = ("a", "b", "c"), ("", "", "t", "u")
-FRAMES: tuple[Any, ...] = ((), (), ("c", 0), ("c", 1), ("c", 0, "d", 0), ("c", "#1", 0), ("c", "#2", 0))
+FRAMES: tuple[Any, ...] = (
+    (),
+    (),
+    ("c", 0),
+    ("c", 1),
+    ("c", 0, "d", 0),
+    ("c", "#1", 0),
+    ("c", "#2", 0),
+)
 
-places = st.tuples(st.sampled_from(FRAMES), st.sampled_from("cda"), st.sampled_from([(), (1,), (2,)]))
+places = st.tuples(
+    st.sampled_from(FRAMES), st.sampled_from("cda"), st.sampled_from([(), (1,), (2,)])
+)
 facts = st.builds(
-    lambda kind, place, value: Entry(kind, *place, {"value": value}), st.sampled_from(["done", "step", "clock"]), places, st.text()
+    lambda kind, place, value: Entry(kind, *place, {"value": value}),
+    st.sampled_from(["done", "step", "clock"]),
+    places,
+    st.text(),
 )
 rounds = st.builds(
-    lambda place, number, total: Entry("round", *place, {"round": number, **({"total": {}} if total else {})}),
+    lambda place, number, total: Entry(
+        "round", *place, {"round": number, **({"total": {}} if total else {})}
+    ),
     places,
     st.integers(0, 1),
     st.booleans(),
 )
-endings = st.builds(lambda status: Entry("ended", data={"status": status}), st.sampled_from(["done", "paused", "failed"]))
+endings = st.builds(
+    lambda status: Entry("ended", data={"status": status}),
+    st.sampled_from(["done", "paused", "failed"]),
+)
 
 
 @dataclass(eq=False)
@@ -113,7 +131,10 @@ class Beside(RuleBasedStateMachine):
             assert list(self.real.entries(run)) == list(self.model.entries(run))
         for thread in THREADS:
             assert list(self.real.thread(thread)) == list(self.model.thread(thread))
-        told = [{(info.run_id, info.graph, info.status, info.thread) for info in journal.runs()} for journal in (self.real, self.model)]
+        told = [
+            {(info.run_id, info.graph, info.status, info.thread) for info in journal.runs()}
+            for journal in (self.real, self.model)
+        ]
         assert told[0] == told[1]
 
 
@@ -127,4 +148,6 @@ def refusal(act: Any) -> str:
 
 
 TestBeside = Beside.TestCase
-TestBeside.settings = settings(max_examples=100, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck))
+TestBeside.settings = settings(
+    max_examples=100, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
+)

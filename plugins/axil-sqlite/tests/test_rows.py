@@ -1,4 +1,6 @@
-"""A firing that ends a round and the round itself: one row, which reads as the two entries that were appended."""
+"""A firing that ends a round and the round itself: one row, which reads as the two entries that
+were appended.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +8,11 @@ import asyncio
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from axil import RootGraph
-from axil.errors import JournalError
-from axil.fields import APPEND, Field
-from axil.journal import Entry
-from axil.state import Schema
+from axil import RootGraph, Schema
+from axil.driver import Entry
+from axil.plugin import APPEND, Field, JournalError
 from axil_sqlite import SqliteJournal
 from axil_sqlite.rows import Row, entries_of, joined, row_of
 
@@ -22,7 +21,11 @@ ROUNDS = 6
 
 def turning() -> RootGraph:
     """One node that leads back to itself."""
-    schema = Schema("log", {"n": Field("n", default=int), "log": Field("log", APPEND, default=list)}, closed=True)
+    schema = Schema(
+        "log",
+        {"n": Field("n", default=int), "log": Field("log", APPEND, default=list)},
+        closed=True,
+    )
 
     async def more(state: Any) -> dict[str, Any]:
         return {"n": state["n"] + 1, "log": ["m" * 100]}
@@ -55,7 +58,12 @@ def test_what_a_round_has_written_is_kept_once_and_read_as_two_entries(turned):
     assert kinds(turned) == ["run", *["done", "round"] * ROUNDS, "done", "ended"]
     assert [seq for seq, _ in turned.numbered("r")] == list(range(2 * ROUNDS + 3))
     first, round = turned.entries("r")[1:3]
-    assert (first.frame, first.node, round.frame, round.node) == (("cycle(more)", 0), "more", (), "cycle(more)")
+    assert (first.frame, first.node, round.frame, round.node) == (
+        ("cycle(more)", 0),
+        "more",
+        (),
+        "cycle(more)",
+    )
     assert first.data["delta"] == round.data["changes"] == {"n": 1, "log": ["m" * 100]}
     assert [[*first.data["sends"][0], []]] == round.data["returns"]
     assert turned.examine() == []
@@ -67,7 +75,11 @@ def test_a_run_that_is_cut_anywhere_goes_on_from_there(turned, at):
     turned.cut("r", at)
     assert list(turned.numbered("r")) == before[:at]
     again = asyncio.run(turning().resume("r", journal=turned))
-    assert (again.status, again.attributes["n"], len(again.attributes["log"])) == ("done", ROUNDS, ROUNDS)
+    assert (again.status, again.attributes["n"], len(again.attributes["log"])) == (
+        "done",
+        ROUNDS,
+        ROUNDS,
+    )
 
 
 def test_only_what_is_superseded_goes_and_a_row_goes_whole(tmp_path):
@@ -81,20 +93,37 @@ def test_only_what_is_superseded_goes_and_a_row_goes_whole(tmp_path):
     bare.close()
 
 
-# ------------------------------------------------------------------------------------------------ any entries
+# ------------------------------------------------------------------------------------------------ a
 
 scalars = (
-    st.none() | st.booleans() | st.integers(-2, 2) | st.sampled_from([0.0, -0.0, 1.0, 1.5]) | st.sampled_from(["", "x", "\ud800", "é"])
+    st.none()
+    | st.booleans()
+    | st.integers(-2, 2)
+    | st.sampled_from([0.0, -0.0, 1.0, 1.5])
+    | st.sampled_from(["", "x", "\ud800", "é"])
 )
-values = st.recursive(scalars, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from("ab"), inner, max_size=2))
+values = st.recursive(
+    scalars,
+    lambda inner: (
+        st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from("ab"), inner, max_size=2)
+    ),
+)
 tables = st.dictionaries(st.sampled_from("xyz"), values, max_size=2)
-sends = st.lists(st.tuples(st.sampled_from(["e", "f"]), values, st.none() | tables).map(list), max_size=3)
+sends = st.lists(
+    st.tuples(st.sampled_from(["e", "f"]), values, st.none() | tables).map(list), max_size=3
+)
 orders = st.sampled_from([(), (0,), (1, 2)])
-left = st.lists(st.tuples(st.sampled_from(["e", "f"]), values, st.none() | tables, orders.map(list)).map(list), max_size=1)
+left = st.lists(
+    st.tuples(st.sampled_from(["e", "f"]), values, st.none() | tables, orders.map(list)).map(list),
+    max_size=1,
+)
 
 
 def exactly(entries: list[tuple[int, Entry]]) -> list[tuple[int, str]]:
-    return [(seq, repr((entry.kind, entry.activation, sorted(entry.data.items())))) for seq, entry in entries]
+    return [
+        (seq, repr((entry.kind, entry.activation, sorted(entry.data.items()))))
+        for seq, entry in entries
+    ]
 
 
 @given(st.data())
@@ -102,12 +131,26 @@ def test_whatever_was_joined_comes_back_as_it_was(data):
     def either(mine: Any, other: Any) -> Any:
         return mine if data.draw(st.booleans()) else data.draw(other)
 
-    delta, used, sent, ordinal = data.draw(tables), data.draw(tables), data.draw(sends), data.draw(orders)
-    done = Entry("done", ("c", 7), "a", ordinal, {"delta": delta, "sends": sent, "at": 1.5, "used": used})
+    delta, used, sent, ordinal = (
+        data.draw(tables),
+        data.draw(tables),
+        data.draw(sends),
+        data.draw(orders),
+    )
+    done = Entry(
+        "done", ("c", 7), "a", ordinal, {"delta": delta, "sends": sent, "at": 1.5, "used": used}
+    )
     back = [[*each, list(either(ordinal, orders))] for each in sent]
     half = data.draw(st.integers(0, len(back)))
-    said = {"round": 7, "changes": either(delta, tables), "exits": either(back[:half], left), "returns": either(back[half:], left)}
-    round = Entry("round", (), "c", (), {**said, "end": "", "at": 1.75, "used": either(used, tables)})
+    said = {
+        "round": 7,
+        "changes": either(delta, tables),
+        "exits": either(back[:half], left),
+        "returns": either(back[half:], left),
+    }
+    round = Entry(
+        "round", (), "c", (), {**said, "end": "", "at": 1.75, "used": either(used, tables)}
+    )
     row = joined(row_of(4, done), done, round)
     if row is not None:
         assert exactly(entries_of(row, row.crc, "r")) == exactly([(4, done), (5, round)])
@@ -115,7 +158,13 @@ def test_whatever_was_joined_comes_back_as_it_was(data):
 
 def test_what_says_the_same_is_joined_and_what_only_equals_it_is_not():
     def of(value: Any, ordinal: Any = ()) -> tuple[Entry, Entry]:
-        done = Entry("done", ("c", 0), "a", (), {"delta": {"n": 1}, "sends": [["e", 1, None]], "at": 1.0, "used": {}})
+        done = Entry(
+            "done",
+            ("c", 0),
+            "a",
+            (),
+            {"delta": {"n": 1}, "sends": [["e", 1, None]], "at": 1.0, "used": {}},
+        )
         told = {
             "round": 0,
             "changes": {"n": value},
@@ -135,8 +184,12 @@ def test_what_says_the_same_is_joined_and_what_only_equals_it_is_not():
 def test_a_row_of_two_that_was_changed_is_believed_in_no_part(turned):
     with turned.writer.lock:  # its thread may still be letting go of the run
         connection = turned.writer.store.connection
-        (seq,) = connection.execute("select min(seq) from entries where body like '%+round%'").fetchone()
-        connection.execute("update entries set body = replace(body, '\"at\":', '\"at\":1') where seq = ?", (seq,))
+        (seq,) = connection.execute(
+            "select min(seq) from entries where body like '%+round%'"
+        ).fetchone()
+        connection.execute(
+            "update entries set body = replace(body, '\"at\":', '\"at\":1') where seq = ?", (seq,)
+        )
     with pytest.raises(JournalError, match="AX511"):
         turned.entries("r")
     [damage] = turned.examine()
@@ -151,7 +204,13 @@ def test_a_row_of_two_is_read_as_it_was_first_written():
     )
     row = Row(2, "done", '[["cycle(more)",0],"more",[]]', body)
     written = {"sends": [["more->more", {"x": 2}, None]], "at": 0.5, "used": {"firings": 1}}
-    left = {"exits": [], "returns": [["more->more", {"x": 2}, None, []]], "end": "", "at": 0.75, "used": {"firings": 1}}
+    left = {
+        "exits": [],
+        "returns": [["more->more", {"x": 2}, None, []]],
+        "end": "",
+        "at": 0.75,
+        "used": {"firings": 1},
+    }
     assert entries_of(row, 3867254219, "r") == [
         (1, Entry("done", ("cycle(more)", 0), "more", (), {"delta": {"n": 1}, **written})),
         (2, Entry("round", (), "cycle(more)", (), {"round": 0, "changes": {"n": 1}, **left})),

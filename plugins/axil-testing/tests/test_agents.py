@@ -1,4 +1,6 @@
-"""The fixtures for agents and workflows, as a project that has only axil-testing and axil-agent uses them."""
+"""The fixtures for agents and workflows, as a project that has only axil-testing and axil-agent
+uses them.
+"""
 
 from __future__ import annotations
 
@@ -10,22 +12,33 @@ from pathlib import Path
 
 import pytest
 
-from axil.errors import ConfigError
+from axil import ConfigError
 from axil_testing import agents
 
 FLOW = {
     "graph": {
         "start": ["plan"],
         "nodes": [
-            {"id": "plan", "type": "agent", "config": {"model": {"type": "counting", "name": "m"}, "instructions": "You plan."}},
-            {"id": "write", "type": "agent", "config": {"model": {"type": "counting", "name": "m"}, "instructions": "You write."}},
+            {
+                "id": "plan",
+                "type": "agent",
+                "config": {"model": {"type": "counting", "name": "m"}, "instructions": "You plan."},
+            },
+            {
+                "id": "write",
+                "type": "agent",
+                "config": {
+                    "model": {"type": "counting", "name": "m"},
+                    "instructions": "You write.",
+                },
+            },
         ],
         "edges": [{"from": "plan", "to": "write"}],
     }
 }
 CONFTEST = '''
 import pytest
-from axil import registry
+from axil.plugin import default_registry
 from axil_agent import Reply
 
 pytest_plugins = ["axil_testing.fixtures"]
@@ -44,7 +57,7 @@ class Counting:
         return Reply(text=f"answer {Counting.count} of {self.name}")
 
 
-registry.default().register("models", "counting", Counting)
+default_registry().register("models", "counting", Counting)
 '''
 
 
@@ -54,14 +67,21 @@ def project(tmp_path, monkeypatch):
     monkeypatch.delenv("AXIL_RECORD", raising=False)
     (tmp_path / "flow.json").write_text(json.dumps(FLOW))
     (tmp_path / "conftest.py").write_text(CONFTEST)
-    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --strict-markers\nfilterwarnings = error\n")
+    (tmp_path / "pytest.ini").write_text(
+        "[pytest]\naddopts = --strict-markers\nfilterwarnings = error\n"
+    )
 
     def run(*arguments: str, **environment: str) -> tuple[dict[str, int], str]:
         for name, value in environment.items():
             monkeypatch.setenv(name, value)
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
-        counted = {word.rstrip("s"): int(n) for n, word in re.findall(r"(\d+) (passed|failed|errors?)", done.stdout.splitlines()[-1])}
+        counted = {
+            word.rstrip("s"): int(n)
+            for n, word in re.findall(
+                r"(\d+) (passed|failed|errors?)", done.stdout.splitlines()[-1]
+            )
+        }
         return counted, done.stdout
 
     run.path = tmp_path  # type: ignore[attr-defined]
@@ -70,7 +90,12 @@ def project(tmp_path, monkeypatch):
 
 def test_a_script_answers_every_agent_and_what_fired_is_known(project):
     (project.path / "replies.json").write_text(
-        json.dumps({"rules": [{"match": {"system_contains": "plan"}, "replies": ["a plan"]}], "default": "?"})
+        json.dumps(
+            {
+                "rules": [{"match": {"system_contains": "plan"}, "replies": ["a plan"]}],
+                "default": "?",
+            }
+        )
     )
     (project.path / "test_it.py").write_text("""
 import pytest
@@ -88,7 +113,8 @@ def test_file(model_script, workflow):
     assert workflow.recorder["plan"].payload[0]["content"] == "a plan"
 
 def test_rules(model_script, workflow):
-    model_script({"rules": [{"match": {"model": "m", "user_contains": "x"}, "replies": [{"status": 500}]}]}, default="fine")
+    rule = {"match": {"model": "m", "user_contains": "x"}, "replies": [{"status": 500}]}
+    model_script({"rules": [rule]}, default="fine")
     assert workflow("flow.json", "y").output == "fine"
     with pytest.raises(Exception, match="AX660"):
         workflow("flow.json", "x")
@@ -140,9 +166,12 @@ def test_a_cassette_is_recorded_once_and_replayed_strictly(project):
 
 
 @pytest.mark.parametrize(
-    ("flag", "environment", "mode"), [(None, None, "none"), (None, "once", "once"), ("none", "all", "none"), ("all", "once", "all")]
+    ("flag", "environment", "mode"),
+    [(None, None, "none"), (None, "once", "once"), ("none", "all", "none"), ("all", "once", "all")],
 )
-def test_a_flag_says_how_to_record_louder_than_the_environment(pytestconfig, monkeypatch, flag, environment, mode):
+def test_a_flag_says_how_to_record_louder_than_the_environment(
+    pytestconfig, monkeypatch, flag, environment, mode
+):
     monkeypatch.delenv("AXIL_RECORD", raising=False)
     if environment is not None:
         monkeypatch.setenv("AXIL_RECORD", environment)
@@ -169,7 +198,10 @@ def test_a_runner_answers_questions_reads_variables_and_runs_graphs(workflow, tm
     graph.build()
     assert workflow(graph, answers=["yes"]).output == {"answer": "yes"}
     paused = workflow(graph, answers=[])
-    assert (paused.status, [question.text for question in paused.questions]) == ("paused", ["really?"])
+    assert (paused.status, [question.text for question in paused.questions]) == (
+        "paused",
+        ["really?"],
+    )
     with pytest.raises(TypeError, match="only files"):
         workflow(graph, vars={"A": 1})
     workflow.folder = tmp_path
@@ -177,7 +209,11 @@ def test_a_runner_answers_questions_reads_variables_and_runs_graphs(workflow, tm
         json.dumps(
             {
                 "vars": {"N": "a"},
-                "graph": {"payload": "fields", "nodes": [], "edges": [{"from": "@entry", "to": "@exit", "keys": ["${N}"]}]},
+                "graph": {
+                    "payload": "fields",
+                    "nodes": [],
+                    "edges": [{"from": "@entry", "to": "@exit", "keys": ["${N}"]}],
+                },
             }
         )
     )

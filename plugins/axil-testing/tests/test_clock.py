@@ -45,7 +45,13 @@ def test_sleepers_wake_by_deadline_and_then_in_the_order_in_which_they_lay_down(
         woke.append((name, clock.now()))
 
     async def go():
-        await asyncio.gather(sleeper("late", 3), sleeper("a", 1), sleeper("b", 1), sleeper("now", 0), sleeper("past", -1))
+        await asyncio.gather(
+            sleeper("late", 3),
+            sleeper("a", 1),
+            sleeper("b", 1),
+            sleeper("now", 0),
+            sleeper("past", -1),
+        )
 
     asyncio.run(go())
     assert woke == [("now", 0.0), ("past", 0.0), ("a", 1.0), ("b", 1.0), ("late", 3.0)]
@@ -102,7 +108,11 @@ def test_time_can_be_moved_by_hand_and_never_back():
 
 
 def test_a_loop_that_does_not_say_what_is_ready_is_given_some_turns(monkeypatch):
-    monkeypatch.setattr(VirtualClock, "_is_idle", lambda self, loop, asked=VirtualClock._is_idle: asked(self, object()))
+    monkeypatch.setattr(
+        VirtualClock,
+        "_is_idle",
+        lambda self, loop, asked=VirtualClock._is_idle: asked(self, object()),
+    )
     clock = VirtualClock()
     asyncio.run(clock.sleep(60))
     assert clock.now() == 60
@@ -113,6 +123,29 @@ def test_one_clock_serves_one_loop_after_another():
     for _ in range(3):
         asyncio.run(clock.sleep(1))
     assert clock.now() == 3
+
+
+def test_one_loop_has_several_clocks():
+    clocks = [VirtualClock(), VirtualClock()]
+
+    async def go():
+        async with asyncio.timeout(60):
+            await asyncio.gather(*(clock.sleep(seconds) for clock in clocks for seconds in (5, 3)))
+
+    asyncio.run(go())
+    assert [clock.now() for clock in clocks] == [5.0, 5.0]
+
+
+def test_a_clock_is_not_held_up_by_one_whose_sleepers_were_cancelled_when_the_loop_stopped():
+    with asyncio.Runner() as runner:
+        with pytest.raises(TimeoutError):
+            runner.run(_cut_short(VirtualClock()))
+        runner.run(asyncio.wait_for(VirtualClock().sleep(5), 60))
+
+
+async def _cut_short(clock: VirtualClock) -> None:
+    async with asyncio.timeout(0):
+        await clock.sleep(5)
 
 
 def test_a_run_sleeps_on_it_and_its_limits_are_measured_by_it():

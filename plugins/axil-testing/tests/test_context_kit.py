@@ -1,4 +1,6 @@
-"""A sound provider passes the kit; each way in which providers go wrong is caught, by the law that is about it."""
+"""A sound provider passes the kit; each way in which providers go wrong is caught, by the law that
+is about it.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,7 @@ import json
 import socket
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -23,9 +26,15 @@ class Smallest:
 
     def get_blocks(self, query: ContextQuery, top_k: int = 8) -> list[ContextBlock]:
         asked = words(query.query_text)
-        found = [(len(asked & words(text)) / len(words(text)), number, text) for number, text in enumerate(ContextKit.texts)]
+        found = [
+            (len(asked & words(text)) / len(words(text)), number, text)
+            for number, text in enumerate(ContextKit.texts)
+        ]
         best = sorted((each for each in found if each[0]), key=lambda each: -each[0])
-        return [ContextBlock(text, "smallest", str(n), score, metadata={"provider": "smallest"}) for score, n, text in best][:top_k]
+        return [
+            ContextBlock(text, "smallest", str(n), score, metadata={"provider": "smallest"})
+            for score, n, text in best
+        ][:top_k]
 
 
 def test_a_class_with_get_blocks_and_nothing_else_passes():
@@ -46,12 +55,19 @@ class Sound:
 
     @property
     def known(self) -> dict[tuple[str, str], dict[str, Any]]:
-        return {(b["uri"], b["chunk_id"]): b for b in json.loads(self.path.read_text())} if self.path.exists() else {}
+        return (
+            {(b["uri"], b["chunk_id"]): b for b in json.loads(self.path.read_text())}
+            if self.path.exists()
+            else {}
+        )
 
     async def get_blocks(self, query: ContextQuery, top_k: int = 8) -> list[ContextBlock]:
         await asyncio.sleep(0)
         asked = words(query.query_text)
-        scored = [(len(asked & words(each["text"])) / len(words(each["text"])), each) for each in self.chosen(query)]
+        scored = [
+            (len(asked & words(each["text"])) / len(words(each["text"])), each)
+            for each in self.chosen(query)
+        ]
         best = sorted((pair for pair in scored if pair[0]), key=lambda pair: -pair[0])
         return [self.block(each, score) for score, each in best][:top_k]
 
@@ -63,7 +79,9 @@ class Sound:
         return {}
 
     def block(self, each: dict[str, Any], score: float) -> ContextBlock:
-        return ContextBlock(**{**each, "metadata": {**each["metadata"], "provider": "sound"}}, score=score)
+        return ContextBlock(
+            **{**each, "metadata": {**each["metadata"], "provider": "sound"}}, score=score
+        )
 
     def put(self, blocks: Any) -> None:
         held = self.known
@@ -122,7 +140,7 @@ def test_a_sound_provider_passes(kit):
     assert report.count("passed") >= 16  # one more where a new process can import this module
 
 
-# ------------------------------------------------------------------------------------------------------------- mutants
+# --------------------------------------------------------------------------------------------------
 
 
 class IgnoresTopK(Sound):
@@ -163,7 +181,9 @@ class HurtByCancel(Sound):
 
 class NoOrigin(Sound):
     def block(self, each, score):
-        return ContextBlock(each["text"], score=score, metadata={"provider": "x", **each["metadata"]})
+        return ContextBlock(
+            each["text"], score=score, metadata={"provider": "x", **each["metadata"]}
+        )
 
 
 class NoProvider(Sound):
@@ -249,7 +269,12 @@ class IgnoresFilters(Sound):
 
 class AddsInsteadOfReplacing(Sound):
     def put(self, blocks):
-        super().put([ContextBlock(b.text, b.uri, f"{b.chunk_id}{len(self.known)}", metadata=b.metadata) for b in blocks])
+        super().put(
+            [
+                ContextBlock(b.text, b.uri, f"{b.chunk_id}{len(self.known)}", metadata=b.metadata)
+                for b in blocks
+            ]
+        )
 
 
 class NeverForgets(Sound):
@@ -259,7 +284,7 @@ class NeverForgets(Sound):
 
 class Forgets(Sound):
     def __init__(self, path):
-        super().__init__(path.with_name(f"{id(self)}.json"))
+        super().__init__(path.with_name(f"{uuid4().hex}.json"))
 
 
 class RemembersTwice(Sound):
@@ -318,7 +343,9 @@ def caught(kit: type[ContextKit], law: str) -> str:
     return ""
 
 
-@pytest.mark.parametrize(("mutant", "law"), MUTANTS.items(), ids=[mutant.__name__ for mutant in MUTANTS])
+@pytest.mark.parametrize(
+    ("mutant", "law"), MUTANTS.items(), ids=[mutant.__name__ for mutant in MUTANTS]
+)
 def test_a_mutant_is_caught(mutant, law):
     assert caught(SoundKit, law) == ""
     assert caught(type("Mutant", (SoundKit,), {"made": mutant}), law) != ""
@@ -347,6 +374,10 @@ def test_an_sdk_that_is_imported_at_once_is_caught(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=":")
     for module, expected in (("eager_provider", "imports wave"), ("lazy_provider", "")):
-        kit = type("Kit", (SoundKit,), {"component": type("Eager", (), {"__module__": module}), "sdk": ("wave",)})
+        kit = type(
+            "Kit",
+            (SoundKit,),
+            {"component": type("Eager", (), {"__module__": module}), "sdk": ("wave",)},
+        )
         assert expected in caught(kit, "importing it imports no sdk")
         assert bool(expected) == bool(caught(kit, "importing it imports no sdk"))

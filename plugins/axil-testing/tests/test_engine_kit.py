@@ -1,4 +1,4 @@
-"""The kernel's engine keeps the laws of engines, and each law catches one that breaks it."""
+"""The engine of axil-engine keeps the laws of engines, and each law catches one that breaks it."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ from typing import Any, ClassVar
 
 import pytest
 
-from axil.crew import LocalExecutor
-from axil.engine import LocalEngine, Standing
-from axil.errors import EngineError, JournalError
-from axil.journal import Entry, MemoryJournal
-from axil.workflow import Workflow
+from axil import MemoryJournal, Workflow
+from axil.driver import Entry, LocalEngine, LocalExecutor, RunStatus
+from axil.plugin import EngineError, JournalError
 from axil_testing.kit import EngineKit, check
 from axil_testing.kit.base import Kit
 from axil_testing.kit.report import laws
@@ -21,7 +19,9 @@ from axil_testing.kit.report import laws
 
 class TestLocal(EngineKit):
     def make(self, workflows: Sequence[Workflow] = (), beside: Any = None) -> Any:
-        return LocalEngine(MemoryJournal() if beside is None else beside.journal, workflows, clock=self.clock)
+        return LocalEngine(
+            MemoryJournal() if beside is None else beside.journal, workflows, clock=self.clock
+        )
 
 
 class TestLocalOneAtATime(TestLocal):
@@ -29,7 +29,7 @@ class TestLocalOneAtATime(TestLocal):
 
     def make(self, workflows: Sequence[Workflow] = (), beside: Any = None) -> Any:
         engine = super().make(workflows, beside)
-        engine.most = 2
+        engine.max_loaded = 2
         return engine
 
 
@@ -75,7 +75,9 @@ class TakesAnyInput(LocalEngine):
 
 
 class LosesAttributes(LocalEngine):
-    async def start(self, workflow: Any, input: Any = None, attributes: Any = None, **more: Any) -> str:
+    async def start(
+        self, workflow: Any, input: Any = None, attributes: Any = None, **more: Any
+    ) -> str:
         return await super().start(workflow, input, **more)
 
 
@@ -127,15 +129,18 @@ class AnswersAnother(LocalEngine):
 
 class AnswersOnlyWhoWaits(LocalEngine):
     async def answer(self, run_id: str, answers: Mapping[str, Any]) -> None:
-        if run_id in self._at_work:
+        if run_id in self._loaded:
             raise EngineError("it is at work.", id="AX541")
         await super().answer(run_id, answers)
 
 
 class ShowsTextsOnly(LocalEngine):
-    def get(self, run_id: str) -> Standing:
+    def get(self, run_id: str) -> RunStatus:
         standing = super().get(run_id)
-        return replace(standing, questions=tuple(replace(each, kind="text", options=()) for each in standing.questions))
+        return replace(
+            standing,
+            questions=tuple(replace(each, kind="text", options=()) for each in standing.questions),
+        )
 
 
 class Keeping(LocalExecutor):
@@ -166,7 +171,7 @@ class TellsOnlyOfWhatIsDone(LocalEngine):
 
 class CancelsNothing(LocalEngine):
     async def cancel(self, run_id: str, reason: str = "cancelled") -> None:
-        self._known(run_id)
+        self._recorded(run_id)
 
 
 class CancelsWithoutAWord(LocalEngine):
@@ -177,27 +182,31 @@ class CancelsWithoutAWord(LocalEngine):
 class CancelsWhatIsDone(LocalEngine):
     async def cancel(self, run_id: str, reason: str = "cancelled") -> None:
         await super().cancel(run_id, reason)
-        if (self._known(run_id).ended or Entry("ended", data={"status": ""})).data["status"] == "done":
-            await self._write(run_id, [Entry("ended", data={"status": "cancelled", "error": reason})])
+        if (self._recorded(run_id).ended or Entry("ended", data={"status": ""})).data[
+            "status"
+        ] == "done":
+            await self._append(
+                run_id, [Entry("ended", data={"status": "cancelled", "error": reason})]
+            )
 
 
 class CancelsLater(LocalEngine):
     async def cancel(self, run_id: str, reason: str = "cancelled") -> None:
-        work = self._at_work.get(run_id)
-        if work is None:
+        loaded = self._loaded.get(run_id)
+        if loaded is None:
             await super().cancel(run_id, reason)
         else:
-            work.run.cancel(reason)
+            loaded.run.cancel(reason)
 
 
 class HidesErrors(LocalEngine):
-    def get(self, run_id: str) -> Standing:
+    def get(self, run_id: str) -> RunStatus:
         return replace(super().get(run_id), error="")
 
 
 class ResumesNothing(LocalEngine):
     async def resume(self, run_id: str) -> None:
-        self._known(run_id)
+        self._recorded(run_id)
 
 
 class Forgets(MemoryJournal):
@@ -249,7 +258,9 @@ def kit_of(engine: type[LocalEngine]) -> type[EngineKit]:
         patience_seconds = 0.2
 
         def make(self, workflows: Sequence[Workflow] = (), beside: Any = None) -> Any:
-            return engine(MemoryJournal() if beside is None else beside.journal, workflows, clock=self.clock)
+            return engine(
+                MemoryJournal() if beside is None else beside.journal, workflows, clock=self.clock
+            )
 
     return Given
 
@@ -293,5 +304,9 @@ def test_an_engine_that_breaks_a_law_is_caught(engine, law):
 
 
 def test_there_is_an_engine_that_breaks_each_law():
-    own = {name.removeprefix("test_").replace("_", " ") for name in laws(EngineKit) if not hasattr(Kit, name)}
+    own = {
+        name.removeprefix("test_").replace("_", " ")
+        for name in laws(EngineKit)
+        if not hasattr(Kit, name)
+    }
     assert own == {law for _, law in BROKEN}

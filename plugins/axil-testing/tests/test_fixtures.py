@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from axil import registry
-from axil.errors import ComponentBlocked, UnknownComponent
+from axil.plugin import ComponentBlocked, Policy, Registry, UnknownComponent, default_registry
 from axil_testing import Recorder, VirtualClock
 
 
@@ -40,7 +39,9 @@ def test_an_edge_that_means_nothing_is_refused(machine):
 
 
 def test_a_merge_is_given_by_name(machine):
-    bench = machine("in>a in>b a>t b>t", merges={"t": lambda states: {"x": 9}}, attributes={"x": 0}).start()
+    bench = machine(
+        "in>a in>b a>t b>t", merges={"t": lambda states: {"x": 9}}, attributes={"x": 0}
+    ).start()
     bench.take()
     bench.finish("a", x=1)
     bench.finish("b", x=2)
@@ -61,14 +62,16 @@ def test_the_clock_and_the_recorder_are_fresh(virtual_clock, recorder):
 
 
 def test_only_named_plugins_are_seen(only_plugins):
-    before = registry.default()
+    before = default_registry()
     only = only_plugins()
-    assert registry.default() is only is not before
-    assert {component.distribution for component in only.candidates() if component.status == "available"} <= {"axil"}
+    assert default_registry() is only is not before
+    assert {
+        component.distribution for component in only.candidates() if component.status == "available"
+    } <= {"axil"}
 
 
 def test_what_is_not_named_is_refused_and_never_imported(only_plugins):
-    theirs = next((c for c in registry.Registry().candidates() if c.distribution != "axil"), None)
+    theirs = next((c for c in Registry().candidates() if c.distribution != "axil"), None)
     if theirs is None:
         pytest.skip("no plugin with components is installed")
     with pytest.raises((ComponentBlocked, UnknownComponent)):
@@ -76,4 +79,4 @@ def test_what_is_not_named_is_refused_and_never_imported(only_plugins):
 
 
 def test_the_world_is_whole_again_after_the_test():
-    assert registry.default().policy.mode == registry.Policy.from_environment().mode
+    assert default_registry().policy.mode == Policy.from_environment().mode

@@ -36,7 +36,9 @@ def built(last: int = 3, shuffled: random.Random | None = None) -> RootGraph:
 
 
 def golden(tmp_path, workflow=None) -> Golden:
-    return Golden(tmp_path / "trace.json", workflow or built(), {"n": 0}, hidden=frozenset({"when"}))
+    return Golden(
+        tmp_path / "trace.json", workflow or built(), {"n": 0}, hidden=frozenset({"when"})
+    )
 
 
 def test_it_is_written_when_it_is_not_there(tmp_path):
@@ -44,7 +46,12 @@ def test_it_is_written_when_it_is_not_there(tmp_path):
     data = json.loads((tmp_path / "trace.json").read_text("utf-8"))
     assert data == trace.as_data()
     assert data["counts"] == {"a": 1, "b": 1, "c": 1, "sub/w": 1}
-    assert data["steps"] == [["cycle(a,b,+2)/0/a"], ["cycle(a,b,+2)/0/b"], ["cycle(a,b,+2)/0/sub/w"], ["cycle(a,b,+2)/0/c"]]
+    assert data["steps"] == [
+        ["cycle(a,b,+2)/0/a"],
+        ["cycle(a,b,+2)/0/b"],
+        ["cycle(a,b,+2)/0/sub/w"],
+        ["cycle(a,b,+2)/0/c"],
+    ]
     assert data["inputs"]["cycle(a,b,+2)/0/c"] == [{"n": 2}, {}]
     assert data["output"] == {"n": 3}
     assert "when" not in data["attributes"]
@@ -74,7 +81,9 @@ def test_it_is_updated_on_demand(tmp_path, monkeypatch):
 
 
 def test_only_what_is_written_is_compared(tmp_path):
-    (tmp_path / "trace.json").write_text(json.dumps({"counts": {"a": 1, "b": 1, "c": 1, "sub/w": 1}}), "utf-8")
+    (tmp_path / "trace.json").write_text(
+        json.dumps({"counts": {"a": 1, "b": 1, "c": 1, "sub/w": 1}}), "utf-8"
+    )
     golden(tmp_path).check()
 
 

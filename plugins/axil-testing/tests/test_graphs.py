@@ -9,10 +9,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from axil import Limits, Workflow
-from axil.errors import ConcurrentReset, CycleError
+from axil.plugin import ConcurrentReset, CycleError
 from axil_testing.graphs import graphs, random_graph
 
-law = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+law = settings(
+    deadline=None,
+    max_examples=60,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
 
 
 async def run(case, **options):
@@ -36,7 +40,9 @@ def test_an_acyclic_graph_is_done(case):
 @given(graphs(cyclic=True))
 def test_a_cyclic_graph_ends(case):
     result = asyncio.run(run(case))
-    assert result.status in ("done", "limited") or isinstance(result.error.__cause__, (CycleError, ConcurrentReset))
+    assert result.status in ("done", "limited") or isinstance(
+        result.error.__cause__, (CycleError, ConcurrentReset)
+    )
 
 
 @law
@@ -58,10 +64,24 @@ def test_a_graph_does_the_same_with_bodies_of_any_kind_and_around_them(case):
 
 
 @law
-@given(graphs(cyclic=False, joins=("gate",), groups=False, data=False, switches=False, filters=False, depth=0, typed=True))
+@given(
+    graphs(
+        cyclic=False,
+        joins=("gate",),
+        groups=False,
+        data=False,
+        switches=False,
+        filters=False,
+        depth=0,
+        typed=True,
+    )
+)
 def test_wishes_are_granted(case):
     assert case.typed
-    assert all(node.join == "gate" and node.inside is None and not node.picks and not node.routes for node in case.nodes)
+    assert all(
+        node.join == "gate" and node.inside is None and not node.picks and not node.routes
+        for node in case.nodes
+    )
     assert all(edge.trigger and not edge.group and not edge.filters for edge in case.edges)
 
 

@@ -1,4 +1,6 @@
-"""The shape of every kit: three lines make one, laws cannot be overridden in silence, and pytest is not needed."""
+"""The shape of every kit: three lines make one, laws cannot be overridden in silence, and pytest is
+not needed.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from typing import Any, ClassVar
 import pytest
 from pydantic import BaseModel
 
-from axil.config import Secret
+from axil.plugin import Secret
 from axil_testing.kit import Kit, check, claimed, require
 
 
@@ -52,12 +54,17 @@ def test_a_sound_component_passes():
 
 def test_a_claim_adds_a_law():
     silent, loud = check(Claiming), check(type("Loud", (Claiming,), {"colourful": True}))
-    assert next(each for each in silent.outcomes if "colourful" in each.law).reason == "it does not claim colourful"
+    assert (
+        next(each for each in silent.outcomes if "colourful" in each.law).reason
+        == "it does not claim colourful"
+    )
     assert [each.reason for each in loud.failures] == ["it is grey"]
 
 
 def test_a_law_is_not_overridden_in_silence():
-    with pytest.raises(TypeError, match=r"Bad overrides Kit\.test_its_config_has_a_schema, a law of its kind"):
+    with pytest.raises(
+        TypeError, match=r"Bad overrides Kit\.test_its_config_has_a_schema, a law of its kind"
+    ):
         type("Bad", (Kit,), {"test_its_config_has_a_schema": lambda self: None})
     with pytest.raises(TypeError, match="a law of its kind"):
         type("Gone", (Kit,), {"test_its_config_has_a_schema": None})
@@ -70,9 +77,18 @@ def test_a_law_may_be_excused_with_a_reason():
 
     outcome = {
         each.law: each
-        for each in check(type("Excused", (Claiming,), {test_its_config_has_a_schema.__name__: test_its_config_has_a_schema})).outcomes
+        for each in check(
+            type(
+                "Excused",
+                (Claiming,),
+                {test_its_config_has_a_schema.__name__: test_its_config_has_a_schema},
+            )
+        ).outcomes
     }
-    assert (outcome["its config has a schema"].verdict, outcome["its config has a schema"].reason) == (
+    assert (
+        outcome["its config has a schema"].verdict,
+        outcome["its config has a schema"].reason,
+    ) == (
         "excused",
         "its config is written by hand",
     )
@@ -125,8 +141,15 @@ def test_a_task_that_is_left_behind_is_caught():
     [
         ("print('hello')", "prints"),
         ("import os; os.environ['X_KIT'] = '1'", "changes the environment"),
-        ("import threading; threading.Thread(target=threading.Event().wait, daemon=True).start()", "starts a thread"),
-        ("import socket; socket.socket(socket.AF_UNIX).connect_ex('nowhere')", "connects to a socket"),
+        (
+            "import threading; threading.Thread(target=threading.Event().wait, "
+            "daemon=True).start()",
+            "starts a thread",
+        ),
+        (
+            "import socket; socket.socket(socket.AF_UNIX).connect_ex('nowhere')",
+            "connects to a socket",
+        ),
         ("import subprocess, sys; subprocess.run([sys.executable, '-c', ''])", "starts a process"),
         ("import os; os.close(os.open(__file__, os.O_WRONLY))", "writes "),
         ("raise SystemExit(3)", "fails"),

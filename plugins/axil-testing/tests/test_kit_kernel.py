@@ -6,12 +6,23 @@ import json
 
 import pytest
 
-from axil.journal import MemoryJournal
+from axil import MemoryJournal
 from axil_testing.kit import JournalKit, Kit, check
-from axil_testing.kit.whole import KITS, claims_of, examine, examples_of, kit_of, kits_for, lines, main
+from axil_testing.kit.whole import (
+    KITS,
+    claims_of,
+    examine,
+    examples_of,
+    kit_of,
+    kits_for,
+    lines,
+    main,
+)
 
 
-@pytest.mark.parametrize(("kit", "why"), [pytest.param(kit, why, id=about) for about, kit, why in kits_for("axil")])
+@pytest.mark.parametrize(
+    ("kit", "why"), [pytest.param(kit, why, id=about) for about, kit, why in kits_for("axil")]
+)
 def test_the_kernels_components_pass(kit, why):
     if kit is None:
         pytest.skip(why)
@@ -36,7 +47,7 @@ def test_a_distribution_that_is_not_there_is_told(capsys):
 
 
 def test_a_component_that_breaks_a_law_is_in_the_report(monkeypatch):
-    from axil.registry import Policy, Registry
+    from axil.plugin import Policy, Registry
 
     class Dist:
         name, version, requires, metadata = "acme-bad", "1.0", (), None
@@ -83,7 +94,12 @@ def test_examples_come_from_the_schema_the_class_or_nothing():
     class Free:
         pass
 
-    assert [examples_of(each) for each in (Needs, Gives, Schema, Free)] == [[], [{"n": 1}], [{"n": 2}], [{}]]
+    assert [examples_of(each) for each in (Needs, Gives, Schema, Free)] == [
+        [],
+        [{"n": 1}],
+        [{"n": 2}],
+        [{}],
+    ]
 
 
 def test_every_kit_is_there_or_another_distributions():

@@ -1,4 +1,6 @@
-"""Each law catches the component that breaks it: sound ones pass, and of every kind several that are not are found out."""
+"""Each law catches the component that breaks it: sound ones pass, and of every kind several that
+are not are found out.
+"""
 
 from __future__ import annotations
 
@@ -13,19 +15,25 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from axil import Reducer, hookimpl
-from axil.config import Secret
-from axil.documents import Document, parse_json
-from axil.edges import Seen
-from axil.errors import JournalError, SpecError
-from axil.inputs import message, text_of
-from axil.journal import Entry, MemoryJournal
-from axil.tokens import Out
-from axil.values import MISSING
+from axil import MISSING, MemoryJournal, Out, Reducer, SpecError, hookimpl
+from axil.driver import Entry
+from axil.plugin import (
+    Document,
+    EdgeInput,
+    Fail,
+    JournalError,
+    Retry,
+    Secret,
+    Skip,
+    message,
+    parse_json,
+    text_of,
+)
 from axil_testing.kit import (
     ConditionKit,
     FormatterKit,
     HookKit,
+    JoinKit,
     JournalKit,
     Kit,
     LoaderKit,
@@ -38,12 +46,16 @@ from axil_testing.kit import (
 
 def broken(kit: type[Kit], component: Any, *laws: str, **claims: Any) -> dict[str, str]:
     """The laws that a component breaks, with the reasons; of all, or of those that are named."""
-    given = component if isinstance(component, type) or not callable(component) else staticmethod(component)
+    given = (
+        component
+        if isinstance(component, type) or not callable(component)
+        else staticmethod(component)
+    )
     report = check(type("Given", (kit,), {"component": given, **claims}), *laws)
     return {outcome.law: outcome.reason for outcome in report.failures}
 
 
-# -------------------------------------------------------------------------------------------------------------- nodes
+# --------------------------------------------------------------------------------------------------
 
 
 class SoundNode:
@@ -58,7 +70,12 @@ class SoundNode:
     async def run(self, messages: list[Any], ctx: Any) -> Any:
         ctx.local["n"] = ctx.local.get("n", 0) + 1
         await ctx.sleep(1.0)
-        return Out([message(f"{ctx.local['n']}: {text_of(m)}" + "!" * self.config.marks, "assistant") for m in messages])
+        return Out(
+            [
+                message(f"{ctx.local['n']}: {text_of(m)}" + "!" * self.config.marks, "assistant")
+                for m in messages
+            ]
+        )
 
 
 class SwallowsCancel(SoundNode):
@@ -167,7 +184,7 @@ def test_a_node_that_varies_may_say_so():
     assert broken(NodeKit, IsRandom, varies=True) == {}
 
 
-# --------------------------------------------------------------------------------------------------------- formatters
+# --------------------------------------------------------------------------------------------------
 
 
 class SoundFormatter:
@@ -256,7 +273,7 @@ def test_a_formatter_that_breaks_a_law_is_caught(formatter, law):
     assert law in broken(FormatterKit, formatter, law, keeps_types=True)
 
 
-# ----------------------------------------------------------------------------------------------------------- reducers
+# --------------------------------------------------------------------------------------------------
 
 
 def longest(old: Any, new: Any) -> Any:
@@ -295,10 +312,16 @@ def test_sound_reducers_pass():
 @pytest.mark.parametrize(
     ("reducer", "law"),
     [
-        (Reducer("r", grown_in_place, pure=True), "a pure one changes neither what was nor what is written"),
+        (
+            Reducer("r", grown_in_place, pure=True),
+            "a pure one changes neither what was nor what is written",
+        ),
         (Reducer("r", grown_in_place, pure=True), "what it gives is not what was written"),
         (Reducer("r", average, compose=average, pure=True), "composing writes changes nothing"),
-        (Reducer("r", joined, many=lambda old, deltas: deltas[-1], pure=True), "many at once are the same as one by one"),
+        (
+            Reducer("r", joined, many=lambda old, deltas: deltas[-1], pure=True),
+            "many at once are the same as one by one",
+        ),
         (counting, "it is deterministic"),
         (lambda old, new: object(), "what it gives can be journaled"),
         (lambda old, new: new[0], "what it does not take is refused in words"),
@@ -309,46 +332,168 @@ def test_a_reducer_that_breaks_a_law_is_caught(reducer, law):
     assert law in broken(ReducerKit, reducer, law)
 
 
-# -------------------------------------------------------------------------------------------- conditions, processors
+# -------------------------------------------------------------------------------------------- joins
+
+
+class SoundJoin:
+    """Fires as soon as two edges are live."""
+
+    early, per_token, rest = True, False, "ignore"
+
+    def fires(self, live: int, dead: int, total: int) -> Any:
+        if live >= 2:
+            return True
+        return None if total - dead >= 2 else False
+
+
+class Patient(SoundJoin):
+    early = False
+
+    def fires(self, live: int, dead: int, total: int) -> Any:
+        return live * 2 > total
+
+
+class ForEach(SoundJoin):
+    early, per_token = False, True
+
+
+class Forgetful(SoundJoin):
+    """Gives another answer the second time."""
+
+    asked = 0
+
+    def fires(self, live: int, dead: int, total: int) -> Any:
+        self.asked += 1
+        return super().fires(live, dead, total) if self.asked % 7 else False
+
+
+class NeverSure(SoundJoin):
+    def fires(self, live: int, dead: int, total: int) -> Any:
+        return True if live >= 2 else None
+
+
+class TakesItBack(SoundJoin):
+    """Fires when most of those that are decided are live."""
+
+    def fires(self, live: int, dead: int, total: int) -> Any:
+        return live > dead
+
+
+class Counts(SoundJoin):
+    def fires(self, live: int, dead: int, total: int) -> Any:
+        return live if live >= 2 else super().fires(live, dead, total)
+
+
+class LazyOnce(SoundJoin):
+    early = False
+
+    def fires(self, live: int, dead: int, total: int) -> Any:
+        return None if live == 1 else live > 1
+
+
+class Divides(SoundJoin):
+    def fires(self, live: int, dead: int, total: int) -> Any:
+        return live / dead > 1
+
+
+class OnlyFew(SoundJoin):
+    def fires(self, live: int, dead: int, total: int) -> Any:
+        return super().fires(live, dead, total) if total < 100 else (live > 1 or None)
+
+
+class Tired(SoundJoin):
+    """Fires once, whoever's run it is."""
+
+    early = False
+
+    def __init__(self) -> None:
+        self.has_fired = False
+
+    def fires(self, live: int, dead: int, total: int) -> Any:
+        was, self.has_fired = self.has_fired, True
+        return not was
+
+
+class Writes(SoundJoin):
+    def fires(self, live: int, dead: int, total: int) -> Any:
+        time.sleep(0)
+        return super().fires(live, dead, total)
+
+
+class Waits(SoundJoin):
+    rest = "wait"
+
+
+class Both(SoundJoin):
+    per_token = True
+
+
+def test_sound_joins_pass():
+    for join in (SoundJoin, Patient, ForEach):
+        assert broken(JoinKit, join) == {}
+
+
+@pytest.mark.parametrize(
+    ("join", "law"),
+    [
+        (Waits, "it is a join"),
+        (Both, "it is a join"),
+        (object(), "it is a join"),
+        (Forgetful, "the same counts have the same answer"),
+        (Divides, "the same counts have the same answer"),
+        (Counts, "it answers yes or no"),
+        (LazyOnce, "it answers yes or no"),
+        (NeverSure, "it answers when all edges are decided"),
+        (TakesItBack, "an early answer stands"),
+        (OnlyFew, "many edges are as few"),
+        (Tired, "runs share nothing"),
+        (Writes, "it has no effects"),
+    ],
+)
+def test_a_join_that_breaks_a_law_is_caught(join, law):
+    assert law in broken(JoinKit, join, law)
+
+
+# -------------------------------------------------------------------------------------------- condi
 
 
 class SoundCondition:
-    def __call__(self, seen: Seen) -> bool:
+    def __call__(self, seen: EdgeInput) -> bool:
         return len(seen.text.split()) > 1
 
 
 class Toggles:
     on = False
 
-    def __call__(self, seen: Seen) -> bool:
+    def __call__(self, seen: EdgeInput) -> bool:
         self.on = not self.on
         return self.on
 
 
 class Maybe:
-    def __call__(self, seen: Seen) -> Any:
+    def __call__(self, seen: EdgeInput) -> Any:
         return seen.text.strip()
 
 
 class Marks:
-    def __call__(self, seen: Seen) -> bool:
+    def __call__(self, seen: EdgeInput) -> bool:
         if isinstance(seen.payload, dict):
             seen.payload["seen"] = True
         return True
 
 
 class TripsOnFields:
-    def __call__(self, seen: Seen) -> bool:
+    def __call__(self, seen: EdgeInput) -> bool:
         return seen.payload["content"].startswith("yes")
 
 
 class Waits:
-    async def __call__(self, seen: Seen) -> bool:
+    async def __call__(self, seen: EdgeInput) -> bool:
         return True
 
 
 class Sleeps:
-    def __call__(self, seen: Seen) -> bool:
+    def __call__(self, seen: EdgeInput) -> bool:
         time.sleep(0)
         return True
 
@@ -386,16 +531,16 @@ def test_a_processor_that_breaks_a_law_is_caught(processor, law):
     assert law in broken(ProcessorKit, processor, law)
 
 
-# ------------------------------------------------------------------------------------------------------------ loaders
+# --------------------------------------------------------------------------------------------------
 
 
 def keeps_the_last(text: str, name: str) -> Document:
     try:
         return Document(data=json.loads(text), name=name)
     except (ValueError, RecursionError) as error:
-        from axil.documents import refused
+        from axil.plugin import document_error
 
-        raise refused("AX140", name, 1, f"{error}.") from error
+        raise document_error("AX140", name, 1, f"{error}.") from error
 
 
 def raises_its_own(text: str, name: str) -> Document:
@@ -457,10 +602,13 @@ def test_a_refusal_that_is_no_spec_error_is_told():
             raise SpecError([])
         return parse_json(text, name)
 
-    assert "without naming the file" in broken(LoaderKit, stubborn)["a hostile text is read or refused with its place"]
+    assert (
+        "without naming the file"
+        in broken(LoaderKit, stubborn)["a hostile text is read or refused with its place"]
+    )
 
 
-# -------------------------------------------------------------------------------------------------------------- hooks
+# --------------------------------------------------------------------------------------------------
 
 
 class SoundHooks:
@@ -554,7 +702,92 @@ def test_a_hook_plugin_that_breaks_a_law_is_caught(plugin, law):
     assert law in broken(HookKit, plugin, law)
 
 
-# ----------------------------------------------------------------------------------------------------------- journals
+class SoundDecider:
+    """Starts in the order of names, after a second each."""
+
+    def __init__(self) -> None:
+        self.seen: set[Any] = set()
+
+    @hookimpl
+    def admit_firing(self, firing: Any) -> Any:
+        me = firing.run_id, firing.activation, firing.tries
+        if me in self.seen:
+            return None
+        self.seen.add(me)
+        return 1.0
+
+    @hookimpl
+    def choose_firing(self, due: Any) -> Any:
+        return max(due, key=lambda firing: firing.activation.node)
+
+
+class HoldsAll:
+    """Lets nothing start as long as anything is at work."""
+
+    @hookimpl
+    def admit_firing(self, firing: Any) -> Any:
+        return False
+
+
+class Mends:
+    """Tries twice, then gives up; lets limits be."""
+
+    @hookimpl
+    def firing_failure(self, firing: Any, error: Exception) -> Any:
+        return Retry(after=1) if firing.tries < 2 else None
+
+    @hookimpl
+    def limit_reached(self, limit: Any, of: str) -> Any:
+        return None
+
+
+def deciding(hook: str, answer: Callable[..., Any]) -> type:
+    """Return a plugin that has one deciding hook."""
+
+    def admit_firing(self: Any, firing: Any) -> Any:
+        return answer(firing)
+
+    def choose_firing(self: Any, due: Any) -> Any:
+        return answer(due)
+
+    def firing_failure(self: Any, firing: Any, error: Exception) -> Any:
+        return answer(firing)
+
+    def limit_reached(self: Any, limit: Any, of: str) -> Any:
+        return answer(of)
+
+    calls = (admit_firing, choose_firing, firing_failure, limit_reached)
+    call = next(call for call in calls if call.__name__ == hook)
+    return type("Decides", (), {hook: hookimpl(call)})
+
+
+def test_sound_deciders_pass():
+    assert broken(HookKit, SoundDecider, changes_timing_only=True) == {}
+    assert broken(HookKit, HoldsAll, changes_timing_only=True) == {}
+    assert broken(HookKit, Mends) == {}
+
+
+@pytest.mark.parametrize(
+    ("plugin", "law"),
+    [
+        (deciding("admit_firing", lambda f: "yes"), "what it decides are answers"),
+        (deciding("admit_firing", lambda f: -1), "what it decides are answers"),
+        (deciding("admit_firing", lambda f: Fail("no")), "what it decides are answers"),  # type: ignore[arg-type]
+        (deciding("choose_firing", lambda due: due[0].type), "what it decides are answers"),
+        (deciding("firing_failure", lambda f: True), "what it decides are answers"),
+        (deciding("firing_failure", lambda f: Retry(-1)), "what it decides are answers"),
+        (deciding("limit_reached", lambda of: "exit"), "what it decides are answers"),
+        (deciding("limit_reached", lambda of: 5), "what it decides are answers"),
+        (deciding("admit_firing", lambda f: 1.0), "a run with it ends"),
+        (deciding("admit_firing", lambda f: Skip()), "it changes only when firings start"),
+        (deciding("admit_firing", lambda f: Skip()), "a run comes to the same with it"),
+    ],
+)
+def test_a_decider_that_breaks_a_law_is_caught(plugin, law):
+    assert law in broken(HookKit, plugin, law, changes_timing_only=True)
+
+
+# --------------------------------------------------------------------------------------------------
 
 
 class Bent(MemoryJournal):
@@ -725,7 +958,14 @@ def test_a_journal_that_forgets_is_caught_where_it_claims_to_last():
     assert check(Lasts, law).is_fine
 
 
-@pytest.mark.parametrize("lost", [lambda entries: entries[:2] + entries[3:], lambda entries: entries[:4], lambda entries: entries[::-1]])
+@pytest.mark.parametrize(
+    "lost",
+    [
+        lambda entries: entries[:2] + entries[3:],
+        lambda entries: entries[:4],
+        lambda entries: entries[::-1],
+    ],
+)
 def test_a_journal_that_loses_more_than_an_end_is_caught(lost):
     class Loses(JournalKit):
         component = MemoryJournal

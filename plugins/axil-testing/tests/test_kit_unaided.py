@@ -1,4 +1,6 @@
-"""Kits without a line of code: what a model or a provider says of itself is enough, and models that are wrong on purpose are caught."""
+"""Kits without a line of code: what a model or a provider says of itself is enough, and models that
+are wrong on purpose are caught.
+"""
 
 from __future__ import annotations
 
@@ -129,7 +131,11 @@ def test_a_model_says_by_itself_how_it_is_tested():
         api_key: str = ""
 
     def kit_of(*capabilities: str, Config: Any = Settings) -> Any:
-        component = type("Model", (), {"capabilities": capabilities, "Config": Config, "__init__": lambda self, config: None})
+        component = type(
+            "Model",
+            (),
+            {"capabilities": capabilities, "Config": Config, "__init__": lambda self, config: None},
+        )
         base, more, why = model_kit(component, {})
         return base.__name__, more.get("dialect"), why
 

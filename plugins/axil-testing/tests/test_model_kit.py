@@ -1,4 +1,6 @@
-"""The kit of model adapters: one written by hand keeps its laws, and each slip is found by a law that names it."""
+"""The kit of model adapters: one written by hand keeps its laws, and each slip is found by a law
+that names it.
+"""
 
 from __future__ import annotations
 
@@ -45,36 +47,70 @@ class Tiny:
 
     async def reply(self, request: Request, emit: Any, /) -> Reply:
         taken(request.messages, self.modalities, "Tiny")
-        return await persevere(lambda show: self.attempt(request, show), Retry(max_tries=4), emit, self.told)
+        return await persevere(
+            lambda show: self.attempt(request, show), Retry(max_tries=4), emit, self.told
+        )
 
     def told(self, error: Exception) -> ModelError | None:
         if isinstance(error, ModelError):
             return error
-        if isinstance(error, (OSError, Broken, TimeoutError, json.JSONDecodeError, asyncio.IncompleteReadError)):
+        if isinstance(
+            error,
+            (OSError, Broken, TimeoutError, json.JSONDecodeError, asyncio.IncompleteReadError),
+        ):
             return ModelError(type(error).__name__, transient=True)
         return None
 
     def body(self, request: Request) -> dict[str, Any]:
-        settings = {name: value for name, value in request.settings.items() if name != "timeout_seconds"}
-        shape = {} if request.output is None else {"response_format": {"schema": request.output.schema}}
-        tools = [{"name": tool.name, "description": tool.description, "parameters": tool.parameters} for tool in request.tools]
-        messages = [{**m, "content": said(m["content"]).encode("utf-8", "replace").decode()} for m in request.messages]
-        return {"messages": messages, "tools": tools, "stream_options": {"include_usage": True}, **settings, **shape}
+        settings = {
+            name: value for name, value in request.settings.items() if name != "timeout_seconds"
+        }
+        shape = (
+            {} if request.output is None else {"response_format": {"schema": request.output.schema}}
+        )
+        tools = [
+            {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+            for tool in request.tools
+        ]
+        messages = [
+            {**m, "content": said(m["content"]).encode("utf-8", "replace").decode()}
+            for m in request.messages
+        ]
+        return {
+            "messages": messages,
+            "tools": tools,
+            "stream_options": {"include_usage": True},
+            **settings,
+            **shape,
+        }
 
     async def attempt(self, request: Request, show: Showing) -> Reply:
         patience = request.settings.get("timeout_seconds", 10)
         reader, writer = await asyncio.open_connection(self._url.hostname, self._url.port)
         try:
             data = json.dumps(self.body(request)).encode()
-            head = f"POST {self._url.path}/chat HTTP/1.1\r\nauthorization: Bearer {self._key}\r\ncontent-length: {len(data)}\r\n\r\n"
+            head = (
+                f"POST {self._url.path}/chat HTTP/1.1\r\nauthorization: Bearer "
+                f"{self._key}\r\ncontent-length: {len(data)}\r\n\r\n"
+            )
             writer.write(head.encode() + data)
-            first, *lines = (await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), patience)).decode().split("\r\n")
-            headers = {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
+            first, *lines = (
+                (await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), patience))
+                .decode()
+                .split("\r\n")
+            )
+            headers = {
+                name: value.strip() for name, _, value in (line.partition(":") for line in lines)
+            }
             status = int(first.split()[1])
             if status != 200:
-                message = json.loads(await reader.readexactly(int(headers["content-length"])))["error"]["message"]
+                message = json.loads(await reader.readexactly(int(headers["content-length"])))[
+                    "error"
+                ]["message"]
                 told = f"{status}: {message.replace(self._key, '***')}"
-                raise ModelError(told, status=status, retry_after_seconds=retry_after_seconds(headers))
+                raise ModelError(
+                    told, status=status, retry_after_seconds=retry_after_seconds(headers)
+                )
             return await self.read(self.pieces(reader, patience), show)
         finally:
             writer.close()
@@ -103,23 +139,45 @@ class Tiny:
                 if delta.get("reasoning_content"):
                     show({"kind": "reasoning", "text": delta["reasoning_content"]})
                 for piece in delta.get("tool_calls") or ():
-                    call = calls.setdefault(piece["index"], {"id": piece.get("id"), "name": piece["function"].get("name"), "arguments": ""})
+                    call = calls.setdefault(
+                        piece["index"],
+                        {
+                            "id": piece.get("id"),
+                            "name": piece["function"].get("name"),
+                            "arguments": "",
+                        },
+                    )
                     call["arguments"] += piece["function"]["arguments"]
-                    show({"kind": "tool_call_delta", "index": piece["index"], **call, "arguments": piece["function"]["arguments"]})
+                    show(
+                        {
+                            "kind": "tool_call_delta",
+                            "index": piece["index"],
+                            **call,
+                            "arguments": piece["function"]["arguments"],
+                        }
+                    )
         if not finish:
             raise Broken
         made = []
         for call in calls.values():
             arguments, fault = read_arguments(call["arguments"])
-            made.append(ToolCall(id=call["id"], name=call["name"], arguments=arguments, fault=fault))
-        ended = "refusal" if refusal else {"tool_calls": "tools", "content_filter": "filter"}.get(finish, finish)
+            made.append(
+                ToolCall(id=call["id"], name=call["name"], arguments=arguments, fault=fault)
+            )
+        ended = (
+            "refusal"
+            if refusal
+            else {"tool_calls": "tools", "content_filter": "filter"}.get(finish, finish)
+        )
         usage = Usage(
             input_tokens=used.get("prompt_tokens", 0),
             output_tokens=used.get("completion_tokens", 0),
             cached_tokens=used.get("prompt_tokens_details", {}).get("cached_tokens", 0),
             reasoning_tokens=used.get("completion_tokens_details", {}).get("reasoning_tokens", 0),
         )
-        return Reply(text=text or refusal, tool_calls=tuple(made), usage=usage, finish=ended, model=model)
+        return Reply(
+            text=text or refusal, tool_calls=tuple(made), usage=usage, finish=ended, model=model
+        )
 
 
 class TestTiny(ModelKit):
@@ -140,7 +198,11 @@ class Mute(Tiny):
 class Stubborn(Tiny):
     def told(self, error):
         made = super().told(error)
-        return ModelError(str(error), status=getattr(error, "status", None), transient=True) if made else None
+        return (
+            ModelError(str(error), status=getattr(error, "status", None), transient=True)
+            if made
+            else None
+        )
 
 
 class Hasty(Tiny):
@@ -151,7 +213,9 @@ class Hasty(Tiny):
 
 class Resigned(Tiny):
     async def reply(self, request, emit):
-        return await persevere(lambda show: self.attempt(request, show), Retry(max_tries=1), emit, self.told)
+        return await persevere(
+            lambda show: self.attempt(request, show), Retry(max_tries=1), emit, self.told
+        )
 
 
 class Chatty(Tiny):
@@ -161,7 +225,9 @@ class Chatty(Tiny):
 
 class Trusting(Tiny):
     async def reply(self, request, emit):
-        return await persevere(lambda show: self.attempt(request, show), Retry(max_tries=4), emit, self.told)
+        return await persevere(
+            lambda show: self.attempt(request, show), Retry(max_tries=4), emit, self.told
+        )
 
 
 class Forgetful(Tiny):
@@ -195,7 +261,11 @@ SLIPS = {
 
 @pytest.mark.parametrize(("slip", "law"), SLIPS.items(), ids=[slip.__name__ for slip in SLIPS])
 def test_each_slip_is_found_by_the_law_that_it_breaks(slip, law):
-    kit = type("Kit", (ModelKit,), {"dialect": "chat", "has_connections": False, "make": lambda self, server: slip(server)})
+    kit = type(
+        "Kit",
+        (ModelKit,),
+        {"dialect": "chat", "has_connections": False, "make": lambda self, server: slip(server)},
+    )
     name = "test_" + law.replace(" ", "_")
     for other in [each for each in dir(kit) if each.startswith("test_") and each != name]:
         setattr(kit, other, None)
@@ -217,7 +287,12 @@ def test_a_stub_plays_its_acts_in_order_and_keeps_what_it_was_asked():
             except ModelError as error:
                 answers.append(error.status)
         assert answers == ["one", 404, "three", "OK"]
-        assert [each.body["messages"][0]["content"] for each in server.requests] == ["a", "b", "c", "d"]
+        assert [each.body["messages"][0]["content"] for each in server.requests] == [
+            "a",
+            "b",
+            "c",
+            "d",
+        ]
         assert (server.connections, server.open_connections(), server.left_early) == (4, 0, 0)
 
 

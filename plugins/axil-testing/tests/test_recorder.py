@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from axil import Graph, RootGraph
-from axil.hooks import manager
+from axil.plugin import hook_manager
 from axil_testing import Recorder
 
 
@@ -28,12 +28,28 @@ def test_each_activation_is_one_record():
     built().invoke({"n": 1}, observers=[recorder])
     assert recorder.order() == ["sub/w", "sub/w"]
     assert recorder.count("sub/w") == 2
-    assert recorder.names() == ["cycle(sub)/0/sub/w", "cycle(sub)/0/sub", "cycle(sub)/1/sub/w", "cycle(sub)/1/sub", "cycle(sub)"]
+    assert recorder.names() == [
+        "cycle(sub)/0/sub/w",
+        "cycle(sub)/0/sub",
+        "cycle(sub)/1/sub/w",
+        "cycle(sub)/1/sub",
+        "cycle(sub)",
+    ]
     assert recorder.names(kind="graph") == ["cycle(sub)/0/sub", "cycle(sub)/1/sub"]
     assert recorder.names("skipped") == ["never"]
     record = recorder["cycle(sub)/1/sub/w"]
-    assert (record.node, record.path, record.kind, record.frame) == ("w", "sub/w", "node", ("cycle(sub)", 1, "sub"))
-    assert (record.ordinal, record.status, record.payload, record.inputs) == ((), "done", {"n": 3}, None)
+    assert (record.node, record.path, record.kind, record.frame) == (
+        "w",
+        "sub/w",
+        "node",
+        ("cycle(sub)", 1, "sub"),
+    )
+    assert (record.ordinal, record.status, record.payload, record.inputs) == (
+        (),
+        "done",
+        {"n": 3},
+        None,
+    )
     assert recorder.result.output == {"n": 3}
     with pytest.raises(KeyError, match="there are"):
         recorder["nobody"]
@@ -41,7 +57,7 @@ def test_each_activation_is_one_record():
 
 def test_as_a_hook_plugin_it_sees_what_bodies_are_given():
     recorder = Recorder()
-    built(hooks=manager([recorder])).invoke({"n": 2})
+    built(hooks=hook_manager([recorder])).invoke({"n": 2})
     assert recorder["cycle(sub)/0/sub/w"].inputs == ({"n": 2},)
 
 

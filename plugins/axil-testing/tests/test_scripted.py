@@ -12,7 +12,9 @@ from axil_testing.scripted import ScriptedFailure, ScriptError
 
 
 def ask(model: ScriptedModel, user: str = "hi", system: str = "", **more: Any) -> dict[str, Any]:
-    messages = [{"role": "system", "content": system}] * bool(system) + [{"role": "user", "content": user}]
+    messages = [{"role": "system", "content": system}] * bool(system) + [
+        {"role": "user", "content": user}
+    ]
     return asyncio.run(model(messages, **more))
 
 
@@ -29,7 +31,11 @@ def test_the_first_rule_that_matches_answers():
             {"replies": ["anything"]},
         ]
     )
-    assert [ask(model, text)["content"] for text in ("a cat", "a cow", "a dog")] == ["meow", "c!", "anything"]
+    assert [ask(model, text)["content"] for text in ("a cat", "a cow", "a dog")] == [
+        "meow",
+        "c!",
+        "anything",
+    ]
 
 
 def test_replies_come_in_order_and_the_last_repeats():
@@ -41,7 +47,10 @@ def test_replies_come_in_order_and_the_last_repeats():
 
 def test_rules_count_their_replies_apart():
     model = ScriptedModel(
-        [{"match": {"user_contains": "a"}, "replies": ["a1", "a2"]}, {"match": {"user_contains": "b"}, "replies": ["b1", "b2"]}]
+        [
+            {"match": {"user_contains": "a"}, "replies": ["a1", "a2"]},
+            {"match": {"user_contains": "b"}, "replies": ["b1", "b2"]},
+        ]
     )
     assert [ask(model, text)["content"] for text in "abab"] == ["a1", "b1", "a2", "b2"]
 
@@ -65,15 +74,36 @@ def test_everything_a_match_asks_for_must_hold(match, answer):
 
 
 def test_a_reply_may_call_tools():
-    model = ScriptedModel([{"replies": [{"tool_calls": [{"name": "add", "arguments": {"a": 1}}], "text": "let me see"}, "3"]}])
+    model = ScriptedModel(
+        [
+            {
+                "replies": [
+                    {"tool_calls": [{"name": "add", "arguments": {"a": 1}}], "text": "let me see"},
+                    "3",
+                ]
+            }
+        ]
+    )
     first = ask(model)
-    assert (first["content"], first["tool_calls"]) == ("let me see", [{"id": "call_1_0", "name": "add", "arguments": {"a": 1}}])
-    assert ask(model) == {"content": "3", "tool_calls": [], "usage": {"input_tokens": 1, "output_tokens": 1}}
+    assert (first["content"], first["tool_calls"]) == (
+        "let me see",
+        [{"id": "call_1_0", "name": "add", "arguments": {"a": 1}}],
+    )
+    assert ask(model) == {
+        "content": "3",
+        "tool_calls": [],
+        "usage": {"input_tokens": 1, "output_tokens": 1},
+    }
 
 
 def test_a_reply_may_take_its_time():
     clock = VirtualClock()
-    assert ask(ScriptedModel([{"replies": [{"delay": 60, "text": "at last"}]}], clock=clock))["content"] == "at last"
+    assert (
+        ask(ScriptedModel([{"replies": [{"delay": 60, "text": "at last"}]}], clock=clock))[
+            "content"
+        ]
+        == "at last"
+    )
     assert clock.now() == 60
 
 
@@ -89,14 +119,20 @@ def test_a_reply_may_echo_the_user():
         {"role": "assistant", "content": "x"},
         {"role": "user", "content": [{"type": "text", "text": "b"}]},
     ]
-    assert asyncio.run(ScriptedModel(default={"echo_user": True}).complete(messages))["content"] == "(a+b)"
+    assert (
+        asyncio.run(ScriptedModel(default={"echo_user": True}).complete(messages))["content"]
+        == "(a+b)"
+    )
 
 
 def test_it_remembers_what_it_was_asked():
     model = ScriptedModel([{"match": {"user_contains": "x"}, "replies": ["y"]}])
     ask(model, "x", tools=[{"name": "t"}])
     ask(model, "z")
-    assert [(call["rule"], call["tools"]) for call in model.calls] == [(0, [{"name": "t"}]), (None, None)]
+    assert [(call["rule"], call["tools"]) for call in model.calls] == [
+        (0, [{"name": "t"}]),
+        (None, None),
+    ]
 
 
 @pytest.mark.parametrize(

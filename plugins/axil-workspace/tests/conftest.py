@@ -45,7 +45,9 @@ def place(firing) -> Workspace:
 
 @pytest.fixture
 def use(firing):
-    """``use(kind_or_set, name, **arguments)``: the result of a tool, called as an agent calls it."""
+    """``use(kind_or_set, name, **arguments)``: the result of a tool, called as an agent calls
+    it.
+    """
 
     def call(kind: Any, name: str, /, **arguments: Any) -> Any:
         return asyncio.run(_called(kind, name, arguments, firing))

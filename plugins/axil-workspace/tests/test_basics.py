@@ -22,7 +22,9 @@ from axil_workspace.files import Files
 HOME = Path(__file__).parents[1]
 README = (HOME / "README.md").read_text("utf-8")
 OWN = README.partition("## Tools of DevAll files")[0]
-TOOLS = tomllib.loads((HOME / "pyproject.toml").read_text("utf-8"))["project"]["entry-points"]["axil.tools"]
+TOOLS = tomllib.loads((HOME / "pyproject.toml").read_text("utf-8"))["project"]["entry-points"][
+    "axil.tools"
+]
 
 
 def loaded(value: str) -> Any:
@@ -72,8 +74,22 @@ def test_the_examples_of_the_readme_run(tmp_path, monkeypatch):
 def test_an_agent_writes_a_program_runs_it_and_learns_what_went_wrong(tmp_path):
     model = Scripted(
         [
-            {"tool_calls": [{"name": "write_file", "arguments": {"path": "../main.py", "content": "print(6 * 7)"}}]},
-            {"tool_calls": [{"name": "write_file", "arguments": {"path": "main.py", "content": "print(6 * 7)"}}]},
+            {
+                "tool_calls": [
+                    {
+                        "name": "write_file",
+                        "arguments": {"path": "../main.py", "content": "print(6 * 7)"},
+                    }
+                ]
+            },
+            {
+                "tool_calls": [
+                    {
+                        "name": "write_file",
+                        "arguments": {"path": "main.py", "content": "print(6 * 7)"},
+                    }
+                ]
+            },
             {"tool_calls": [{"name": "run_code", "arguments": {"code": "import main"}}]},
             '{"answer": "42"}',
         ]

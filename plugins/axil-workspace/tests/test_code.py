@@ -22,8 +22,12 @@ from axil_workspace.process import environment
 from axil_workspace.python_env import PythonEnv
 from axil_workspace.video import Video
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="programs run only where limits can be enforced")
-on_linux = pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="only Linux says who descends from whom")
+pytestmark = pytest.mark.skipif(
+    os.name != "posix", reason="programs run only where limits can be enforced"
+)
+on_linux = pytest.mark.skipif(
+    not Path("/proc/self/task").is_dir(), reason="only Linux says who descends from whom"
+)
 
 
 @pytest.fixture
@@ -42,7 +46,9 @@ def alive(pid: int) -> bool:
 
 
 def all_gone(place: Any) -> bool:
-    """Whether the processes that wrote their numbers into ``pids`` are gone, or go by themselves long before their time."""
+    """Whether the processes that wrote their numbers into ``pids`` are gone, or go by themselves
+    long before their time.
+    """
     pids = [int(word) for word in place.read("pids").split()]
     assert len(pids) > 1
     until = time.monotonic() + 60
@@ -55,9 +61,12 @@ PATIENT = Code(Code.Config(timeout_seconds=500))
 
 
 async def late(call: Coroutine[Any, Any, str], place: Any) -> str:
-    """What a call gives whose time is up when its program has made the file ``said``: the event loop's clock is put forward then."""
+    """What a call gives whose time is up when its program has made the file ``said``: the event
+    loop's clock is put forward then.
+    """
     told = asyncio.ensure_future(call)
-    while place.stat("said") is None and not told.done():  # noqa: ASYNC110  # it is another process that makes it
+    # it is another process that makes it
+    while place.stat("said") is None and not told.done():  # noqa: ASYNC110
         await asyncio.sleep(0.01)
     loop: Any = asyncio.get_running_loop()
     now = loop.time
@@ -67,7 +76,11 @@ async def late(call: Coroutine[Any, Any, str], place: Any) -> str:
 
 FAMILY = """
 import os, subprocess, sys, time
-child = "import os, time; os.setsid() if {away} else None; open('pids', 'a').write(str(os.getpid()) + ' '); time.sleep(600)"
+child = '''import os, time
+if {away}:
+    os.setsid()
+open('pids', 'a').write(str(os.getpid()) + ' ')
+time.sleep(600)'''
 open("pids", "a").write(str(os.getpid()) + " ")
 for away in (False, True):
     subprocess.Popen([sys.executable, "-c", child.format(away=away)])
@@ -81,12 +94,17 @@ while len(open("pids").read().split()) < 4:
     time.sleep(0.01)
 open("ready", "w").close()
 """
-"""A program with children, one of which leaves its group, and one that goes to the background as a daemon does."""
+"""A program with children, one of which leaves its group, and one that goes to the background as a
+daemon does.
+"""
 
 
 def test_a_program_works_in_the_workspace_and_says_what_it_says(code, place):
     place.write("helper.py", b"def twice(n): return 2 * n\n")
-    program = "import helper, sys\nprint(helper.twice(21))\nopen('out.txt', 'w').write('made')\nsys.exit('oh')"
+    program = (
+        "import helper, sys\nprint(helper.twice(21))\nopen('out.txt', "
+        "'w').write('made')\nsys.exit('oh')"
+    )
     told = code(program)
     assert told == {"exit_code": 1, "stdout": "42\n", "stderr": "oh\n"}
     assert place.read("out.txt") == b"made"
@@ -113,34 +131,66 @@ def test_programs_see_no_secrets(code, monkeypatch):
     monkeypatch.setenv("PYTHONSTARTUP", "canary")
     told = code("import os; print(dict(os.environ))")
     assert "canary" not in told["stdout"]
-    assert "'GREETING': 'hi'" in code("import os; print(dict(os.environ))", env={"GREETING": "hi"})["stdout"]
+    assert (
+        "'GREETING': 'hi'"
+        in code("import os; print(dict(os.environ))", env={"GREETING": "hi"})["stdout"]
+    )
 
 
 @on_linux
 def test_no_ancestor_that_belongs_to_the_program_holds_secrets(code, monkeypatch):
-    """The supervisor between axil and the program could be read by the program: it has no secrets either."""
+    """The supervisor between axil and the program could be read by the program: it has no secrets
+    either.
+    """
     monkeypatch.setenv("OPENAI_API_KEY", "canary")
-    assert "canary" not in code("import os; print(open(f'/proc/{os.getppid()}/environ').read())")["stdout"]
+    assert (
+        "canary"
+        not in code("import os; print(open(f'/proc/{os.getppid()}/environ').read())")["stdout"]
+    )
 
 
 def test_what_is_passed_on_is_a_short_list(tmp_path):
-    seen = environment(tmp_path, "/tmp/t", {"MORE": "1"}, {"PATH": "/bin", "AWS_SECRET_ACCESS_KEY": "canary", "HTTP_PROXY": "canary"})
-    assert seen == {"PATH": "/bin", "HOME": str(tmp_path), "TMPDIR": "/tmp/t", "PYTHONDONTWRITEBYTECODE": "1", "MORE": "1"}
+    seen = environment(
+        tmp_path,
+        "/tmp/t",
+        {"MORE": "1"},
+        {"PATH": "/bin", "AWS_SECRET_ACCESS_KEY": "canary", "HTTP_PROXY": "canary"},
+    )
+    assert seen == {
+        "PATH": "/bin",
+        "HOME": str(tmp_path),
+        "TMPDIR": "/tmp/t",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "MORE": "1",
+    }
 
 
 @on_linux
 def test_a_program_that_takes_too_long_is_killed_with_all_that_it_started(firing, place, called):
     program = FAMILY + "print('so far', flush=True)\nopen('said', 'w').close()\ntime.sleep(600)"
-    told = asyncio.run(late(called(PATIENT, "run_code", {"code": program, "timeout_seconds": 500}, firing), place))
-    assert json.loads(told) == {"exit_code": None, "stdout": "so far\n", "stopped": "it ran longer than 500 seconds"}
+    told = asyncio.run(
+        late(called(PATIENT, "run_code", {"code": program, "timeout_seconds": 500}, firing), place)
+    )
+    assert json.loads(told) == {
+        "exit_code": None,
+        "stdout": "so far\n",
+        "stopped": "it ran longer than 500 seconds",
+    }
     assert all_gone(place)
 
 
 @on_linux
-def test_a_program_that_stops_its_supervisor_is_killed_with_all_that_it_started(firing, place, called, monkeypatch):
+def test_a_program_that_stops_its_supervisor_is_killed_with_all_that_it_started(
+    firing, place, called, monkeypatch
+):
     monkeypatch.setattr(process, "_GRACE", 0.2)
-    program = FAMILY + "import signal\nos.kill(os.getppid(), signal.SIGSTOP)\nopen('said', 'w').close()\ntime.sleep(600)"
-    told = asyncio.run(late(called(PATIENT, "run_code", {"code": program, "timeout_seconds": 500}, firing), place))
+    program = FAMILY + (
+        "import signal\nos.kill(os.getppid(), signal.SIGSTOP)\nopen('said', "
+        "'w').close()\ntime.sleep(600)"
+    )
+    told = asyncio.run(
+        late(called(PATIENT, "run_code", {"code": program, "timeout_seconds": 500}, firing), place)
+    )
     assert json.loads(told)["stopped"] == "it ran longer than 500 seconds"
     assert all_gone(place)
 
@@ -154,8 +204,11 @@ def test_what_a_program_leaves_behind_is_killed(code, place):
 @on_linux
 def test_cancelling_kills_the_program_and_all_that_it_started(firing, place, called):
     async def run() -> None:
-        task = asyncio.create_task(called(Code, "run_code", {"code": FAMILY + "time.sleep(600)"}, firing))
-        while place.stat("ready") is None and not task.done():  # noqa: ASYNC110  # it is another process that gets ready
+        task = asyncio.create_task(
+            called(Code, "run_code", {"code": FAMILY + "time.sleep(600)"}, firing)
+        )
+        # it is another process that gets ready
+        while place.stat("ready") is None and not task.done():  # noqa: ASYNC110
             await asyncio.sleep(0.01)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -168,8 +221,11 @@ def test_cancelling_kills_the_program_and_all_that_it_started(firing, place, cal
 @on_linux
 def test_however_often_it_is_cancelled_nothing_is_left_when_it_returns(firing, place, called):
     async def run() -> None:
-        task = asyncio.create_task(called(Code, "run_code", {"code": FAMILY + "time.sleep(600)"}, firing))
-        while place.stat("ready") is None and not task.done():  # noqa: ASYNC110  # it is another process that gets ready
+        task = asyncio.create_task(
+            called(Code, "run_code", {"code": FAMILY + "time.sleep(600)"}, firing)
+        )
+        # it is another process that gets ready
+        while place.stat("ready") is None and not task.done():  # noqa: ASYNC110
             await asyncio.sleep(0.01)
         for _ in range(3):
             task.cancel()
@@ -194,7 +250,9 @@ def test_a_program_that_fills_the_disk_is_told_of_as_any_other(code, monkeypatch
     assert code("print('full'); raise SystemExit(3)") == {"exit_code": 3, "stdout": "full\n"}
 
 
-@pytest.mark.parametrize(("argument", "why"), [("x" * 300_000, "Argument list too long"), ("a\0b", "null byte")])
+@pytest.mark.parametrize(
+    ("argument", "why"), [("x" * 300_000, "Argument list too long"), ("a\0b", "null byte")]
+)
 def test_an_argument_that_no_program_can_be_given_is_told_of(use, argument, why):
     with pytest.raises(ProgramFault, match=f'AX879 "printf" cannot be started: .*{why}'):
         use(Code, "run_command", command=["printf", argument])
@@ -206,16 +264,25 @@ def test_a_memory_hog_is_stopped(code):
     assert alone["exit_code"] == 1
     assert "MemoryError" in alone["stderr"]
     hog = "import os, time\nfor _ in range(3): os.fork()\nx = b'x' * (64 << 20)\ntime.sleep(600)"
-    assert code(hog, memory_bytes=256 << 20)["stopped"] == f"it used more than {256 << 20} bytes of memory"
+    assert (
+        code(hog, memory_bytes=256 << 20)["stopped"]
+        == f"it used more than {256 << 20} bytes of memory"
+    )
 
 
 @on_linux
 def test_a_fork_bomb_is_stopped(code):
-    assert code("import os\nwhile True: os.fork()", processes=10)["stopped"] == "it started more than 10 processes"
+    assert (
+        code("import os\nwhile True: os.fork()", processes=10)["stopped"]
+        == "it started more than 10 processes"
+    )
 
 
 def test_processor_time_is_bounded(code):
-    assert code("while True: pass", cpu_seconds=1)["stopped"] == "it used more than 1 seconds of processor time"
+    assert (
+        code("while True: pass", cpu_seconds=1)["stopped"]
+        == "it used more than 1 seconds of processor time"
+    )
 
 
 def test_files_and_outputs_are_bounded(code, place):
@@ -228,12 +295,16 @@ def test_files_and_outputs_are_bounded(code, place):
 
 def test_a_wish_for_more_time_than_there_is_is_not_heard(use):
     slow = Code(Code.Config(timeout_seconds=0.3))
-    told = json.loads(use(slow, "run_code", code="import time; time.sleep(600)", timeout_seconds=600))
+    told = json.loads(
+        use(slow, "run_code", code="import time; time.sleep(600)", timeout_seconds=600)
+    )
     assert told["stopped"] == "it ran longer than 0.3 seconds"
 
 
 def test_a_command_is_a_list_and_no_shell_reads_it(use, place):
-    told = json.loads(use(Code, "run_command", command=["printf", "%s|", "$HOME", "; touch x", "*"]))
+    told = json.loads(
+        use(Code, "run_command", command=["printf", "%s|", "$HOME", "; touch x", "*"])
+    )
     assert told == {"exit_code": 0, "stdout": "$HOME|; touch x|*|"}
     assert json.loads(use(Code, "run_command", command=["cat"], stdin="given"))["stdout"] == "given"
     assert list(place.entries()) == []
@@ -253,19 +324,24 @@ def test_code_needs_a_workspace(called, firing_of):
         asyncio.run(called(Code, "run_code", {"code": "1"}, firing_of(None, "code")))
 
 
-# ---------------------------------------------------------------------- programs that may not be installed, played by scripts
+# ---------------------------------------------------------------------- programs that may not be in
 
 
 @pytest.fixture
 def plays(tmp_path, monkeypatch):
-    """``plays("uv", "…")``: a program of that name is on the path; each call's arguments are added to ``calls`` in the workspace."""
+    """``plays("uv", "…")``: a program of that name is on the path; each call's arguments are added
+    to ``calls`` in the workspace.
+    """
     folder = tmp_path / "bin"
     folder.mkdir()
     monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
 
     def make(name: str, body: str = "") -> None:
         file = folder / name
-        file.write_text(f"#!{sys.executable} -I\nimport sys, os\nopen('calls', 'a').write(repr(sys.argv[1:]) + '\\n')\n{body}\n")
+        file.write_text(
+            f"#!{sys.executable} -I\nimport sys, os\nopen('calls', 'a').write(repr(sys.argv[1:]) "
+            f"+ '\\n')\n{body}\n"
+        )
         file.chmod(file.stat().st_mode | stat.S_IXUSR)
 
     return make
@@ -278,13 +354,23 @@ def lines(place: Any) -> list[str]:
 def test_a_python_environment_is_made_once_and_packages_are_added(use, place, plays):
     plays("uv", "open({'init': 'pyproject.toml', 'venv': '.venv'}.get(sys.argv[1], 'other'), 'w')")
     told = json.loads(use(PythonEnv, "init_python_env", python_version="3.12"))
-    assert [each["step"] for each in told["steps"]] == ["uv init --bare --no-workspace", "uv venv --python 3.12"]
+    assert [each["step"] for each in told["steps"]] == [
+        "uv init --bare --no-workspace",
+        "uv venv --python 3.12",
+    ]
     assert json.loads(use(PythonEnv, "init_python_env")) == {"ok": True, "steps": []}
-    use(PythonEnv, "install_python_packages", packages=["numpy", "pandas[excel]>=2,<3"], upgrade=True)
+    use(
+        PythonEnv,
+        "install_python_packages",
+        packages=["numpy", "pandas[excel]>=2,<3"],
+        upgrade=True,
+    )
     assert lines(place)[-1] == "['add', '--upgrade', '--', 'numpy', 'pandas[excel]>=2,<3']"
 
 
-@pytest.mark.parametrize("package", ["--editable", "git+https://x.test/y", "../x", "a; rm", "", "a b"])
+@pytest.mark.parametrize(
+    "package", ["--editable", "git+https://x.test/y", "../x", "a; rm", "", "a b"]
+)
 def test_what_is_no_package_is_not_installed(use, plays, package):
     plays("uv")
     with pytest.raises(TextFault, match="AX888"):
@@ -302,7 +388,9 @@ def test_a_script_runs_in_the_environment(use, place, plays):
     place.write("main.py", b"")
     told = json.loads(use(PythonEnv, "uv_run", script="main.py", args=["a"], env={"X": "1"}))
     assert told == {"exit_code": 0, "stdout": "ran\n"}
-    assert lines(place) == [repr(["run", "--", "env", "X=1", "python", str(place.root / "main.py"), "a"])]
+    assert lines(place) == [
+        repr(["run", "--", "env", "X=1", "python", str(place.root / "main.py"), "a"])
+    ]
     for wrong in ({}, {"module": "m", "script": "s"}):
         with pytest.raises(TextFault, match="AX888"):
             use(PythonEnv, "uv_run", **wrong)
@@ -315,11 +403,21 @@ def test_a_program_that_is_not_installed_is_named(use, monkeypatch, tmp_path):
 
 
 def test_a_scene_is_rendered_beside_its_script(use, place, plays):
-    made = "folder = sys.argv[sys.argv.index('--media_dir') + 1] + '/videos/x'; os.makedirs(folder); open(folder + '/Intro.mp4', 'w')"
+    made = (
+        "folder = sys.argv[sys.argv.index('--media_dir') + 1] + '/videos/x'; "
+        "os.makedirs(folder); open(folder + '/Intro.mp4', 'w')"
+    )
     plays("manim", made)
     place.write("scenes/intro.py", b"class Intro: ...\nclass Other: ...\n")
-    assert json.loads(use(Video, "render_manim", script_path="scenes/intro.py", quality="l")) == {"path": "scenes/Intro.mp4"}
-    assert sorted(each.path for each in place.entries(depth=9)) == ["calls", "scenes", "scenes/Intro.mp4", "scenes/intro.py"]
+    assert json.loads(use(Video, "render_manim", script_path="scenes/intro.py", quality="l")) == {
+        "path": "scenes/Intro.mp4"
+    }
+    assert sorted(each.path for each in place.entries(depth=9)) == [
+        "calls",
+        "scenes",
+        "scenes/Intro.mp4",
+        "scenes/intro.py",
+    ]
     place.write("empty.py", b"x = 1\n")
     with pytest.raises(TextFault, match=r"AX888.*no scene"):
         use(Video, "render_manim", script_path="empty.py")
@@ -329,10 +427,19 @@ def test_a_scene_is_rendered_beside_its_script(use, place, plays):
 
 
 def test_videos_are_put_together_beside_the_first(use, place, plays):
-    plays("ffmpeg", "print(open(sys.argv[sys.argv.index('-i') + 1]).read(), file=open('listing', 'w')); open(sys.argv[-1], 'w')")
+    plays(
+        "ffmpeg",
+        "print(open(sys.argv[sys.argv.index('-i') + 1]).read(), file=open('listing', 'w')); "
+        "open(sys.argv[-1], 'w')",
+    )
     place.write("v/it's.mp4", b"")
     place.write("b.mp4", b"")
-    assert json.loads(use(Video, "concat_videos", video_paths=["v/it's.mp4", "b.mp4"])) == {"path": "v/combined_video.mp4"}
-    assert place.read("listing").decode().split("\n")[:2] == [f"file '{place.root}/v/it'\\''s.mp4'", f"file '{place.root}/b.mp4'"]
+    assert json.loads(use(Video, "concat_videos", video_paths=["v/it's.mp4", "b.mp4"])) == {
+        "path": "v/combined_video.mp4"
+    }
+    assert place.read("listing").decode().split("\n")[:2] == [
+        f"file '{place.root}/v/it'\\''s.mp4'",
+        f"file '{place.root}/b.mp4'",
+    ]
     with pytest.raises(WorkspaceError, match="AX875"):
         use(Video, "concat_videos", video_paths=["none.mp4"])

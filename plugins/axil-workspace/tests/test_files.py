@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from axil.errors import ConfigError
+from axil import ConfigError
 from axil_agent import tool_of
 from axil_workspace.code import Code
 from axil_workspace.errors import LimitExceeded, TextFault, WorkspaceError
@@ -25,7 +25,14 @@ def files(use):
 
     def call(name: str, /, **arguments: Any) -> Any:
         said = use(Files, name, **arguments)
-        return json.loads(said) if said[:1] in "{[" and said[-1:] in "}]" and not said.endswith("]\n") and "[lines" not in said else said
+        return (
+            json.loads(said)
+            if said[:1] in "{["
+            and said[-1:] in "}]"
+            and not said.endswith("]\n")
+            and "[lines" not in said
+            else said
+        )
 
     return call
 
@@ -36,7 +43,11 @@ def test_every_tool_is_described_and_shows_no_context():
     for tool in tools:
         assert tool.description
         assert "ctx" not in tool.parameters["properties"]
-        assert [name for name, shown in tool.parameters["properties"].items() if not shown.get("description")] == []
+        assert [
+            name
+            for name, shown in tool.parameters["properties"].items()
+            if not shown.get("description")
+        ] == []
 
 
 def test_a_tool_can_be_shown_under_another_name_and_does_the_same(firing, place, called):
@@ -65,8 +76,14 @@ def test_files_are_written_listed_and_described(files):
         {"path": "src/deep", "kind": "folder"},
         {"path": "src/deep/er", "kind": "folder"},
     ]
-    assert [each["path"] for each in files("list_folder", path="src")["files"]] == ["src/a.py", "src/deep"]
-    assert files("list_files", limit=1, include_hidden=True) == {"files": [{"path": ".hidden", "kind": "folder"}], "truncated": True}
+    assert [each["path"] for each in files("list_folder", path="src")["files"]] == [
+        "src/a.py",
+        "src/deep",
+    ]
+    assert files("list_files", limit=1, include_hidden=True) == {
+        "files": [{"path": ".hidden", "kind": "folder"}],
+        "truncated": True,
+    }
     told = files("describe_file", path="src/a.py")
     assert (told["size"], told["lines"], told["media_type"]) == (12, 2, "text/x-python")
     assert told["sha256"] == hashlib.sha256(b"x = 1\ny = 2\n").hexdigest()
@@ -74,16 +91,24 @@ def test_files_are_written_listed_and_described(files):
 
 def test_a_part_of_a_text_says_where_it_goes_on(files):
     files("write_file", path="t", content="".join(f"line {n}\n" for n in range(1, 101)))
-    assert files("read_text", path="t", limit=6) == "line 1\n[characters 0 to 6 of 792; go on with offset=6]"
+    assert (
+        files("read_text", path="t", limit=6)
+        == "line 1\n[characters 0 to 6 of 792; go on with offset=6]"
+    )
     assert files("read_lines", path="t", start_line=99, line_count=5, inline_line_numbers=True) == (
         "99: line 99\n100: line 100\n[lines 99 to 100 of 100]"
     )
-    assert files("read_lines", path="t", line_count=1) == "line 1\n[lines 1 to 1 of 100; go on with start_line=2]"
+    assert (
+        files("read_lines", path="t", line_count=1)
+        == "line 1\n[lines 1 to 1 of 100; go on with start_line=2]"
+    )
     with pytest.raises(TextFault, match=r"AX882.*no line 101"):
         files("read_lines", path="t", start_line=101)
 
 
-@pytest.mark.parametrize("data", ["é\n".encode(), "é\n".encode("utf-16"), b"\xef\xbb\xbf" + "é\n".encode(), b"\xe9\n"])
+@pytest.mark.parametrize(
+    "data", ["é\n".encode(), "é\n".encode("utf-16"), b"\xef\xbb\xbf" + "é\n".encode(), b"\xe9\n"]
+)
 def test_an_edit_keeps_the_encoding(files, place, data):
     place.write("t", data)
     files("edit_file", path="t", old_text="é", new_text="ü")
@@ -95,11 +120,19 @@ def test_an_edit_keeps_the_encoding(files, place, data):
 
 def test_an_edit_is_exact_or_nothing(files, place):
     files("write_file", path="t", content="a = 1\nb = 1\n")
-    for old, fault in (("c = 1", "does not hold"), ("= 1", "2 times"), ("", "nothing to replace"), ("a  =  1", "Line 1 is like")):
+    for old, fault in (
+        ("c = 1", "does not hold"),
+        ("= 1", "2 times"),
+        ("", "nothing to replace"),
+        ("a  =  1", "Line 1 is like"),
+    ):
         with pytest.raises(TextFault, match=f"AX882.*{fault}"):
             files("edit_file", path="t", old_text=old, new_text="x")
     assert place.read("t") == b"a = 1\nb = 1\n"
-    assert files("edit_file", path="t", old_text="= 1", new_text="= 2", everywhere=True)["replaced"] == 2
+    assert (
+        files("edit_file", path="t", old_text="= 1", new_text="= 2", everywhere=True)["replaced"]
+        == 2
+    )
     assert place.read("t") == b"a = 2\nb = 2\n"
 
 
@@ -117,7 +150,10 @@ def test_an_edit_of_a_file_with_crlf_takes_what_a_model_writes(files, place):
         ({"start_line": 2, "replacement": "B"}, "a\nB\nc"),
         ({"start_line": 2, "end_line": 3}, "a"),
         ({"start_line": 1, "end_line": 0, "replacement": "0"}, "0\na\nb\nc"),
-        ({"start_line": 4, "end_line": 3, "replacement": "d", "ensure_trailing_newline": True}, "a\nb\nc\nd\n"),
+        (
+            {"start_line": 4, "end_line": 3, "replacement": "d", "ensure_trailing_newline": True},
+            "a\nb\nc\nd\n",
+        ),
         ({"start_line": 1, "end_line": 3, "replacement": "x\ny", "newline": "crlf"}, "x\r\ny"),
     ],
 )
@@ -140,13 +176,24 @@ def test_a_search_tells_file_line_and_what_is_around(files, place):
     files("write_file", path="notes.md", content="Main thing\n")
     place.write("blob", b"\0main")
     found = files("search_files", pattern=r"\bmain\b", before_context=1, after_context=1)
-    assert [(each["file"], each["line"]) for each in found["matches"]] == [("notes.md", 1), ("src/a.py", 3)]
-    assert found["matches"][1] | {"column": 5, "before": [""], "after": ["    pass"]} == found["matches"][1]
+    assert [(each["file"], each["line"]) for each in found["matches"]] == [
+        ("notes.md", 1),
+        ("src/a.py", 3),
+    ]
+    assert (
+        found["matches"][1] | {"column": 5, "before": [""], "after": ["    pass"]}
+        == found["matches"][1]
+    )
     assert (found["searched_files"], found["passed_over"]) == (2, 1)
-    assert files("search_files", pattern="main", case_sensitive=True)["matches"][0]["file"] == "src/a.py"
+    assert (
+        files("search_files", pattern="main", case_sensitive=True)["matches"][0]["file"]
+        == "src/a.py"
+    )
     assert files("search_files", pattern="main()", use_regex=False)["matches"][0]["line"] == 3
     assert files("search_files", pattern="main", globs=["**/*.md"])["searched_files"] == 1
-    assert files("search_files", pattern="main", exclude_globs=["*.md", "blob"])["searched_files"] == 1
+    assert (
+        files("search_files", pattern="main", exclude_globs=["*.md", "blob"])["searched_files"] == 1
+    )
     assert files("search_files", pattern="main", max_results=1)["limited"] is True
 
 
@@ -182,14 +229,36 @@ def test_the_time_of_a_search_is_that_of_all_its_files():
 
 
 def test_a_call_that_would_do_more_the_second_time_says_so():
-    tools = {tool.name: tool for each in (Files(), Code(), Web()) for tool in map(tool_of, asyncio.run(each.tools()))}
-    assert {name for name, tool in tools.items() if tool.effects == "external"} == {"run_code", "run_command", "edit_lines"}
-    assert {name for name, tool in tools.items() if tool.effects == "none"} == {"http_get", "read_web_page"}
-    assert tools["write_file"].effects_of({"path": "a", "content": "b", "mode": "append"}) == "external"
+    tools = {
+        tool.name: tool
+        for each in (Files(), Code(), Web())
+        for tool in map(tool_of, asyncio.run(each.tools()))
+    }
+    assert {name for name, tool in tools.items() if tool.effects == "external"} == {
+        "run_code",
+        "run_command",
+        "edit_lines",
+    }
+    assert {name for name, tool in tools.items() if tool.effects == "none"} == {
+        "http_get",
+        "read_web_page",
+    }
+    assert (
+        tools["write_file"].effects_of({"path": "a", "content": "b", "mode": "append"})
+        == "external"
+    )
     assert tools["write_file"].effects_of({"path": "a", "content": "b"}) == "idempotent"
-    assert tools["edit_file"].effects_of({"path": "a", "old_text": "b", "new_text": "bb"}) == "external"
-    assert tools["edit_file"].effects_of({"path": "a", "old_text": "b", "new_text": "c"}) == "idempotent"
-    (run_code,) = asyncio.run(Code(Code.Config(only=("run_code",), effects={"run_code": "idempotent"})).tools())
+    assert (
+        tools["edit_file"].effects_of({"path": "a", "old_text": "b", "new_text": "bb"})
+        == "external"
+    )
+    assert (
+        tools["edit_file"].effects_of({"path": "a", "old_text": "b", "new_text": "c"})
+        == "idempotent"
+    )
+    (run_code,) = asyncio.run(
+        Code(Code.Config(only=("run_code",), effects={"run_code": "idempotent"})).tools()
+    )
     assert tool_of(run_code).effects == "idempotent"
 
 
@@ -207,7 +276,12 @@ def test_what_a_model_can_be_shown_is_shown(use, place):
     place.write("plan.pdf", b"%PDF-1.4\0")
     told, part = use(Files, "load_file", path_or_id="leaf.png")
     assert json.loads(told["text"])["size"] == 9
-    assert part == {"type": "image", "media_type": "image/png", "name": "leaf.png", "data": "iVBORw0KGgoA"}
+    assert part == {
+        "type": "image",
+        "media_type": "image/png",
+        "name": "leaf.png",
+        "data": "iVBORw0KGgoA",
+    }
     assert use(Files, "load_file", path_or_id="plan.pdf")[1]["type"] == "file"
     small = Files(Files.Config(seen_bytes=8))
     assert json.loads(use(small, "load_file", path_or_id="leaf.png"))["shown"] is False

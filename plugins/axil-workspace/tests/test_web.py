@@ -27,7 +27,10 @@ class Handler(BaseHTTPRequestHandler):
         self.server.asked.append((self.path, self.headers["Host"]))  # type: ignore[attr-defined]
         name = self.path.partition("?")[0]
         if name == "/page":
-            self.answer(b"<title>T</title><body><h1>Hello</h1><script>x</script><p>a &lt; b", "text/html; charset=utf-8")
+            self.answer(
+                b"<title>T</title><body><h1>Hello</h1><script>x</script><p>a &lt; b",
+                "text/html; charset=utf-8",
+            )
         elif name == "/latin":
             self.answer(b"caf\xe9", "text/plain; charset=latin-1")
         elif name == "/large":
@@ -43,7 +46,9 @@ class Handler(BaseHTTPRequestHandler):
         else:
             self.answer(b"nothing", status=404)
 
-    def answer(self, data: bytes, media_type: str = "text/plain", *, status: int = 200, to: str = "") -> None:
+    def answer(
+        self, data: bytes, media_type: str = "text/plain", *, status: int = 200, to: str = ""
+    ) -> None:
         self.send_response(302 if to else status)
         self.send_header("Content-Type", media_type)
         if to:
@@ -81,12 +86,24 @@ def get(use):
 def test_the_web_is_read_only_where_it_is_allowed(server, tmp_path, called, firing_of):
     before = len(server.asked)
     with pytest.raises(NotAllowed, match=r"AX876.*--allow network"):
-        asyncio.run(called(Web, "http_get", {"url": f"{server.url}/page"}, firing_of(tmp_path, "code")))
+        asyncio.run(
+            called(Web, "http_get", {"url": f"{server.url}/page"}, firing_of(tmp_path, "code"))
+        )
     assert len(server.asked) == before
 
 
 SPELLINGS = [
-    *("127.0.0.1", "127.1", "2130706433", "0x7f.0.0.1", "017700000001", "localhost", "LOCALHOST.", "[::1]", "[::ffff:127.0.0.1]"),
+    *(
+        "127.0.0.1",
+        "127.1",
+        "2130706433",
+        "0x7f.0.0.1",
+        "017700000001",
+        "localhost",
+        "LOCALHOST.",
+        "[::1]",
+        "[::ffff:127.0.0.1]",
+    ),
     *("0.0.0.0", "[::]"),
 ]
 
@@ -100,10 +117,45 @@ def test_one_is_not_led_to_this_machine_however_it_is_spelled(server, use, host)
 
 
 PRIVATE = [
-    *("10.0.0.1", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "0.0.0.0", "127.255.255.254", "224.0.0.1", "240.0.0.1"),
-    *("255.255.255.255", "192.0.2.1", "198.18.0.1", "::", "::1", "fe80::1", "fc00::1", "fd12::1", "ff02::1", "fec0::1", "2001:db8::1"),
-    *("::ffff:10.0.0.1", "::ffff:169.254.169.254", "64:ff9b::7f00:1", "64:ff9b::a9fe:a9fe", "64:ff9b:1::7f00:1", "2002:7f00:1::"),
-    *("2002:a9fe:a9fe::1", "::127.0.0.1", "2001:0:7f00:1:0:0:ffff:fffe", "2606:4700::5efe:10.0.0.1", "2606:4700::200:5efe:7f00:1"),
+    *(
+        "10.0.0.1",
+        "172.16.0.1",
+        "192.168.1.1",
+        "169.254.169.254",
+        "100.64.0.1",
+        "0.0.0.0",
+        "127.255.255.254",
+        "224.0.0.1",
+        "240.0.0.1",
+    ),
+    *(
+        "255.255.255.255",
+        "192.0.2.1",
+        "198.18.0.1",
+        "::",
+        "::1",
+        "fe80::1",
+        "fc00::1",
+        "fd12::1",
+        "ff02::1",
+        "fec0::1",
+        "2001:db8::1",
+    ),
+    *(
+        "::ffff:10.0.0.1",
+        "::ffff:169.254.169.254",
+        "64:ff9b::7f00:1",
+        "64:ff9b::a9fe:a9fe",
+        "64:ff9b:1::7f00:1",
+        "2002:7f00:1::",
+    ),
+    *(
+        "2002:a9fe:a9fe::1",
+        "::127.0.0.1",
+        "2001:0:7f00:1:0:0:ffff:fffe",
+        "2606:4700::5efe:10.0.0.1",
+        "2606:4700::200:5efe:7f00:1",
+    ),
 ]
 
 
@@ -112,7 +164,10 @@ def test_what_is_not_public_is_known(address):
     assert not is_public(ipaddress.ip_address(address))
 
 
-@pytest.mark.parametrize("address", ["93.184.216.34", "8.8.8.8", "2606:4700:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808"])
+@pytest.mark.parametrize(
+    "address",
+    ["93.184.216.34", "8.8.8.8", "2606:4700:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808"],
+)
 def test_what_is_public_is_known(address):
     assert is_public(ipaddress.ip_address(address))
 
@@ -163,13 +218,22 @@ def test_what_cannot_be_read_is_told(server, get):
 
 def test_redirects_are_followed_so_often(server, get):
     assert get(f"{server.url}/away?/latin") == "café"
-    before = [path for path, _ in server.asked].count("/turn")  # one that was given up may still be on its way
+    # one that was given up may still be on its way
+    before = [path for path, _ in server.asked].count("/turn")
     with pytest.raises(LimitExceeded, match="more than 3 times"):
         get(f"{server.url}/turn", redirects=3)
     assert [path for path, _ in server.asked].count("/turn") == before + 4
 
 
-@pytest.mark.parametrize("target", ["http://169.254.169.254/latest", "http://10.0.0.1/", "file:///etc/passwd", "http://[::ffff:10.0.0.1]/"])
+@pytest.mark.parametrize(
+    "target",
+    [
+        "http://169.254.169.254/latest",
+        "http://10.0.0.1/",
+        "file:///etc/passwd",
+        "http://[::ffff:10.0.0.1]/",
+    ],
+)
 def test_a_redirect_is_judged_like_the_first_address(server, get, target):
     with pytest.raises(AddressRefused, match="AX877"):
         get(f"{server.url}/away?{target}")
@@ -224,10 +288,13 @@ def test_proxies_of_the_environment_are_not_used(server, get, monkeypatch):
         ("https://example.test:PORT/latin", True),
         ("https://other.test:PORT/latin", False),
         ("https://example.test:PORT/away?https://example.test:PORT/latin", True),
-        ("https://example.test:PORT/away?https://other.test:PORT/latin", False),  # same address, another name
+        # same address, another name
+        ("https://example.test:PORT/away?https://other.test:PORT/latin", False),
     ],
 )
-def test_a_certificate_is_held_against_the_name_and_not_the_address(firing, called, monkeypatch, tmp_path, url, trusted):
+def test_a_certificate_is_held_against_the_name_and_not_the_address(
+    firing, called, monkeypatch, tmp_path, url, trusted
+):
     authority = trustme.CA()
     authority.cert_pem.write_to_path(tmp_path / "ca.pem")
     monkeypatch.setattr("certifi.where", lambda: str(tmp_path / "ca.pem"))

@@ -9,18 +9,23 @@ import threading
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from axil_workspace import Limits, Workspace, folders
 from axil_workspace.errors import FileFault, LimitExceeded, PathRefused, WorkspaceError
 
-law = settings(deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+law = settings(
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
 
 
 @pytest.fixture(params=["at", "paths"])
 def place(request, tmp_path, monkeypatch):
-    """A workspace with a secret beside it; once as on Linux, once as where folders cannot be held open."""
+    """A workspace with a secret beside it; once as on Linux, once as where folders cannot be held
+    open.
+    """
     if request.param == "paths":
         monkeypatch.setattr(folders, "HAS_AT", False)
     (tmp_path / "secret.txt").write_text("canary")
@@ -33,7 +38,11 @@ def place(request, tmp_path, monkeypatch):
 def outside(place: Workspace) -> dict[str, bytes]:
     """Everything beside the workspace."""
     home = place.root.parent
-    return {str(p.relative_to(home)): p.read_bytes() for p in sorted(home.rglob("*")) if p.is_file() and place.root not in p.parents}
+    return {
+        str(p.relative_to(home)): p.read_bytes()
+        for p in sorted(home.rglob("*"))
+        if p.is_file() and place.root not in p.parents
+    }
 
 
 HOSTILE = [
@@ -73,7 +82,25 @@ def test_a_hostile_path_is_refused_and_touches_nothing(place, path):
 
 
 PARTS = st.sampled_from(
-    ["..", ".", "a", "b", "in", "out", "up", "abs", "loop", "dangling", "deep", "secret.txt", "run", "", "/", "~", "file"]
+    [
+        "..",
+        ".",
+        "a",
+        "b",
+        "in",
+        "out",
+        "up",
+        "abs",
+        "loop",
+        "dangling",
+        "deep",
+        "secret.txt",
+        "run",
+        "",
+        "/",
+        "~",
+        "file",
+    ]
 )
 
 
@@ -101,7 +128,11 @@ def test_whatever_a_path_is_made_of_it_stays_inside(tmp_path_factory, parts, abs
     with contextlib.suppress(WorkspaceError):
         assert place.resolve(path).is_relative_to(place.root)
         assert b"canary" not in place.read(path)
-    for change in (lambda: place.write(path, b"x"), lambda: place.make_folder(path), lambda: place.delete(path, recursive=True)):
+    for change in (
+        lambda: place.write(path, b"x"),
+        lambda: place.make_folder(path),
+        lambda: place.delete(path, recursive=True),
+    ):
         with contextlib.suppress(WorkspaceError):
             change()
     assert (home / "secret.txt").read_text() == "canary"
@@ -122,7 +153,9 @@ def test_links_that_stay_inside_are_followed_and_others_are_not(place):
             place.read(path)
         with pytest.raises(PathRefused, match="AX871"):
             place.write(path, b"x")
-    assert {each.path: each.kind for each in place.entries(depth=9) if "/" not in each.path}["out"] == "link"
+    assert {each.path: each.kind for each in place.entries(depth=9) if "/" not in each.path}[
+        "out"
+    ] == "link"
 
 
 def test_a_link_is_deleted_and_not_what_it_leads_to(place):
@@ -144,7 +177,9 @@ def test_links_that_turn_in_a_circle_come_to_an_end(place):
 @pytest.mark.skipif(not folders.HAS_AT, reason="folders cannot be held open here")
 @pytest.mark.parametrize("what", ["read", "write", "delete", "list"])
 def test_a_folder_that_becomes_a_link_while_it_is_used_leads_nowhere(tmp_path, what):
-    """Somebody swaps a folder for a link that leads out, as fast as they can, while the workspace is used."""
+    """Somebody swaps a folder for a link that leads out, as fast as they can, while the workspace
+    is used.
+    """
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside/file").write_text("canary")
     place = Workspace(tmp_path / "run")
@@ -192,7 +227,11 @@ def test_special_files_are_not_opened(place):
     if not hasattr(os, "mkfifo"):
         pytest.skip("no such files here")
     os.mkfifo(place.root / "pipe")
-    for attempt in (lambda: place.read("pipe"), lambda: place.write("pipe", b"x"), lambda: place.sha256("pipe")):
+    for attempt in (
+        lambda: place.read("pipe"),
+        lambda: place.write("pipe", b"x"),
+        lambda: place.sha256("pipe"),
+    ):
         with pytest.raises(FileFault, match="AX872"):
             attempt()
 
@@ -256,7 +295,10 @@ def test_limits_hold_and_what_is_refused_changes_nothing(tmp_path):
     ):
         with pytest.raises(LimitExceeded, match="AX873"):
             attempt()
-    assert [(each.path, each.size) for each in place.entries() if each.kind == "file"] == [("a", 10), ("b", 10)]
+    assert [(each.path, each.size) for each in place.entries() if each.kind == "file"] == [
+        ("a", 10),
+        ("b", 10),
+    ]
     (tmp_path / "large").write_bytes(b"x" * 11)
     with pytest.raises(LimitExceeded, match="AX873"):
         place.read("large")
@@ -373,7 +415,9 @@ def test_what_is_copied_is_counted_once(place, monkeypatch):
         place.write(f"a/{number}", b"x")
     looked: list[int] = []
     entries = Workspace.entries
-    monkeypatch.setattr(Workspace, "entries", lambda *args, **named: looked.append(1) or entries(*args, **named))
+    monkeypatch.setattr(
+        Workspace, "entries", lambda *args, **named: looked.append(1) or entries(*args, **named)
+    )
     place.copy("a", "b")
     assert len(list(entries(place, "b"))) == 20
     assert len(looked) <= 4
@@ -396,7 +440,11 @@ def test_a_run_without_a_workspace_says_so():
 
 
 def test_the_workspace_itself_is_not_taken_away(place):
-    for attempt in (lambda: place.delete(".", recursive=True), lambda: place.write(str(place.root), b""), lambda: place.move(".", "x")):
+    for attempt in (
+        lambda: place.delete(".", recursive=True),
+        lambda: place.write(str(place.root), b""),
+        lambda: place.move(".", "x"),
+    ):
         with pytest.raises(PathRefused, match="AX870"):
             attempt()
     os.symlink(".", place.root / "me")

@@ -1,4 +1,6 @@
-"""What the tests share: graphs of a few functions with wrappers around them, run under a clock that jumps."""
+"""What the tests share: graphs of a few functions with wrappers around them, run under a clock that
+jumps.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +14,13 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from axil import RootGraph
-from axil.documents import parse_json
-from axil.registry import Registry, use
-from axil.result import Result
+from axil import Result, RootGraph
+from axil.plugin import Registry, parse_json, use_registry
 from axil_testing import VirtualClock
 
-PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text("utf-8"))["project"]
+PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text("utf-8"))[
+    "project"
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,10 +38,14 @@ def registry() -> Any:
     """The components of this distribution, as its pyproject.toml names them, and JSON files."""
     dist = SimpleNamespace(name=PROJECT["name"], version=PROJECT["version"], requires=[])
     tables = PROJECT["entry-points"].items()
-    entries = [Entry(name=n, group=group, value=v, dist=dist) for group, table in tables for n, v in table.items()]
+    entries = [
+        Entry(name=n, group=group, value=v, dist=dist)
+        for group, table in tables
+        for n, v in table.items()
+    ]
     made = Registry(entry_points=entries)
     made.register("loaders", "json", parse_json)
-    with use(made):
+    with use_registry(made):
         yield made
 
 
@@ -78,7 +84,12 @@ class Stage:
         return asyncio.run(self.arun(self.graph(body, *wrappers), given, **options))
 
     async def arun(self, graph: RootGraph, given: Any = None, **options: Any) -> Result:
-        run = graph.start({"n": 1} if given is None else given, observers=[self.watch], clock=self.clock, **options)
+        run = graph.start(
+            {"n": 1} if given is None else given,
+            observers=[self.watch],
+            clock=self.clock,
+            **options,
+        )
         return await run.result()
 
 
@@ -93,6 +104,9 @@ def stage() -> Stage:
     return Stage()
 
 
-# Laws are not about seconds: a slow machine is no counterexample. A failure prints how to repeat it.
-settings.register_profile("axil", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
+# Laws are not about seconds: a slow machine is no counterexample. A failure prints how to repeat
+# it.
+settings.register_profile(
+    "axil", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("axil")

@@ -1,18 +1,16 @@
-"""``budget``: what a node may use, what happens when it is used up, and that all of it is one ledger."""
+"""``budget``: what a node may use, what happens when it is used up, and that all of it is one
+ledger.
+"""
 
 from __future__ import annotations
 
 import asyncio
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from axil import Graph, Limits, RootGraph
-from axil.errors import ConfigError
-from axil.journal import MemoryJournal
-from axil.ledger import OverBudget
-from axil.prices import Price, Pricing
+from axil import ConfigError, Graph, Limits, MemoryJournal, RootGraph
+from axil.plugin import OverBudget, Price, Pricing, RunUsage
 from axil_wrappers import Budget, Cache, Fallback, Limit, Retry, Timeout
 
 
@@ -30,6 +28,23 @@ def caller(needs, uses=None, log=None, seconds=1.0):
     return body
 
 
+def test_a_budget_needs_the_meter_that_it_is_an_account_of(stage):
+    class Other:
+        """A meter that counts nothing."""
+
+        ledger, has_spent = None, False
+
+        def __init__(self, uses, stop):
+            self.usage = RunUsage()
+
+        def close(self):
+            pass
+
+    result = stage.run(caller(1), Budget(tokens=100), meter=Other)
+    assert "AX128" in str(result.error)
+    assert "the run has another" in str(result.error)
+
+
 def test_a_node_that_stays_within_its_budget_is_left_alone(stage):
     result = stage.run(caller(100), Budget(tokens=100))
     assert (result.status, result.usage.tokens) == ("done", {"input_tokens": 100})
@@ -37,20 +52,32 @@ def test_a_node_that_stays_within_its_budget_is_left_alone(stage):
 
 def test_a_budget_that_is_used_up_ends_the_run_with_a_partial_result_and_a_name(stage):
     result = stage.run(caller(101), Budget(tokens=100))
-    assert (result.status, result.error.id, result.error.where) == ("limited", "AX416", 'node "work"')
-    assert 'the budget of "work" is 100 tokens: 0 used, and a call may need 101 more' in str(result.error)
+    assert (result.status, result.error.id, result.error.where) == (
+        "limited",
+        "AX416",
+        'node "work"',
+    )
+    assert 'the budget of "work" is 100 tokens: 0 used, and a call may need 101 more' in str(
+        result.error
+    )
 
 
 def test_or_it_fails_its_node_and_others_may_stand_in(stage):
     result = stage.run(caller(101), Budget(tokens=100, on_limit="fail_node"))
     assert (result.status, type(result.error.__cause__)) == ("failed", OverBudget)
-    result = stage.run(caller(101), Fallback(value={"n": 0}), Budget(tokens=100, on_limit="fail_node"))
+    result = stage.run(
+        caller(101), Fallback(value={"n": 0}), Budget(tokens=100, on_limit="fail_node")
+    )
     assert (result.status, result.output) == ("done", {"n": 0})
 
 
 @pytest.mark.parametrize("inside", [True, False])
 def test_a_budget_that_is_used_up_is_not_tried_again(stage, inside):
-    log, budget, retry = [], Budget(tokens=150, on_limit="fail_node"), Retry(on="Exception", wait_seconds=0)
+    log, budget, retry = (
+        [],
+        Budget(tokens=150, on_limit="fail_node"),
+        Retry(on="Exception", wait_seconds=0),
+    )
 
     async def body(ctx):
         log.append(1)
@@ -99,7 +126,11 @@ def test_a_graph_that_fails_for_want_of_its_budget_is_the_node_that_failed(stage
 def test_a_graph_inside_a_graph_counts_for_both(stage):
     graph = subgraph(caller(60, 10), Budget(tokens=1000), limits=Limits(tokens=65))
     result = asyncio.run(graph.start({}, clock=stage.clock).result())
-    assert (result.status, result.error.id, result.usage.tokens) == ("limited", "AX413", {"input_tokens": 10})
+    assert (result.status, result.error.id, result.usage.tokens) == (
+        "limited",
+        "AX413",
+        {"input_tokens": 10},
+    )
 
 
 def test_a_budget_is_for_all_firings_of_a_run(stage):
@@ -109,7 +140,11 @@ def test_a_budget_is_for_all_firings_of_a_run(stage):
     graph.create_edge("work", "work", {})
     graph.set_cycle_limit("work", 9)
     result = asyncio.run(graph.build().start({}, clock=stage.clock).result())
-    assert (result.status, result.error.id, result.usage.tokens) == ("limited", "AX416", {"input_tokens": 80})
+    assert (result.status, result.error.id, result.usage.tokens) == (
+        "limited",
+        "AX416",
+        {"input_tokens": 80},
+    )
 
 
 def test_what_is_reported_afterwards_counts_too(stage):
@@ -143,7 +178,8 @@ def test_money_by_the_prices_of_the_run(stage):
 
 @pytest.mark.parametrize(
     "config",
-    [{}, {"tokens": 0}, {"cost": -1}, {"tokens": 1, "on_limit": "ignore"}, {"cost": 1, "pricing": {"small": 3}},
+    [{}, {"tokens": 0}, {"cost": -1}, {"tokens": 1, "on_limit": "ignore"}, {"cost": 1,
+    "pricing": {"small": 3}},
      {"cost": 1, "pricing": {"models": {"small": 3}}}, {"cost": 1, "pricing": {"unknown": "guess"}},
      {"cost": 1, "pricing": {"models": {"small": {"input": -1, "output": 1}}}}],
 )  # fmt: skip
@@ -166,7 +202,9 @@ def test_a_resumed_run_counts_on(stage):
     graph, journal = stage.graph(body, Budget(tokens=100)), MemoryJournal()
     assert asyncio.run(stage.arun(graph, journal=journal, run_id="r")).status == "failed"
     result = asyncio.run(stage.arun(graph, journal=journal, run_id="r"))
-    assert (result.status, result.usage.tokens) == ("limited", {"input_tokens": 60}), "once for the recorded step, and no room for another"
+    assert (result.status, result.usage.tokens) == ("limited", {"input_tokens": 60}), (
+        "once for the recorded step, and no room for another"
+    )
 
 
 WRAPPERS = {
@@ -181,11 +219,17 @@ WRAPPERS = {
 
 @given(
     order=st.lists(st.sampled_from(sorted(WRAPPERS)), max_size=5),
-    fates=st.lists(st.sampled_from(["ends well", "fails", "is slow", "spends too much"]), min_size=1, max_size=8),
+    fates=st.lists(
+        st.sampled_from(["ends well", "fails", "is slow", "spends too much"]),
+        min_size=1,
+        max_size=8,
+    ),
     cancelled=st.none() | st.floats(0, 12),
     shape=st.sampled_from(["async", "graph"]),
 )
-def test_wrappers_compose_in_every_order_and_leave_nothing_behind(new_stage, order, fates, cancelled, shape):
+def test_wrappers_compose_in_every_order_and_leave_nothing_behind(
+    new_stage, order, fates, cancelled, shape
+):
     Cache.memory.clear()
     stage, made, fate = new_stage(), [], iter(fates)
     at_work = 0

@@ -9,16 +9,10 @@ import subprocess
 import sys
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from axil import Graph, Out, RootGraph
-from axil.documents import Document
-from axil.errors import SpecError
-from axil.files import Reading, spec_from
-from axil.journal import MemoryJournal
-from axil.planner import Setting
-from axil.workflow import Workflow
+from axil import Graph, MemoryJournal, Out, RootGraph, SpecError, Workflow
+from axil.plugin import CompileOptions, Document, LoadOptions, spec_from_document
 from axil_wrappers import Cache, Fallback, Retry
 from axil_wrappers.store import FolderStore, MemoryStore
 
@@ -48,7 +42,11 @@ def test_equal_inputs_are_answered_with_what_was_given_and_written_before(stage)
     graph = stage.graph(body, Cache())
     first = asyncio.run(stage.arun(graph, {"n": 3}))
     again = asyncio.run(stage.arun(graph, {"n": 3}))
-    assert (first.output, first.attributes) == (again.output, again.attributes) == ({"n": 6}, {"seen": 0, "log": "."})
+    assert (
+        (first.output, first.attributes)
+        == (again.output, again.attributes)
+        == ({"n": 6}, {"seen": 0, "log": "."})
+    )
     assert (len(body.calls), hits(stage)) == (1, [False, True])
 
 
@@ -62,7 +60,10 @@ def test_what_the_outcome_may_depend_on_counts(stage, changed):
     elif changed == "attribute":
         graph.invoke({"n": 3}, {"log": "x"})
     else:
-        other = {"config": stage.graph(body, Cache(), Retry()), "version": stage.graph(body, Cache(version="2"))}[changed]
+        other = {
+            "config": stage.graph(body, Cache(), Retry()),
+            "version": stage.graph(body, Cache(version="2")),
+        }[changed]
         asyncio.run(stage.arun(other, {"n": 3}))
     assert len(body.calls) == 2
 
@@ -122,7 +123,9 @@ def test_equal_calls_at_the_same_time_share_one(stage):
     assert (len(calls), sorted(hits(stage))) == (1, [False, True, True, True, True])
 
 
-@given(fates=st.lists(st.sampled_from(["fails", "is cancelled", "ends well"]), min_size=1, max_size=6))
+@given(
+    fates=st.lists(st.sampled_from(["fails", "is cancelled", "ends well"]), min_size=1, max_size=6)
+)
 def test_whoever_waited_takes_the_place_of_one_that_failed_or_was_cancelled(new_stage, fates):
     Cache.memory.clear()
     stage, calls = new_stage(), []
@@ -147,7 +150,9 @@ def test_whoever_waited_takes_the_place_of_one_that_failed_or_was_cancelled(new_
     results = asyncio.run(main())
     expected = {"fails": "failed", "is cancelled": "cancelled", "ends well": "done"}
     until = fates.index("ends well") if "ends well" in fates else len(fates)
-    assert [result.status for result in results] == [expected[fate] for fate in fates[:until]] + ["done"] * (len(fates) - until)
+    assert [result.status for result in results] == [expected[fate] for fate in fates[:until]] + [
+        "done"
+    ] * (len(fates) - until)
     assert len(calls) == min(until + 1, len(fates))
 
 
@@ -294,7 +299,7 @@ def test_under_a_journal_a_finished_firing_is_not_asked_for_again(stage):
     assert hits(stage) == [False]
 
 
-# ---------------------------------------------------------------------------------------------------------------- stores
+# --------------------------------------------------------------------------------------------------
 
 
 def test_the_ones_asked_for_longest_ago_are_dropped_first():
@@ -319,7 +324,17 @@ def test_an_outcome_that_is_too_old_is_not_used(tmp_path, kind):
     assert (store.get(digest, 10), store.get("cd" * 32, None)) == (None, None)
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", '{"format": 0}', "\x00", '{"format": 1, "key": "other", "at": 1, "outcome": "{}"}'])
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "{",
+        "[]",
+        '{"format": 0}',
+        "\x00",
+        '{"format": 1, "key": "other", "at": 1, "outcome": "{}"}',
+    ],
+)
 def test_a_file_that_is_none_of_ours_is_not_used(tmp_path, content):
     store, digest = FolderStore(tmp_path), "ab" * 32
     store.put(digest, "x")
@@ -331,7 +346,9 @@ def test_a_file_that_is_none_of_ours_is_not_used(tmp_path, content):
 def test_a_folder_that_cannot_be_written_to_costs_no_outcome(tmp_path, stage, caplog):
     (tmp_path / "file").write_text("in the way")
     with caplog.at_level(logging.WARNING):
-        assert stage.run(Counting(), Cache(directory=str(tmp_path / "file" / "x"), version="1")).output == {"n": 2}
+        assert stage.run(
+            Counting(), Cache(directory=str(tmp_path / "file" / "x"), version="1")
+        ).output == {"n": 2}
     assert "cannot be written" in caplog.text
 
 
@@ -347,7 +364,8 @@ def test_a_folder_holds_plain_json_and_outlasts_the_workflow(tmp_path, stage):
 
 def test_a_function_in_a_folder_needs_a_version(tmp_path, stage):
     with pytest.raises(SpecError, match="AX833"):
-        stage.graph(Counting(), Cache(directory=str(tmp_path))).plan  # noqa: B018  # compiling is what is tested
+        # compiling is what is tested
+        stage.graph(Counting(), Cache(directory=str(tmp_path))).plan  # noqa: B018
 
 
 WRITER = """
@@ -364,21 +382,34 @@ for _ in range(100):
 
 
 def test_processes_share_a_folder_and_never_read_half_a_file(tmp_path):
-    processes = [subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path), letter]) for letter in "abc"]
+    processes = [
+        subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path), letter]) for letter in "abc"
+    ]
     assert [process.wait(120) for process in processes] == [0, 0, 0]
     assert len(list(tmp_path.rglob("*"))) == 2
 
 
-@pytest.mark.parametrize(("directory", "fits"), [("kept", True), ("a/../kept", True), ("../kept", False), ("/elsewhere", False)])
+@pytest.mark.parametrize(
+    ("directory", "fits"),
+    [("kept", True), ("a/../kept", True), ("../kept", False), ("/elsewhere", False)],
+)
 def test_a_file_names_folders_beside_it_only(tmp_path, registry, directory, fits):
     async def say(messages):
         return "hello"
 
     registry.register("nodes", "say", say)
-    nodes = [{"id": "A", "type": "say", "wrappers": [{"type": "cache", "config": {"directory": directory}}]}]
+    nodes = [
+        {
+            "id": "A",
+            "type": "say",
+            "wrappers": [{"type": "cache", "config": {"directory": directory}}],
+        }
+    ]
     data = {"graph": {"id": "t", "nodes": nodes, "edges": [], "start": ["A"], "end": ["A"]}}
-    spec = spec_from(Document(data=data, name="flow.json"), Reading(folder=str(tmp_path), root=str(tmp_path)))
-    workflow = Workflow(spec, Setting(registry=registry, folder=str(tmp_path)))
+    spec = spec_from_document(
+        Document(data=data, name="flow.json"), LoadOptions(folder=str(tmp_path), root=str(tmp_path))
+    )
+    workflow = Workflow(spec, CompileOptions(registry=registry, folder=str(tmp_path)))
     if fits:
         assert workflow.invoke("x")[0] == "hello"
         assert len(list((tmp_path / "kept").rglob("*.json"))) == 1

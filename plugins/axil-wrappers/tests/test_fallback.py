@@ -8,12 +8,8 @@ import threading
 import pytest
 from pydantic import BaseModel
 
-from axil import Graph, RootGraph
-from axil.documents import Document
-from axil.errors import ConfigError, LimitReached, PluginError, SpecError
-from axil.files import Reading, spec_from
-from axil.planner import Setting
-from axil.workflow import Workflow
+from axil import ConfigError, Graph, LimitReached, PluginError, RootGraph, SpecError, Workflow
+from axil.plugin import CompileOptions, Document, LoadOptions, spec_from_document
 from axil_wrappers import Fallback, FallbackModel, Retry
 
 
@@ -39,7 +35,12 @@ def test_a_node_that_ends_well_needs_none(stage):
 
 @pytest.mark.parametrize(
     ("config", "status"),
-    [({}, "done"), ({"on": ["OSError"]}, "done"), ({"on": ["ValueError"]}, "failed"), ({"not_on": ["ConnectionError"]}, "failed")],
+    [
+        ({}, "done"),
+        ({"on": ["OSError"]}, "done"),
+        ({"on": ["ValueError"]}, "failed"),
+        ({"not_on": ["ConnectionError"]}, "failed"),
+    ],
 )
 def test_which_failures_are_meant(stage, config, status):
     assert stage.run(broken, Fallback(value={"n": 0}, **config)).status == status
@@ -75,7 +76,11 @@ class Stand:
     async def run(self, inputs, attributes, local):
         assert type(self).opened == 1
         assert local == {}
-        return {"n": inputs["n"] + attributes["seen"] + self.config.plus, "seen": 9, "keys": self.keys}
+        return {
+            "n": inputs["n"] + attributes["seen"] + self.config.plus,
+            "seen": 9,
+            "keys": self.keys,
+        }
 
 
 def test_another_node_stands_in_with_the_same_input_state_and_edges(stage, registry):
@@ -130,10 +135,16 @@ def test_a_limit_goes_through(stage):
 
 def test_in_a_file_of_messages_the_value_is_a_text(registry):
     registry.register("nodes", "broken", broken)
-    nodes = [{"id": "A", "type": "broken", "wrappers": ["retry", {"type": "fallback", "config": {"value": "I do not know."}}]}]
+    nodes = [
+        {
+            "id": "A",
+            "type": "broken",
+            "wrappers": ["retry", {"type": "fallback", "config": {"value": "I do not know."}}],
+        }
+    ]
     data = {"graph": {"id": "t", "nodes": nodes, "edges": [], "start": ["A"], "end": ["A"]}}
-    spec = spec_from(Document(data=data, name="flow.json"), Reading())
-    assert Workflow(spec, Setting(registry=registry)).invoke("hello")[0] == "I do not know."
+    spec = spec_from_document(Document(data=data, name="flow.json"), LoadOptions())
+    assert Workflow(spec, CompileOptions(registry=registry)).invoke("hello")[0] == "I do not know."
 
 
 def test_it_composes_with_retry(stage):
@@ -147,7 +158,7 @@ def test_it_composes_with_retry(stage):
     assert len(calls) == 4
 
 
-# ---------------------------------------------------------------------------------------------------------------- models
+# --------------------------------------------------------------------------------------------------
 
 
 class Model:
@@ -173,10 +184,23 @@ def ask(model, shown=None):
 
 
 def test_models_are_asked_in_order_until_one_answers():
-    models, shown = [Model("a", ConnectionError("x"), ["par"]), Model("b", ConnectionError("y")), Model("c"), Model("d")], []
+    models, shown = (
+        [
+            Model("a", ConnectionError("x"), ["par"]),
+            Model("b", ConnectionError("y")),
+            Model("c"),
+            Model("d"),
+        ],
+        [],
+    )
     assert ask(FallbackModel(models), shown) == "c: why?"
     assert [model.asked for model in models] == [1, 1, 1, 0]
-    assert [chunk if isinstance(chunk, str) else chunk["kind"] for chunk in shown] == ["par", "reset", "fallback", "fallback"]
+    assert [chunk if isinstance(chunk, str) else chunk["kind"] for chunk in shown] == [
+        "par",
+        "reset",
+        "fallback",
+        "fallback",
+    ]
 
 
 def test_the_last_ones_failure_is_raised():
@@ -209,7 +233,14 @@ def test_models_by_name_are_made_and_closed_with_it(registry):
             made.append(self)
 
     registry.register("models", "named", Named)
-    model = FallbackModel(FallbackModel.Config(models=[{"type": "named", "name": "small"}, {"type": "named", "config": {"name": "large"}}]))
+    model = FallbackModel(
+        FallbackModel.Config(
+            models=[
+                {"type": "named", "name": "small"},
+                {"type": "named", "config": {"name": "large"}},
+            ]
+        )
+    )
     assert made == []
     assert model.names == ("small", "large")
     asyncio.run(model.close())

@@ -1,4 +1,6 @@
-"""``limit``: how many at once, how many in a while, in what order, and that nothing is left behind."""
+"""``limit``: how many at once, how many in a while, in what order, and that nothing is left
+behind.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +9,10 @@ import gc
 import threading
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from axil import RootGraph
-from axil.desk import RealClock
-from axil.errors import ConfigError
+from axil import ConfigError, RootGraph
+from axil.driver import RealClock
 from axil_testing import VirtualClock
 from axil_wrappers import Limit, LimiterConflict
 from axil_wrappers.limiter import Limiter, Pace, limiter
@@ -38,7 +38,9 @@ def test_nodes_that_name_one_limiter_share_its_room(stage):
         at_work -= 1
         return {}
 
-    result = asyncio.run(fan(7, body, name="shared", concurrency=3).start({}, clock=stage.clock).result())
+    result = asyncio.run(
+        fan(7, body, name="shared", concurrency=3).start({}, clock=stage.clock).result()
+    )
     assert (result.status, most, stage.clock.now()) == ("done", 3, 3)
 
 
@@ -69,7 +71,11 @@ def test_firings_begin_at_the_pace_that_is_said(stage):
         began.append(ctx.clock.now())
         return {}
 
-    asyncio.run(fan(7, body, name="pace", calls=2, period_seconds=10, burst=1).start({}, clock=stage.clock).result())
+    asyncio.run(
+        fan(7, body, name="pace", calls=2, period_seconds=10, burst=1)
+        .start({}, clock=stage.clock)
+        .result()
+    )
     assert began == pytest.approx([0, 5, 10, 15, 20, 25, 30])
 
 
@@ -101,8 +107,20 @@ def test_no_window_sees_more_than_the_burst_and_the_rate(calls, period, burst, a
 @given(st.data())
 def test_whoever_is_cancelled_anywhere_leaves_nothing_behind(data):
     clock = VirtualClock()
-    gate = Limiter(Pace(concurrency=data.draw(st.integers(1, 3)), calls=data.draw(st.none() | st.integers(1, 3)), period_seconds=5))
-    plans = data.draw(st.lists(st.tuples(st.floats(0, 5), st.floats(0, 5), st.none() | st.floats(0, 12)), min_size=1, max_size=12))
+    gate = Limiter(
+        Pace(
+            concurrency=data.draw(st.integers(1, 3)),
+            calls=data.draw(st.none() | st.integers(1, 3)),
+            period_seconds=5,
+        )
+    )
+    plans = data.draw(
+        st.lists(
+            st.tuples(st.floats(0, 5), st.floats(0, 5), st.none() | st.floats(0, 12)),
+            min_size=1,
+            max_size=12,
+        )
+    )
     inside, served = 0, []
 
     async def come(number, arrives, stays):
@@ -119,17 +137,26 @@ def test_whoever_is_cancelled_anywhere_leaves_nothing_behind(data):
             gate.leave()
 
     async def main():
-        jobs = [asyncio.ensure_future(come(i, arrives, stays)) for i, (arrives, stays, _) in enumerate(plans)]
+        jobs = [
+            asyncio.ensure_future(come(i, arrives, stays))
+            for i, (arrives, stays, _) in enumerate(plans)
+        ]
 
         async def end(job, at):
             await clock.sleep(at)
             job.cancel()
 
-        ends = [asyncio.ensure_future(end(job, at)) for job, (_, _, at) in zip(jobs, plans, strict=True) if at is not None]
+        ends = [
+            asyncio.ensure_future(end(job, at))
+            for job, (_, _, at) in zip(jobs, plans, strict=True)
+            if at is not None
+        ]
         done = await asyncio.gather(*jobs, return_exceptions=True)
         await asyncio.gather(*ends)
         for (_, _, at), outcome in zip(plans, done, strict=True):
-            assert outcome is None or (at is not None and isinstance(outcome, asyncio.CancelledError))
+            assert outcome is None or (
+                at is not None and isinstance(outcome, asyncio.CancelledError)
+            )
 
     asyncio.run(main())
     assert (gate.inside, gate.waiting, clock.sleeping) == (0, 0, 0)
@@ -191,7 +218,10 @@ def test_without_a_name_a_node_has_a_limiter_of_its_own():
     assert limiter("", Pace(concurrency=1)) is not limiter("", Pace(concurrency=1))
 
 
-@pytest.mark.parametrize("config", [{}, {"concurrency": 0}, {"calls": 0}, {"calls": 1, "period_seconds": 0}, {"name": "x"}])
+@pytest.mark.parametrize(
+    "config",
+    [{}, {"concurrency": 0}, {"calls": 0}, {"calls": 1, "period_seconds": 0}, {"name": "x"}],
+)
 def test_a_setting_without_meaning_is_refused(config):
     with pytest.raises(ConfigError):
         Limit(**config)

@@ -5,13 +5,10 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from axil import Graph, RootGraph
-from axil.errors import ConfigError, KernelBug, LimitReached, NodeFailed, Uncertain
-from axil.journal import MemoryJournal
-from axil.spec import Limits
+from axil import ConfigError, Graph, LimitReached, Limits, MemoryJournal, NodeFailed, RootGraph
+from axil.plugin import KernelBug, Uncertain
 from axil_wrappers import Retry
 from axil_wrappers.retry import RetryConfig
 
@@ -20,7 +17,11 @@ class Flaky:
     """Fails so many times, then answers how often it was called."""
 
     def __init__(self, failures, error=None):
-        self.failures, self.error, self.calls = failures, error or ConnectionError("nobody there"), 0
+        self.failures, self.error, self.calls = (
+            failures,
+            error or ConnectionError("nobody there"),
+            0,
+        )
 
     async def __call__(self, ctx):
         self.calls += 1
@@ -45,16 +46,25 @@ def test_nested_retries_multiply(stage):
 
 
 @given(
-    wait=st.floats(0, 10), factor=st.floats(1, 10), least=st.floats(0, 5), most=st.floats(5, 100), failed=st.integers(1, 2000),
+    wait=st.floats(0, 10), factor=st.floats(1, 10), least=st.floats(0, 5), most=st.floats(5, 100),
+    failed=st.integers(1, 2000),
     jitter=st.sampled_from(["full", "none"]),
 )  # fmt: skip
 def test_a_wait_is_within_its_bounds(wait, factor, least, most, failed, jitter):
-    config = RetryConfig(wait_seconds=wait, factor=factor, min_wait_seconds=least, max_wait_seconds=most, jitter=jitter)
+    config = RetryConfig(
+        wait_seconds=wait,
+        factor=factor,
+        min_wait_seconds=least,
+        max_wait_seconds=most,
+        jitter=jitter,
+    )
     assert least <= config.wait(failed, "a") <= most
 
 
 def test_waits_grow_and_are_slept_by_the_clock_of_the_run(stage):
-    result = stage.run(Flaky(4), Retry(tries=5, wait_seconds=1, factor=3, max_wait_seconds=20, jitter="none"))
+    result = stage.run(
+        Flaky(4), Retry(tries=5, wait_seconds=1, factor=3, max_wait_seconds=20, jitter="none")
+    )
     assert [chunk["wait_seconds"] for chunk in stage.watch.chunks] == [1, 3, 9, 20]
     assert result.usage.seconds == stage.clock.now() == 33
 
@@ -92,7 +102,9 @@ def test_an_error_that_asks_to_wait_too_long_is_final(stage):
 
 def test_no_try_begins_after_the_deadline(stage):
     body = Flaky(99)
-    result = stage.run(body, Retry(tries=99, wait_seconds=4, factor=1, jitter="none", deadline_seconds=10))
+    result = stage.run(
+        body, Retry(tries=99, wait_seconds=4, factor=1, jitter="none", deadline_seconds=10)
+    )
     assert (body.calls, stage.clock.now()) == (3, 8)
     assert "deadline of 10 seconds" in str(result.error)
 
@@ -151,7 +163,8 @@ def test_an_error_counts_with_what_it_was_raised_from(stage):
 
 @pytest.mark.parametrize(
     "config",
-    [{"on": ["ValuError"]}, {"on": "CancelledError"}, {"on": [KeyboardInterrupt]}, {"tries": 0}, {"trys": 3}, {"jitter": "some"},
+    [{"on": ["ValuError"]}, {"on": "CancelledError"}, {"on": [KeyboardInterrupt]}, {"tries": 0},
+    {"trys": 3}, {"jitter": "some"},
      {"min_wait_seconds": 9, "max_wait_seconds": 8}, {"on": [""]}],
 )  # fmt: skip
 def test_a_setting_without_meaning_is_refused(config):
@@ -231,7 +244,9 @@ def test_a_graph_is_tried_again_as_a_whole(stage):
     inner.edge_to_exit("second", ["b"])
     graph.edge_from_entry(inner, {})
     graph.edge_to_exit(inner, ["a", "b"])
-    result = asyncio.run(graph.build().start({}, clock=stage.clock, observers=[stage.watch]).result())
+    result = asyncio.run(
+        graph.build().start({}, clock=stage.clock, observers=[stage.watch]).result()
+    )
     assert (result.status, result.output) == ("done", {"a": 1, "b": 2})
     assert result.attributes["log"] == "x"
     assert calls == {"first": 3, "second": 3}
@@ -301,9 +316,13 @@ def test_a_question_goes_through_and_is_answered_once(stage):
     graph, journal = stage.graph(body, Retry(wait_seconds=0)), MemoryJournal()
     first = asyncio.run(stage.arun(graph, journal=journal, run_id="r"))
     assert first.status == "paused"
-    second = asyncio.run(stage.arun(graph, journal=journal, run_id="r", answers={first.questions[0].id: 7}))
+    second = asyncio.run(
+        stage.arun(graph, journal=journal, run_id="r", answers={first.questions[0].id: 7})
+    )
     assert second.status == "paused", "the second try asks anew"
-    last = asyncio.run(stage.arun(graph, journal=journal, run_id="r", answers={second.questions[0].id: 8}))
+    last = asyncio.run(
+        stage.arun(graph, journal=journal, run_id="r", answers={second.questions[0].id: 8})
+    )
     assert last.output == {"n": 8}
 
 
@@ -313,7 +332,9 @@ def test_a_resumed_run_goes_on_with_the_try_at_which_it_stood(new_stage):
     graph = first.graph(body, Retry(tries=3, wait_seconds=60, factor=1, jitter="none"))
 
     async def broken_off():
-        run = graph.start({"n": 1}, clock=first.clock, journal=journal, run_id="r", limits=Limits(seconds=90))
+        run = graph.start(
+            {"n": 1}, clock=first.clock, journal=journal, run_id="r", limits=Limits(seconds=90)
+        )
         return await run.result()
 
     assert asyncio.run(broken_off()).status == "limited"

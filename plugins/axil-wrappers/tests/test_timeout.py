@@ -7,10 +7,8 @@ import threading
 
 import pytest
 
-from axil import Graph, RootGraph
-from axil.desk import RealClock
-from axil.errors import SpecError
-from axil.journal import MemoryJournal
+from axil import Graph, MemoryJournal, RootGraph, SpecError
+from axil.driver import RealClock
 from axil_wrappers import Retry, Timeout, TimeoutReached
 
 
@@ -41,7 +39,9 @@ def test_a_body_that_takes_too_long_is_cancelled_and_the_error_says_so(stage):
     assert isinstance(error, TimeoutError)
     assert (error.id, error.seconds) == ("AX831", 30)
     assert "its body was cancelled" in str(error)
-    assert stage.watch.chunks == [{"kind": "timeout", "seconds": 30, "what": "its body was cancelled"}]
+    assert stage.watch.chunks == [
+        {"kind": "timeout", "seconds": 30, "what": "its body was cancelled"}
+    ]
 
 
 def test_a_value_stands_in_for_what_took_too_long(stage):
@@ -56,7 +56,8 @@ def test_a_value_stands_in_for_what_took_too_long(stage):
 
 def test_a_value_that_no_node_of_the_graph_could_give_is_refused(stage):
     with pytest.raises(SpecError, match="AX830"):
-        stage.graph(sleeper(1), Timeout(seconds=1, value=[1])).plan  # noqa: B018  # compiling is what is tested
+        # compiling is what is tested
+        stage.graph(sleeper(1), Timeout(seconds=1, value=[1])).plan  # noqa: B018
 
 
 def test_a_body_that_does_not_go_is_left_behind_after_a_while(stage):
@@ -89,7 +90,9 @@ def test_a_function_in_a_thread_is_abandoned_and_told_so():
 
     class Late(RealClock):
         async def sleep(self, seconds):  # the time is up as soon as the function is at work
-            await (asyncio.to_thread(entered.wait, 60) if seconds == 500 else asyncio.sleep(seconds))
+            await (
+                asyncio.to_thread(entered.wait, 60) if seconds == 500 else asyncio.sleep(seconds)
+            )
 
     class Watch:
         chunks: list = []  # noqa: RUF012  # one test's
@@ -118,7 +121,9 @@ def test_a_graph_that_takes_too_long_is_cancelled_as_a_whole(stage):
         inner.edge_to_exit(name, ["n"])
     graph.edge_from_entry(inner, {})
     graph.edge_to_exit(inner, ["a"])
-    result = asyncio.run(graph.build().start({}, clock=stage.clock, observers=[stage.watch]).result())
+    result = asyncio.run(
+        graph.build().start({}, clock=stage.clock, observers=[stage.watch]).result()
+    )
     assert (result.status, result.output, log) == ("done", {"a": 0}, ["cancelled", "cancelled"])
     assert stage.watch.kinds() == ["reset", "timeout"]
 
@@ -127,7 +132,9 @@ def test_a_graph_that_takes_too_long_is_cancelled_as_a_whole(stage):
 def test_timeout_and_retry_compose_in_either_order(stage, outermost):
     retry, timeout = Retry(tries=3, wait_seconds=4, factor=1, jitter="none"), Timeout(seconds=10)
     stage.run(sleeper(20), *([retry, timeout] if outermost == "retry" else [timeout, retry]))
-    kinds = ["timeout", "retry", "timeout", "retry", "timeout"] if outermost == "retry" else ["timeout"]
+    kinds = (
+        ["timeout", "retry", "timeout", "retry", "timeout"] if outermost == "retry" else ["timeout"]
+    )
     assert stage.watch.kinds() == kinds
     assert stage.clock.now() == (38 if outermost == "retry" else 10)
 

@@ -52,7 +52,11 @@ def test_what_a_typed_node_wrote_is_cached_by_the_state_it_saw():
     Cache.memory.clear()
     body = Flaky(0)
     graph = typed(body, Cache())
-    assert graph.invoke({"said": ["a"]})[1] == graph.invoke({"said": ["a"]})[1] == {"said": ["a", "1"], "total": 2}
+    assert (
+        graph.invoke({"said": ["a"]})[1]
+        == graph.invoke({"said": ["a"]})[1]
+        == {"said": ["a", "1"], "total": 2}
+    )
     assert graph.invoke({"said": ["b"]})[1] == {"said": ["b", "1"], "total": 2}
     assert body.calls == 2
 
@@ -61,7 +65,12 @@ def test_a_typed_graph_inside_is_tried_again_and_cached():
     Cache.memory.clear()
     body = Flaky(1)
     graph = RootGraph("outer", state=Talk)
-    inner = graph.create_node(Graph, name="sub", state=Talk, wrappers=[Cache(), Retry(wait_seconds=0), Timeout(seconds=60)])
+    inner = graph.create_node(
+        Graph,
+        name="sub",
+        state=Talk,
+        wrappers=[Cache(), Retry(wait_seconds=0), Timeout(seconds=60)],
+    )
     inner.create_node(body, name="x")
     inner.edge_from_entry("x")
     inner.edge_to_exit("x")

@@ -5,10 +5,13 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
-from axil.registry import Policy, Registry, index, use
+from axil.plugin import Policy, Registry, component_index, use_registry
 
-# Laws are not about seconds: a slow machine is no counterexample. A failure prints how to repeat it.
-settings.register_profile("axil", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
+# Laws are not about seconds: a slow machine is no counterexample. A failure prints how to repeat
+# it.
+settings.register_profile(
+    "axil", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("axil")
 
 
@@ -23,9 +26,9 @@ class Anything:
 def every_component() -> Iterator[None]:
     """Every component that files may name is there, whatever is installed."""
     made = Registry(Policy(), [])
-    for key in index():
+    for key in component_index():
         kind, name = key.split(":")
         if kind in ("nodes", "conditions", "processors", "wrappers"):
             made.register(kind, name, Anything)
-    with use(made):
+    with use_registry(made):
         yield

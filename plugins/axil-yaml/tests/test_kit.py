@@ -9,7 +9,9 @@ from axil_testing.kit.whole import kits_for
 from axil_yaml import parse_yaml
 
 
-@pytest.mark.parametrize(("kit", "why"), [pytest.param(kit, why, id=about) for about, kit, why in kits_for("axil-yaml")])
+@pytest.mark.parametrize(
+    ("kit", "why"), [pytest.param(kit, why, id=about) for about, kit, why in kits_for("axil-yaml")]
+)
 def test_the_kit_is_passed(kit, why):
     if kit is None:
         pytest.skip(why)

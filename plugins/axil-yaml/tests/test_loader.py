@@ -1,4 +1,6 @@
-"""YAML files: plain data with its lines; everything that is not data, or too much of it, is refused where it stands."""
+"""YAML files: plain data with its lines; everything that is not data, or too much of it, is refused
+where it stands.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +10,10 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from axil.errors import SpecError
-from axil.files import Reading, spec_from
+from axil import SpecError
+from axil.plugin import LoadOptions, spec_from_document
 from axil_yaml import loader, parse_yaml
 
 
@@ -38,11 +39,16 @@ def refusal(text: str) -> str:
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        ("yes", True), ("On", True), ("TRUE", True), ("no", False), ("Off", False), ("false", False), ("y", "y"), ("N", "N"),
-        ("null", None), ("~", None), ("", None), ("'null'", "null"), ('"yes"', "yes"), ("|\n  yes", "yes"),
-        ("12", 12), ("-3", -3), ("+4", 4), ("0", 0), ("1.5", 1.5), ("-.5", -0.5), ("2.", 2.0), ("1e3", 1000.0), ("1.5E-3", 0.0015),
-        ("010", "010"), ("0x1F", "0x1F"), ("0o7", "0o7"), ("1_000", "1_000"), ("1:30", "1:30"), ("190:20:30", "190:20:30"),
-        ("2026-01-01", "2026-01-01"), ("0.0.0", "0.0.0"), ("e5", "e5"), (".", "."), ("-", [None]), ("=", "="), (".inf", float("inf")),
+        ("yes", True), ("On", True), ("TRUE", True), ("no", False), ("Off", False), ("false",
+        False), ("y", "y"), ("N", "N"),
+        ("null", None), ("~", None), ("", None), ("'null'", "null"), ('"yes"', "yes"), ("|\n  yes",
+        "yes"),
+        ("12", 12), ("-3", -3), ("+4", 4), ("0", 0), ("1.5", 1.5), ("-.5", -0.5), ("2.", 2.0),
+        ("1e3", 1000.0), ("1.5E-3", 0.0015),
+        ("010", "010"), ("0x1F", "0x1F"), ("0o7", "0o7"), ("1_000", "1_000"), ("1:30", "1:30"),
+        ("190:20:30", "190:20:30"),
+        ("2026-01-01", "2026-01-01"), ("0.0.0", "0.0.0"), ("e5", "e5"), (".", "."), ("-", [None]),
+        ("=", "="), (".inf", float("inf")),
     ],
 )  # fmt: skip
 def test_scalars_are_what_people_mean(text, value):
@@ -51,13 +57,22 @@ def test_scalars_are_what_people_mean(text, value):
 
 
 def test_keys_are_text_whatever_they_look_like():
-    assert data("no: 1\n1: 2\n2.5: 3\nnull: 4\n'': 5") == {"no": 1, "1": 2, "2.5": 3, "null": 4, "": 5}
+    assert data("no: 1\n1: 2\n2.5: 3\nnull: 4\n'': 5") == {
+        "no": 1,
+        "1": 2,
+        "2.5": 3,
+        "null": 4,
+        "": 5,
+    }
 
 
 def test_lines_are_those_of_keys_and_items():
-    document = parse_yaml("a:\n  b: 1\n  c:\n  - x\n  -\n    d: 2\ne: |\n  text\n  text\nf: 3\n", "flow.yaml")
+    document = parse_yaml(
+        "a:\n  b: 1\n  c:\n  - x\n  -\n    d: 2\ne: |\n  text\n  text\nf: 3\n", "flow.yaml"
+    )
     assert document.lines == {
-        (): 1, ("a",): 1, ("a", "b"): 2, ("a", "c"): 3, ("a", "c", 0): 4, ("a", "c", 1): 6, ("a", "c", 1, "d"): 6, ("e",): 7, ("f",): 10,
+        (): 1, ("a",): 1, ("a", "b"): 2, ("a", "c"): 3, ("a", "c", 0): 4, ("a", "c", 1): 6, ("a",
+        "c", 1, "d"): 6, ("e",): 7, ("f",): 10,
     }  # fmt: skip
 
 
@@ -66,7 +81,11 @@ def test_an_empty_file_holds_nothing():
 
 
 def test_aliases_and_merge_keys_are_written_out():
-    text = "base: &base {a: 1, b: [x]}\nmore: &more {b: 2, c: 3}\nuse: *base\nmerged: {<<: [*base, *more], a: 9}\n'<<': text\n"
+    text = (
+        "base: &base {a: 1, b: [x]}\nmore: &more {b: 2, c: 3}\nuse: *base\nmerged: {<<: "
+        "[*base, "
+        "*more], a: 9}\n'<<': text\n"
+    )
     assert data(text) == {
         "base": {"a": 1, "b": ["x"]}, "more": {"b": 2, "c": 3}, "use": {"a": 1, "b": ["x"]},
         "merged": {"b": ["x"], "c": 3, "a": 9}, "<<": "text",
@@ -82,7 +101,8 @@ PLAIN = st.recursive(
 
 @given(PLAIN)
 def test_what_pyyaml_writes_is_read_back(value: Any):
-    for flow in (None, False, True):  # with allow_unicode, PyYAML writes "\x85" in a way that nobody reads back
+    # with allow_unicode, PyYAML writes "\x85" in a way that nobody reads back
+    for flow in (None, False, True):
         assert data(yaml.safe_dump(value, default_flow_style=flow)) == value
 
 
@@ -101,17 +121,26 @@ LAUGHS = "l0: &l0 [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
     f"l{i}: &l{i} [{','.join([f'*l{i - 1}'] * 10)}]\n" for i in range(1, 30)
 )  # fmt: skip
 MERGES = "m0: &m0 {a: [1,2,3,4,5,6,7,8,9]}\n" + "".join(
-    f"m{i}: &m{i} {{<<: [{','.join([f'*m{i - 1}'] * 10)}], k{i}: {{<<: *m{i - 1}}}}}\n" for i in range(1, 30)
+    (f"m{i}: &m{i} {{<<: [{','.join([f'*m{i - 1}'] * 10)}], k{i}: {{<<: "
+f"*m{i - 1}}}}}\n") for i in range(1, 30)
 )  # fmt: skip
 QUADRATIC = "a: &a [" + "x," * 4000 + "]\nb: [" + "*a," * 4000 + "]\n"
 LONG_TEXT = "a: &a " + "x" * 500_000 + "\nb: [" + "*a," * 4000 + "]\n"
-MAPPINGS = "a: &a {b: &b {c: &c {d: &d {e: 1}}}}\n" + "x: {" + ",".join(f"k{i}: *a" for i in range(5000)) + "}\n"
+MAPPINGS = (
+    "a: &a {b: &b {c: &c {d: &d {e: 1}}}}\n"
+    + "x: {"
+    + ",".join(f"k{i}: *a" for i in range(5000))
+    + "}\n"
+)
 
 
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        (LAUGHS, "AX144 flow.yaml:4: holds more than 10000 values, aliases counted where they are used."),
+        (
+            LAUGHS,
+            "AX144 flow.yaml:4: holds more than 10000 values, aliases counted where they are used.",
+        ),
         (MERGES, "AX144 flow.yaml:4"),
         (QUADRATIC, "AX144 flow.yaml:2"),
         (LONG_TEXT, "AX144 flow.yaml:2"),
@@ -148,7 +177,9 @@ def test_bombs_are_refused_before_they_cost_anything(text, problem, monkeypatch)
 
 def test_a_long_file_without_aliases_is_no_bomb():
     assert len(data("- x\n" * 40_000)) == 40_000
-    assert refusal("- x\n" * 60_000).startswith("AX144 flow.yaml:50000: holds more than 50000 values.")
+    assert refusal("- x\n" * 60_000).startswith(
+        "AX144 flow.yaml:50000: holds more than 50000 values."
+    )
 
 
 @pytest.mark.parametrize(
@@ -157,8 +188,14 @@ def test_a_long_file_without_aliases_is_no_bomb():
         ("a: 1\nb: 2\na: 3\n", 'AX145 flow.yaml:3: the key "a" is there twice. Remove one.'),
         ("{1: a, '1': b}", 'AX145 flow.yaml:1: the key "1" is there twice.'),
         ("<<: {a: 1}\n<<: {b: 1}\n", 'AX145 flow.yaml:2: the key "<<" is there twice.'),
-        ("a:\n  b: !!python/object/apply:os.system ['x']\n", "AX145 flow.yaml:2: the tag tag:yaml.org,2002:python/object/apply:os.system"),
-        ("a: !!str 1", "AX145 flow.yaml:1: the tag tag:yaml.org,2002:str is refused: a workflow file is data."),
+        (
+            "a:\n  b: !!python/object/apply:os.system ['x']\n",
+            "AX145 flow.yaml:2: the tag tag:yaml.org,2002:python/object/apply:os.system",
+        ),
+        (
+            "a: !!str 1",
+            "AX145 flow.yaml:1: the tag tag:yaml.org,2002:str is refused: a workflow file is data.",
+        ),
         ("a: !x 1", "AX145 flow.yaml:1: the tag !x is refused"),
         ("!!set {a, b}", "AX145 flow.yaml:1"),
         ("a: !\n  b", "AX145 flow.yaml:1"),
@@ -200,19 +237,29 @@ graph:
   end: [reviewer]
 """
     with pytest.raises(SpecError) as caught:
-        spec_from(parse_yaml(text, "flow.yaml"), Reading(environment={}))
-    assert str(caught.value) == 'AX104 flow.yaml:11 edges[0].to: no node "reveiwer". Did you mean "reviewer"?'
+        spec_from_document(parse_yaml(text, "flow.yaml"), LoadOptions(environment={}))
+    assert (
+        str(caught.value)
+        == 'AX104 flow.yaml:11 edges[0].to: no node "reveiwer". Did you mean "reviewer"?'
+    )
 
 
 def test_the_loader_is_registered_for_both_suffixes():
-    found = {entry.name: entry.value for entry in entry_points(group="axil.loaders") if entry.value.startswith("axil_yaml")}
+    found = {
+        entry.name: entry.value
+        for entry in entry_points(group="axil.loaders")
+        if entry.value.startswith("axil_yaml")
+    }
     assert found == {"yaml": "axil_yaml:parse_yaml", "yml": "axil_yaml:parse_yaml"}
 
 
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("graph:\n\tnodes: []\n", "Indent with spaces; tabs are no indentation. It is in column 1."),
+        (
+            "graph:\n\tnodes: []\n",
+            "Indent with spaces; tabs are no indentation. It is in column 1.",
+        ),
         ("graph:\n  description: a: b\n", 'A text with ": " in it goes into quotes'),
         ("graph:\n  description: @x\n", "Put the text into quotes. It is in column 16."),
         ("graph: {nodes: [{id: a}\n", "Put a comma between two parts, or close what was opened."),

@@ -1,1 +1,3 @@
-"""axil measured beside others; see docs/how-to/compare-performance.md, and ``page`` for the command."""
+"""axil measured beside others; see docs/how-to/compare-performance.md, and ``page`` for the
+command.
+"""

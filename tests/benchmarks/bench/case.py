@@ -1,4 +1,7 @@
-"""What a column is asked to do: one workload at one size. Standard library alone: it is read by the interpreters of others, too."""
+"""What a column is asked to do: one workload at one size.
+
+Standard library alone: it is read by the interpreters of others, too.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +52,9 @@ class Case:
 
     @property
     def edges(self) -> list[tuple[int, int]]:
-        """A random acyclic graph of so many nodes and three times as many edges, all reachable from node 0; always the same."""
+        """A random acyclic graph of so many nodes and three times as many edges, all reachable from
+        node 0; always the same.
+        """
         rng = random.Random(7)
         pairs = {(rng.randrange(i), i) for i in range(1, self.size)}
         most = self.size * (self.size - 1) // 2

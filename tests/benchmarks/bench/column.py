@@ -1,4 +1,6 @@
-"""The columns: one file each in ``columns``; what a file says of itself, and the environment in which it runs."""
+"""The columns: one file each in ``columns``; what a file says of itself, and the environment in
+which it runs.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,10 @@ class Column:
 
     def can(self, workload: Workload) -> bool:
         """Whether it has the ability."""
-        return any(hasattr(place, workload.ability) for place in (self.module, getattr(self.module, "COLUMN", None)))
+        return any(
+            hasattr(place, workload.ability)
+            for place in (self.module, getattr(self.module, "COLUMN", None))
+        )
 
     def sizes(self, workload: Workload) -> tuple[int, ...]:
         """At which sizes it is asked to do it."""
@@ -59,14 +64,23 @@ class Column:
 
 
 def columns(wanted: Iterable[str] = ()) -> list[Column]:
-    """All columns, ours first, then the baselines, then peers by title; of the peers only the wanted ones, if any are named."""
+    """All columns, ours first, then the baselines, then peers by title; of the peers only the
+    wanted ones, if any are named.
+    """
     names = sorted(file.stem for file in FOLDER.glob("*.py") if file.stem != "__init__")
-    found = [Column(name=name, module=importlib.import_module(f"{__package__}.columns.{name}")) for name in names]
+    found = [
+        Column(name=name, module=importlib.import_module(f"{__package__}.columns.{name}"))
+        for name in names
+    ]
     asked = set(wanted)
     unknown = asked - {column.name for column in found}
     if unknown:
-        raise SystemExit(f"no such column: {', '.join(sorted(unknown))}; there are {', '.join(names)}.")
-    chosen = (column for column in found if not asked or column.kind != "peer" or column.name in asked)
+        raise SystemExit(
+            f"no such column: {', '.join(sorted(unknown))}; there are {', '.join(names)}."
+        )
+    chosen = (
+        column for column in found if not asked or column.kind != "peer" or column.name in asked
+    )
     return sorted(chosen, key=lambda column: (KINDS.index(column.kind), column.title.lower()))
 
 
@@ -76,17 +90,35 @@ def cache() -> Path:
 
 
 def interpreter(column: Column) -> Path:
-    """The Python that has what the column requires, installed if it is not there yet. Raises: NotInstalled."""
+    """The Python that has what the column requires, installed if it is not there yet.
+
+    Raises: NotInstalled.
+    """
     if not column.requires:
         return Path(sys.executable)
-    said = "\n".join([f"{sys.version_info.major}.{sys.version_info.minor}", *sorted(column.requires)])
+    said = "\n".join(
+        [f"{sys.version_info.major}.{sys.version_info.minor}", *sorted(column.requires)]
+    )
     folder = cache() / hashlib.sha256(said.encode()).hexdigest()[:12]
-    python, stamp = folder / ("Scripts" if os.name == "nt" else "bin") / "python", folder / "installed"
+    python, stamp = (
+        folder / ("Scripts" if os.name == "nt" else "bin") / "python",
+        folder / "installed",
+    )
     if not stamp.exists():
         shutil.rmtree(folder, ignore_errors=True)
         try:
             run([sys.executable, "-m", "venv", str(folder)])
-            run([str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *column.requires])
+            run(
+                [
+                    str(python),
+                    "-m",
+                    "pip",
+                    "install",
+                    "--quiet",
+                    "--disable-pip-version-check",
+                    *column.requires,
+                ]
+            )
         except NotInstalled:
             shutil.rmtree(folder, ignore_errors=True)
             raise
@@ -97,9 +129,15 @@ def interpreter(column: Column) -> Path:
 def run(command: list[str]) -> None:
     """Raises: NotInstalled: with the last line that it wrote."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=INSTALLING_SECONDS, check=False)
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=INSTALLING_SECONDS, check=False
+        )
     except subprocess.TimeoutExpired:
         raise NotInstalled(f"installing took more than {INSTALLING_SECONDS} s") from None
     if done.returncode:
-        lines = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or done.stderr.splitlines() or ["no reason given"]
+        lines = (
+            [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
+            or done.stderr.splitlines()
+            or ["no reason given"]
+        )
         raise NotInstalled(lines[-1][:200])

@@ -1,4 +1,6 @@
-"""What was measured: samples by workload, size and column, kept as JSON; medians, spreads, and the exponent of a law."""
+"""What was measured: samples by workload, size and column, kept as JSON; medians, spreads, and the
+exponent of a law.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ from typing import Any
 from .workloads import BY_NAME, Workload
 
 Sample = dict[str, float]
-"""What one process measured: ``seconds`` on the wall, of the ``processor``, and what else the workload is about."""
+"""What one process measured: ``seconds`` on the wall, of the ``processor``, and what else the
+workload is about.
+"""
 
 
 @dataclass(kw_only=True)
@@ -34,7 +38,9 @@ class Cell:
         return statistics.median(values) if values else None
 
     def spread(self, what: str) -> float | None:
-        """Half of the interquartile range, as a part of the median; None with fewer than three samples."""
+        """Half of the interquartile range, as a part of the median; None with fewer than three
+        samples.
+        """
         values = self.values(what)
         middle = self.median(what)
         if len(values) < 3 or not middle:
@@ -44,9 +50,14 @@ class Cell:
 
 
 def exponent(points: Sequence[tuple[float, float]]) -> float | None:
-    """The slope of the line through the logarithms, by least squares: 1 is linear, 2 is quadratic. None: fewer than two points.
+    """The slope of the line through the logarithms, by least squares: 1 is linear, 2 is quadratic.
 
-    >>> round(exponent([(10, 5.0), (100, 50.0), (1000, 500.0)]), 3), round(exponent([(10, 1.0), (100, 100.0)]), 3)
+    None: fewer than two points.
+
+    >>> (
+    ...     round(exponent([(10, 5.0), (100, 50.0), (1000, 500.0)]), 3),
+    ...     round(exponent([(10, 1.0), (100, 100.0)]), 3),
+    ... )
     (1.0, 2.0)
     """
     logs = [(math.log(x), math.log(y)) for x, y in points if x > 0 and y > 0]
@@ -70,16 +81,24 @@ class Figures:
         return self.cells.setdefault((workload, size, column), Cell())
 
     def of(self, workload: str, size: int, column: str, what: str = "") -> float | None:
-        """The median of a run, on the workload's own clock, or of something else that was measured."""
+        """The median of a run, on the workload's own clock, or of something else that was
+        measured.
+        """
         cell = self.cells.get((workload, size, column))
         return None if cell is None else cell.median(what or clock(BY_NAME[workload]))
 
     def sizes(self, workload: str) -> list[int]:
         return sorted({size for name, size, _ in self.cells if name == workload})
 
-    def points(self, workload: str, column: str, what: str = "", least: int = 0) -> list[tuple[float, float]]:
+    def points(
+        self, workload: str, column: str, what: str = "", least: int = 0
+    ) -> list[tuple[float, float]]:
         """Sizes and seconds, as far as there are any."""
-        found = ((float(size), self.of(workload, size, column, what)) for size in self.sizes(workload) if size >= least)
+        found = (
+            (float(size), self.of(workload, size, column, what))
+            for size in self.sizes(workload)
+            if size >= least
+        )
         return [(size, value) for size, value in found if value is not None]
 
     # -- kept
@@ -89,11 +108,21 @@ class Figures:
             return {name: float(f"{value:.4g}") for name, value in sample.items()}
 
         cells = [
-            {"workload": workload, "size": size, "column": column, "failure": cell.failure, "samples": [rounded(s) for s in cell.samples]}
+            {
+                "workload": workload,
+                "size": size,
+                "column": column,
+                "failure": cell.failure,
+                "samples": [rounded(s) for s in cell.samples],
+            }
             for (workload, size, column), cell in sorted(self.cells.items())
             if cell.samples or cell.failure
         ]
-        head = json.dumps({"machine": self.machine, "versions": self.versions, "absent": self.absent}, ensure_ascii=False, sort_keys=True)
+        head = json.dumps(
+            {"machine": self.machine, "versions": self.versions, "absent": self.absent},
+            ensure_ascii=False,
+            sort_keys=True,
+        )
         lines = ",\n".join(json.dumps(cell, ensure_ascii=False) for cell in cells)
         return f'{{"about": {head},\n"cells": [\n{lines}\n]}}\n'
 
@@ -101,10 +130,14 @@ class Figures:
     def parsed(cls, text: str) -> Figures:
         """What was kept."""
         figures, data = cls(), json.loads(text)
-        figures.machine, figures.versions, figures.absent = (data["about"][name] for name in ("machine", "versions", "absent"))
+        figures.machine, figures.versions, figures.absent = (
+            data["about"][name] for name in ("machine", "versions", "absent")
+        )
         for each in data["cells"]:
             if each["workload"] in BY_NAME:
-                figures.cells[each["workload"], each["size"], each["column"]] = Cell(samples=each["samples"], failure=each["failure"])
+                figures.cells[each["workload"], each["size"], each["column"]] = Cell(
+                    samples=each["samples"], failure=each["failure"]
+                )
         return figures
 
     @classmethod
@@ -115,7 +148,9 @@ class Figures:
     def update(self, other: Figures) -> None:
         """Take over every cell that was measured anew."""
         self.machine = other.machine
-        self.cells.update({key: cell for key, cell in other.cells.items() if cell.samples or cell.failure})
+        self.cells.update(
+            {key: cell for key, cell in other.cells.items() if cell.samples or cell.failure}
+        )
         self.versions.update(other.versions)
         for name in {column for _, _, column in other.cells}:
             self.absent.pop(name, None)

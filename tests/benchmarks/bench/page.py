@@ -1,4 +1,6 @@
-"""What ``make bench`` leaves behind: a table, targets and plots in docs/explanation/performance, and what it prints."""
+"""What ``make bench`` leaves behind: a table, targets and plots in docs/explanation/performance,
+and what it prints.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ def drawn(figures: Figures, contenders: Sequence[Column]) -> dict[str, str]:
     """File names and plots: of runs, and of the making of graphs."""
     plots: dict[str, str] = {}
     wanted: list[tuple[Workload, str, str]] = [(BY_NAME[name], "", name) for name in PLOTTED]
-    wanted += [(workload, "made", f"{workload.name}-made") for workload in WORKLOADS if workload.makes]
+    wanted += [
+        (workload, "made", f"{workload.name}-made") for workload in WORKLOADS if workload.makes
+    ]
     for workload, what, name in wanted:
         lines = [
             Line(title=column.title, points=tuple(points), kind=column.kind)
@@ -42,7 +46,14 @@ def drawn(figures: Figures, contenders: Sequence[Column]) -> dict[str, str]:
         ]
         if lines:
             title = workload.title.replace("{}", "n")
-            told = "making of a " + title if what else f"{title}: {'processor time' if clock(workload) == 'processor' else 'time'} of a run"
+            told = (
+                "making of a " + title
+                if what
+                else (
+                    f"{title}: {'processor time' if clock(workload) == 'processor' else 'time'} "
+                    "of a run"
+                )
+            )
             plots[f"{name}.svg"] = plot(told, lines)
     return plots
 
@@ -50,15 +61,24 @@ def drawn(figures: Figures, contenders: Sequence[Column]) -> dict[str, str]:
 def where(figures: Figures) -> str:
     """Where the figures come from, and of how many samples each is made."""
     counts = [len(cell.samples) for cell in figures.cells.values() if cell.samples]
-    return f"{figures.machine}; {min(counts)} to {max(counts)} processes for a figure." if counts else "Nothing is measured yet."
+    return (
+        f"{figures.machine}; {min(counts)} to {max(counts)} processes for a figure."
+        if counts
+        else "Nothing is measured yet."
+    )
 
 
 def pages(figures: Figures, contenders: Sequence[Column], page: str) -> dict[str, str]:
-    """File names and texts: the page with what the figures say, the plots, and the figures themselves."""
+    """File names and texts: the page with what the figures say, the plots, and the figures
+    themselves.
+    """
     plots = drawn(figures, contenders)
     page = put(page, "targets", table_of_targets(figures))
-    page = put(page, "figures", f"{table(figures, contenders)}\n\n{where(figures)}\n\n{passed_over(figures, contenders)}".rstrip())
-    page = put(page, "plots", "\n".join(f"![{name.removesuffix('.svg')}]({name})" for name in plots))
+    parts = (table(figures, contenders), where(figures), passed_over(figures, contenders))
+    page = put(page, "figures", "\n\n".join(parts).rstrip())
+    page = put(
+        page, "plots", "\n".join(f"![{name.removesuffix('.svg')}]({name})" for name in plots)
+    )
     return {INDEX.name: page, KEPT.name: figures.as_json(), **plots}
 
 
@@ -89,19 +109,49 @@ def noted(line: str, figures: Figures, file: Path) -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="make bench", description="Measure axil beside others.")
     parser.add_argument("--bench", default="", help="workloads, separated by spaces; all if empty")
-    parser.add_argument("--peers", default="", help='peers, separated by spaces; all if empty, none if "-"')
+    parser.add_argument(
+        "--peers", default="", help='peers, separated by spaces; all if empty, none if "-"'
+    )
     parser.add_argument("--rounds", type=int, default=5, help="the most rounds")
-    parser.add_argument("--minutes", type=float, default=23.0, help="after so many, no further round is begun or gone on with")
-    parser.add_argument("--box", type=float, default=40.0, metavar="SECONDS", help="the most that one process may take")
+    parser.add_argument(
+        "--minutes",
+        type=float,
+        default=23.0,
+        help="after so many, no further round is begun or gone on with",
+    )
+    parser.add_argument(
+        "--box",
+        type=float,
+        default=40.0,
+        metavar="SECONDS",
+        help="the most that one process may take",
+    )
     parser.add_argument("--quick", action="store_true", help="two sizes, one round, short")
-    parser.add_argument("--write", choices=("auto", "yes", "no"), default="auto", help="put it on the page; auto: only if all was measured")
-    parser.add_argument("--last", action="store_true", help="measure nothing; take what the last run measured, even if it was broken off")
-    parser.add_argument("--render", action="store_true", help="measure nothing; write the page again from what is kept")
+    parser.add_argument(
+        "--write",
+        choices=("auto", "yes", "no"),
+        default="auto",
+        help="put it on the page; auto: only if all was measured",
+    )
+    parser.add_argument(
+        "--last",
+        action="store_true",
+        help="measure nothing; take what the last run measured, even if it was broken off",
+    )
+    parser.add_argument(
+        "--render",
+        action="store_true",
+        help="measure nothing; write the page again from what is kept",
+    )
     options = parser.parse_args(arguments)
     everybody = columns()
     kept = Figures.read(KEPT)
     if not options.render:
-        contenders = [c for c in everybody if c.kind != "peer"] if options.peers == "-" else columns(options.peers.split())
+        contenders = (
+            [c for c in everybody if c.kind != "peer"]
+            if options.peers == "-"
+            else columns(options.peers.split())
+        )
         pace = Pace(rounds=options.rounds, box_seconds=options.box, minutes=options.minutes)
         if options.quick:
             pace = Pace(rounds=1, box_seconds=15, enough_seconds=0.1, quick=True)
@@ -110,7 +160,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
             figures = Figures.read(last)
         else:
             last.parent.mkdir(parents=True, exist_ok=True)
-            measure(figures, chosen(options.bench.split()), contenders, pace, lambda line: noted(line, figures, last))
+            measure(
+                figures,
+                chosen(options.bench.split()),
+                contenders,
+                pace,
+                lambda line: noted(line, figures, last),
+            )
         print(table(figures, contenders))
         print(passed_over(figures, contenders))
         is_all = not (options.bench or options.peers or options.quick)

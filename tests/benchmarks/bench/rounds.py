@@ -1,4 +1,6 @@
-"""The measuring: fresh processes, one at a time, in rounds, so that all columns meet the same weather."""
+"""The measuring: fresh processes, one at a time, in rounds, so that all columns meet the same
+weather.
+"""
 
 from __future__ import annotations
 
@@ -41,18 +43,24 @@ class Pace:
 
     rounds: int = 5
     box_seconds: float = 40.0
-    """The most that one process may take; and a cell that took so long in all is not measured again."""
+    """The most that one process may take; and a cell that took so long in all is not measured
+    again.
+    """
     enough_seconds: float = 0.3
     """About how long a process repeats a run."""
     far: float = 3.0
-    """How many times as long a process may take at a size that only we and the baselines are asked for."""
+    """How many times as long a process may take at a size that only we and the baselines are asked
+    for.
+    """
     minutes: float = 23.0
     """No round but the first goes on after so long."""
     quick: bool = False
 
     def within(self, workload: Workload, size: int) -> Pace:
         """The same, for a workload at a size."""
-        return replace(self, box_seconds=self.box_seconds * self.far) if size in workload.far else self
+        return (
+            replace(self, box_seconds=self.box_seconds * self.far) if size in workload.far else self
+        )
 
 
 def measure(
@@ -91,14 +99,19 @@ def measure(
             except Failed as error:
                 cell.failure = "" if cell.samples else str(error)
             cell.spent += time.monotonic() - took
-            tell(f"{time.monotonic() - begin:6.0f} s · round {number + 1} · {workload.labelled(size)} · {column.title}{said(cell)}")
+            tell(
+                f"{time.monotonic() - begin:6.0f} s · round {number + 1} · "
+                f"{workload.labelled(size)} · {column.title}{said(cell)}"
+            )
 
 
 def said(cell: Cell) -> str:
     return f": {cell.failure}" if cell.failure else f": {cell.samples[-1]['seconds']:.4g}"
 
 
-def turns(workloads: Sequence[Workload], present: Sequence[Column], number: int, pace: Pace) -> Iterator[tuple[Workload, int, Column]]:
+def turns(
+    workloads: Sequence[Workload], present: Sequence[Column], number: int, pace: Pace
+) -> Iterator[tuple[Workload, int, Column]]:
     """Who is next: size by size, in every round another column first."""
     for workload in workloads:
         able = [column for column in present if column.can(workload)]
@@ -114,10 +127,18 @@ def turns(workloads: Sequence[Workload], present: Sequence[Column], number: int,
 
 
 def hopeless(figures: Figures, workload: Workload, size: int, column: Column, pace: Pace) -> bool:
-    """Whether a smaller size took so long that this one would not fit into its time, even if it cost no more for each node."""
-    smaller = [(s, figures.cells.get((workload.name, s, column.name))) for s in column.sizes(workload) if 0 < s < size]
+    """Whether a smaller size took so long that this one would not fit into its time, even if it
+    cost no more for each node.
+    """
+    smaller = [
+        (s, figures.cells.get((workload.name, s, column.name)))
+        for s in column.sizes(workload)
+        if 0 < s < size
+    ]
     for before, cell in smaller:
-        if cell is not None and (cell.failure or (cell.median("seconds") or 0) * size / before > pace.box_seconds):
+        if cell is not None and (
+            cell.failure or (cell.median("seconds") or 0) * size / before > pace.box_seconds
+        ):
             return workload.measure not in ("waiting", "process") and workload.name != "payload"
     return False
 
@@ -138,14 +159,21 @@ def sample(python: Path, column: Column, workload: Workload, size: int, pace: Pa
 
 def process(python: Path, column: Column, workload: Workload, folder: Path, pace: Pace) -> Sample:
     """A whole process, less one of the same interpreter that does nothing."""
-    places = {name: getattr(column.module, name) for name in ("IMPORT", "COMMAND") if hasattr(column.module, name)}
+    places = {
+        name: getattr(column.module, name)
+        for name in ("IMPORT", "COMMAND")
+        if hasattr(column.module, name)
+    }
     package = __package__.rpartition(".")[2]
     if workload.ability == "IMPORT":
         command = [str(python), "-c", f"import {places['IMPORT']}"]
     elif workload.ability == "COMMAND":
         command = places["COMMAND"](folder)
     else:
-        load = f"import {package}.columns.{column.name} as column; getattr(column, 'COLUMN', column).first()"
+        load = (
+            f"import {package}.columns.{column.name} as column; getattr(column, 'COLUMN', "
+            "column).first()"
+        )
         command = [str(python), "-c", FIND + load]
     finished(command, str(folder), pace)  # so that nobody compiles
     _, seconds, processor = finished(command, str(folder), pace)
@@ -158,12 +186,22 @@ def finished(command: list[str], folder: str, pace: Pace) -> tuple[str, float, f
     environment = {name: value for name, value in os.environ.items() if name not in UNLIKE} | QUIET
     before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     try:
-        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=pace.box_seconds, check=False)
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=pace.box_seconds,
+            check=False,
+        )
     except subprocess.TimeoutExpired:
         raise Failed(f"over {pace.box_seconds:.0f} s") from None
     seconds, after = time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode:
-        lines = [line for line in done.stderr.splitlines() if line.strip()] or [f"exit {done.returncode}"]
+        lines = [line for line in done.stderr.splitlines() if line.strip()] or [
+            f"exit {done.returncode}"
+        ]
         kind = lines[-1].partition(":")[0].rpartition(".")[2].strip()
         if kind == "WrongAnswer":
             raise Failed("wrong: " + lines[-1].partition(": ")[2][:100])
@@ -175,8 +213,14 @@ def machine() -> str:
     """Where the figures come from, in words."""
     import platform
 
-    named = f"{platform.python_implementation()} {platform.python_version()}, {platform.system()} {platform.machine()}"
-    return f"{named}, {os.cpu_count()} processors with a load of {os.getloadavg()[0]:.1f} when it began"
+    named = (
+        f"{platform.python_implementation()} {platform.python_version()}, {platform.system()} "
+        f"{platform.machine()}"
+    )
+    return (
+        f"{named}, {os.cpu_count()} processors with a load of {os.getloadavg()[0]:.1f} when it "
+        "began"
+    )
 
 
 if sys.platform == "win32":  # pragma: no cover

@@ -1,4 +1,6 @@
-"""The figures as one Markdown table: a row for each workload and size, a column for each contender."""
+"""The figures as one Markdown table: a row for each workload and size, a column for each
+contender.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ def rows(figures: Figures) -> list[Row]:
     for workload in WORKLOADS:
         sizes = figures.sizes(workload.name)
         found += [Row(workload=workload, size=size, what=clock(workload)) for size in sizes]
-        found += [Row(workload=workload, size=size, what="made") for size in sizes if workload.makes]
+        found += [
+            Row(workload=workload, size=size, what="made") for size in sizes if workload.makes
+        ]
     return found
 
 
@@ -73,11 +77,19 @@ def cell(figures: Figures, row: Row, column: Column, ours: float | None) -> str:
 
 def table(figures: Figures, columns: Sequence[Column]) -> str:
     """Markdown."""
-    present = [column for column in columns if any(name == column.name for _, _, name in figures.cells)]
-    heads = [f"{column.title} {figures.versions.get(column.name, '')}".strip() for column in present]
+    present = [
+        column for column in columns if any(name == column.name for _, _, name in figures.cells)
+    ]
+    heads = [
+        f"{column.title} {figures.versions.get(column.name, '')}".strip() for column in present
+    ]
     lines = ["| work; unit | " + " | ".join(heads) + " |", "|---|" + "---:|" * len(present)]
     for row in rows(figures):
-        mine = (figures.of(row.workload.name, row.size, column.name, row.what) for column in present if column.kind == "ours")
+        mine = (
+            figures.of(row.workload.name, row.size, column.name, row.what)
+            for column in present
+            if column.kind == "ours"
+        )
         ours = next((value for value in mine if value), None)
         cells = [cell(figures, row, column, ours) for column in present]
         if any(each != NONE for each in cells):
@@ -92,5 +104,7 @@ def passed_over(figures: Figures, columns: Sequence[Column]) -> str:
     for name, why in sorted(figures.absent.items()):
         if name in by_name:
             quoted = f" Published: {by_name[name].published}" if by_name[name].published else ""
-            lines.append(f"- {by_name[name].title} could not be installed from PyPI: {why}.{quoted}")
+            lines.append(
+                f"- {by_name[name].title} could not be installed from PyPI: {why}.{quoted}"
+            )
     return "\n".join(lines)

@@ -1,4 +1,6 @@
-"""What is asked of axil, and whether it was reached: every verdict is computed from the figures of one run."""
+"""What is asked of axil, and whether it was reached: every verdict is computed from the figures of
+one run.
+"""
 
 from __future__ import annotations
 
@@ -27,22 +29,40 @@ class Target:
 
     @property
     def asked(self) -> str:
-        return f"≤ {number(self.most)}{self.unit}" if self.most is not None else f"≥ {number(self.least or 0)}{self.unit}"
+        return (
+            f"≤ {number(self.most)}{self.unit}"
+            if self.most is not None
+            else f"≥ {number(self.least or 0)}{self.unit}"
+        )
 
     def verdict(self, figures: Figures) -> str:
         """``holds``, ``fails`` or ``not measured``."""
         value = self.measured(figures)
         if value is None:
             return "not measured"
-        return "holds" if (value <= self.most if self.most is not None else value >= (self.least or 0)) else "**fails**"
+        return (
+            "holds"
+            if (value <= self.most if self.most is not None else value >= (self.least or 0))
+            else "**fails**"
+        )
 
     def line(self, figures: Figures) -> str:
         value, floor = self.measured(figures), self.by_hand(figures)
         shown = "" if value is None else number(value) + self.unit
-        return f"| {self.what} | {self.asked} | {shown} | {self.verdict(figures)} | {'' if floor is None else number(floor) + self.unit} |"
+        return (
+            f"| {self.what} | {self.asked} | {shown} | {self.verdict(figures)} | "
+            f"{'' if floor is None else number(floor) + self.unit} |"
+        )
 
 
-def each(workload: str, size: int, column: str, scale: float = US, units: float | None = None, what: str = "") -> Measured:
+def each(
+    workload: str,
+    size: int,
+    column: str,
+    scale: float = US,
+    units: float | None = None,
+    what: str = "",
+) -> Measured:
     """A median, for each unit of work."""
 
     def measured(figures: Figures) -> float | None:
@@ -52,7 +72,9 @@ def each(workload: str, size: int, column: str, scale: float = US, units: float 
     return measured
 
 
-def ratio(above: tuple[str, int, str], below: tuple[str, int, str], what: str = "", other: str = "") -> Measured:
+def ratio(
+    above: tuple[str, int, str], below: tuple[str, int, str], what: str = "", other: str = ""
+) -> Measured:
     """One median by another; ``what``: of the samples, the workload's own time if empty."""
 
     def measured(figures: Figures) -> float | None:
@@ -68,7 +90,9 @@ def slope(workload: str, what: str = "", column: str = "axil") -> Measured:
 
 
 def efficiency(size: int, column: str) -> Measured:
-    """The ideal time of many runs at once, as a part of theirs: as if nothing but the bodies took any."""
+    """The ideal time of many runs at once, as a part of theirs: as if nothing but the bodies took
+    any.
+    """
 
     def measured(figures: Figures) -> float | None:
         value = figures.of("crowd", size, column)
@@ -79,12 +103,29 @@ def efficiency(size: int, column: str) -> Measured:
 
 def chain_of(column: str, name: str) -> list[Target]:
     """What is asked of a chain of 1,000 trivial nodes."""
-    asked = {"langgraph": ("LangGraph", 50), "pydantic_graph": ("pydantic-graph's builder", 20), "burr": ("burr", 8)}
+    asked = {
+        "langgraph": ("LangGraph", 50),
+        "pydantic_graph": ("pydantic-graph's builder", 20),
+        "burr": ("burr", 8),
+    }
     asked["pydantic_graph_class"] = ("pydantic-graph's class API", 4)
     mine = ("chain", 1000, column)
-    targets = [Target(what=f"chain, a firing, {name}", measured=each(*mine), most=3, unit=" µs", by_hand=each("chain", 1000, "by_hand"))]
+    targets = [
+        Target(
+            what=f"chain, a firing, {name}",
+            measured=each(*mine),
+            most=3,
+            unit=" µs",
+            by_hand=each("chain", 1000, "by_hand"),
+        )
+    ]
     targets += [
-        Target(what=f"chain, {title} against {name}", measured=ratio(("chain", 1000, peer), mine), least=least, unit="×")
+        Target(
+            what=f"chain, {title} against {name}",
+            measured=ratio(("chain", 1000, peer), mine),
+            least=least,
+            unit="×",
+        )
         for peer, (title, least) in asked.items()
     ]
     return targets
@@ -97,11 +138,17 @@ def all_targets() -> list[Target]:
     for name, title, most in (("watched", "one observer", 1.3), ("streamed", "streaming", 1.5)):
         targets.append(
             Target(
-                what=f"chain with {title}, of the bare run", measured=ratio((name, 1000, axil), ("chain", 1000, axil)), most=most, unit="×"
+                what=f"chain with {title}, of the bare run",
+                measured=ratio((name, 1000, axil), ("chain", 1000, axil)),
+                most=most,
+                unit="×",
             )
         )
     for name, title in (("fan", "fan of 1,000"), ("dag", "random acyclic graph of 1,000")):
-        for baseline, doing in (("by_hand_same", "tasks by hand that do the same"), (hand, "tasks by hand without states")):
+        for baseline, doing in (
+            ("by_hand_same", "tasks by hand that do the same"),
+            (hand, "tasks by hand without states"),
+        ):
             targets.append(
                 Target(
                     what=f"{title}, async bodies, against {doing}",
@@ -112,7 +159,12 @@ def all_targets() -> list[Target]:
             )
     waits = ("fan-50ms", 1000)
     targets += [
-        Target(what="1,000 bodies of 50 ms, against by hand", measured=ratio((*waits, axil), (*waits, hand)), most=1.1, unit="×"),
+        Target(
+            what="1,000 bodies of 50 ms, against by hand",
+            measured=ratio((*waits, axil), (*waits, hand)),
+            most=1.1,
+            unit="×",
+        ),
         *(
             Target(
                 what=f"loop of two nodes, {name}, a round",
@@ -123,14 +175,33 @@ def all_targets() -> list[Target]:
             )
             for column, name in (("axil_nodes", "node classes"), (axil, "plain functions"))
         ),
-        Target(what="1,000,000 rounds, growth of memory", measured=each("loop", 1_000_000, axil, MB, 1, "grown"), most=2, unit=" MB"),
+        Target(
+            what="1,000,000 rounds, growth of memory",
+            measured=each("loop", 1_000_000, axil, MB, 1, "grown"),
+            most=2,
+            unit=" MB",
+        ),
     ]
     for name, title in (("chain", "chain"), ("fan", "fan"), ("dag", "random acyclic graph")):
-        targets.append(Target(what=f"{title}, exponent of the run", measured=slope(name), most=1.05, by_hand=slope(name, column=hand)))
-        targets.append(Target(what=f"{title}, exponent of making it", measured=slope(name, "made"), most=1.05))
+        targets.append(
+            Target(
+                what=f"{title}, exponent of the run",
+                measured=slope(name),
+                most=1.05,
+                by_hand=slope(name, column=hand),
+            )
+        )
+        targets.append(
+            Target(what=f"{title}, exponent of making it", measured=slope(name, "made"), most=1.05)
+        )
     grown = ("growing", 10_000, axil)
     targets += [
-        Target(what="growing list, step 10,000 against step 10", measured=ratio(grown, grown, "late", "early"), most=1.2, unit="×"),
+        Target(
+            what="growing list, step 10,000 against step 10",
+            measured=ratio(grown, grown, "late", "early"),
+            most=1.2,
+            unit="×",
+        ),
         Target(
             what="10 MB untouched in the state, against none",
             measured=ratio(("payload", 10_000_000, axil), ("payload", 0, axil)),
@@ -146,14 +217,24 @@ def all_targets() -> list[Target]:
             least=3,
             unit="×",
         ),
-        Target(what="durable steps, relaxed", measured=ratio((*listed, saver), (*listed, "axil_relaxed")), least=15, unit="×"),
+        Target(
+            what="durable steps, relaxed",
+            measured=ratio((*listed, saver), (*listed, "axil_relaxed")),
+            least=15,
+            unit="×",
+        ),
         Target(
             what="durable steps, 100 runs together, full sync",
             measured=ratio(("durable-together", 50, saver), ("durable-together", 50, "axil_full")),
             least=20,
             unit="×",
         ),
-        Target(what="durable steps, disk", measured=ratio((*listed, saver), (*listed, "axil_full"), "disk"), least=100, unit="×"),
+        Target(
+            what="durable steps, disk",
+            measured=ratio((*listed, saver), (*listed, "axil_full"), "disk"),
+            least=100,
+            unit="×",
+        ),
     ]
     for size in (200, 5000):
         nodes = size * NODES_OF_A_RUN
@@ -192,8 +273,18 @@ def all_targets() -> list[Target]:
             unit=" ms",
             by_hand=each("first", 1, hand, MS),
         ),
-        Target(what="a small file run by the command", measured=each("command", 1, axil, MS), most=350, unit=" ms"),
-        Target(what="discovery, 400 distributions, none imported", measured=each("discovery", 400, axil, MS, 1), most=20, unit=" ms"),
+        Target(
+            what="a small file run by the command",
+            measured=each("command", 1, axil, MS),
+            most=350,
+            unit=" ms",
+        ),
+        Target(
+            what="discovery, 400 distributions, none imported",
+            measured=each("discovery", 400, axil, MS, 1),
+            most=20,
+            unit=" ms",
+        ),
     ]
     return targets
 

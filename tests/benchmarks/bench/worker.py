@@ -1,9 +1,11 @@
-"""One sample: a fresh process of a column's own interpreter does one workload at one size, and prints what it took as JSON.
+"""One sample: a fresh process of a column's own interpreter does one workload at one size, and
+prints what it took as JSON.
 
     PYTHON -m bench.worker COLUMN WORKLOAD SIZE SECONDS
 
-Standard library alone. SECONDS: about how long a run is repeated; the median counts. The column does the workload once at its smallest size
-before, so that nobody pays for imports. An answer that is not right is a failure, not a figure.
+Standard library alone. SECONDS: about how long a run is repeated; the median counts. The column
+does the workload once at its smallest size before, so that nobody pays for imports. An answer that
+is not right is a failure, not a figure.
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ from .workloads import BY_NAME, Workload
 
 MOST_TIMES = 200
 EARLY, LATE = slice(5, 105), slice(-100, None)
-"""Which steps are meant by the tenth and by the last: means over so many, as what costs more may do so only now and then."""
+"""Which steps are meant by the tenth and by the last: means over so many, as what costs more may do
+so only now and then.
+"""
 
 
 class WrongAnswer(Exception):
@@ -36,7 +40,9 @@ class WrongAnswer(Exception):
 
 
 def resident() -> int:
-    """Bytes of this process in memory, now; where the system does not tell, the most there ever were."""
+    """Bytes of this process in memory, now; where the system does not tell, the most there ever
+    were.
+    """
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
     except OSError:
@@ -45,7 +51,9 @@ def resident() -> int:
 
 def peak() -> int:
     """The most bytes of this process that were in memory."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (
+        1 if sys.platform == "darwin" else 1024
+    )
 
 
 def on_disk(folder: Path) -> int:
@@ -77,7 +85,9 @@ class Timed:
                 await closed
 
     async def repeatedly(self, enough: float) -> None:
-        """At least once, at least three times if that is not too long, and about so many seconds in all."""
+        """At least once, at least three times if that is not too long, and about so many seconds in
+        all.
+        """
         await self.once()
         while sum(self.seconds) < enough and len(self.seconds) < MOST_TIMES:
             await self.once()
@@ -95,9 +105,13 @@ def act_of(column: Any, workload: Workload, case: Case) -> Callable[[], Any]:
 
 
 def ran(column: Any, workload: Workload, size: int, enough: float, folder: Path) -> dict[str, Any]:
-    """Seconds of a run, its processor time, that of its making, and by how much the process grew."""
+    """Seconds of a run, its processor time, that of its making, and by how much the process
+    grew.
+    """
     with asyncio.Runner() as runner:
-        small = workload.case(workload.sizes[0] if workload.warm is None else workload.warm, folder / "small")
+        small = workload.case(
+            workload.sizes[0] if workload.warm is None else workload.warm, folder / "small"
+        )
         small.folder.mkdir()
         runner.run(Timed(workload, small, act_of(column, workload, small)).once())
         gc.collect()
@@ -127,7 +141,9 @@ def ran(column: Any, workload: Workload, size: int, enough: float, folder: Path)
 
 
 def waited(column: Any, workload: Workload, size: int) -> dict[str, Any]:
-    """Bytes of a run while all of them wait; ``seconds`` holds them, so that they are ordered and shown as other figures are."""
+    """Bytes of a run while all of them wait; ``seconds`` holds them, so that they are ordered and
+    shown as other figures are.
+    """
 
     async def go() -> dict[str, Any]:
         warm = workload.case(10)

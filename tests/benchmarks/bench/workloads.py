@@ -1,4 +1,5 @@
-"""What is measured: a workload is an ability that a column may have, the sizes at which it is asked for it, and the right answer.
+"""What is measured: a workload is an ability that a column may have, the sizes at which it is asked
+for it, and the right answer.
 
 Standard library alone: the worker reads it in the interpreters of others, too.
 """
@@ -35,14 +36,17 @@ class Workload:
     answer: Callable[[Case], Any] = lambda case: case.size
     settings: Mapping[str, Any] = field(default_factory=dict)
     clock: Literal["processor", "wall"] = "processor"
-    """What counts: processor time, which other work on the machine disturbs least; or time on the wall, where something is waited for."""
+    """What counts: processor time, which other work on the machine disturbs least; or time on the
+    wall, where something is waited for.
+    """
     makes: bool = False
     """Whether the making of the graph is a row of its own."""
     warm: int | None = None
     """The size at which the work is done once before; None: the smallest."""
     measure: Measure = "run"
-    """``run``: again and again, in one process; ``steps``: early steps beside late ones; ``once``: the first time counts, with
-    what it leaves on the disk; ``waiting``: memory; ``process``: a whole process, over a bare interpreter."""
+    """``run``: again and again, in one process; ``steps``: early steps beside late ones; ``once``:
+    the first time counts, with what it leaves on the disk; ``waiting``: memory; ``process``: a
+    whole process, over a bare interpreter."""
 
     def case(self, size: int, folder: Path = Path()) -> Case:
         """What a column is given."""
@@ -63,9 +67,24 @@ DISTRIBUTIONS = 400
 LIST = {"bytes": 1024}
 
 WORKLOADS = (
-    Workload(name="chain", title="chain of {}", ability="chain", sizes=(10, 100, 1000), far=(10_000, 100_000), makes=True),
-    Workload(name="idle", title="chain of {}, bodies that do nothing", ability="idle", sizes=(10, 100, 1000), far=(10_000, 100_000)),
-    Workload(name="typed", title="chain of {}, each write validated", ability="typed", sizes=(100, 1000)),
+    Workload(
+        name="chain",
+        title="chain of {}",
+        ability="chain",
+        sizes=(10, 100, 1000),
+        far=(10_000, 100_000),
+        makes=True,
+    ),
+    Workload(
+        name="idle",
+        title="chain of {}, bodies that do nothing",
+        ability="idle",
+        sizes=(10, 100, 1000),
+        far=(10_000, 100_000),
+    ),
+    Workload(
+        name="typed", title="chain of {}, each write validated", ability="typed", sizes=(100, 1000)
+    ),
     Workload(
         name="fields",
         title="chain of 1,000, fields of the state: {}",
@@ -74,10 +93,18 @@ WORKLOADS = (
         units=lambda size: 1000,
         answer=lambda case: 1000,
     ),
-    Workload(name="watched", title="chain of {}, one observer", ability="watched", sizes=(100, 1000)),
+    Workload(
+        name="watched", title="chain of {}, one observer", ability="watched", sizes=(100, 1000)
+    ),
     Workload(name="streamed", title="chain of {}, streamed", ability="streamed", sizes=(100, 1000)),
     Workload(
-        name="fan", title="fan of {}, out and in", ability="fan", sizes=(10, 100, 1000), far=(10_000,), unit="µs a branch", makes=True
+        name="fan",
+        title="fan of {}, out and in",
+        ability="fan",
+        sizes=(10, 100, 1000),
+        far=(10_000,),
+        unit="µs a branch",
+        makes=True,
     ),
     Workload(
         name="fan-50ms",
@@ -167,7 +194,14 @@ WORKLOADS = (
         measure="waiting",
     ),
     Workload(
-        name="durable", title="{} durable steps", ability="durable", sizes=(1000,), warm=5, unit="µs a step", measure="once", clock="wall"
+        name="durable",
+        title="{} durable steps",
+        ability="durable",
+        sizes=(1000,),
+        warm=5,
+        unit="µs a step",
+        measure="once",
+        clock="wall",
     ),
     Workload(
         name="durable-list",
@@ -192,7 +226,15 @@ WORKLOADS = (
         measure="once",
         clock="wall",
     ),
-    Workload(name="import", title="import", ability="IMPORT", sizes=(1,), unit="ms over a bare interpreter", scale=1e3, measure="process"),
+    Workload(
+        name="import",
+        title="import",
+        ability="IMPORT",
+        sizes=(1,),
+        unit="ms over a bare interpreter",
+        scale=1e3,
+        measure="process",
+    ),
     Workload(
         name="first",
         title="first result of two nodes, from Python",
@@ -211,7 +253,13 @@ WORKLOADS = (
         scale=1e3,
         measure="process",
     ),
-    Workload(name="check", title="check of a file of {} nodes", ability="check", sizes=(50, 5000), unit="µs a node"),
+    Workload(
+        name="check",
+        title="check of a file of {} nodes",
+        ability="check",
+        sizes=(50, 5000),
+        unit="µs a node",
+    ),
     Workload(
         name="discovery",
         title="discovery among {} distributions, after the import of the metadata library",

@@ -19,7 +19,12 @@ _FINISH = {
     "model_context_window_exceeded": "length",
     "refusal": "refusal",
 }
-_DELTAS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature", "input_json_delta": "partial_json"}
+_DELTAS = {
+    "text_delta": "text",
+    "thinking_delta": "thinking",
+    "signature_delta": "signature",
+    "input_json_delta": "partial_json",
+}
 
 
 class Heard:
@@ -71,10 +76,23 @@ class Heard:
 
     def _called(self, at: int, added: str) -> None:
         block = self._blocks[at]
-        self._show({"kind": "tool_call_delta", "index": self._numbers[at], "id": block["id"], "name": block["name"], "arguments": added})
+        self._show(
+            {
+                "kind": "tool_call_delta",
+                "index": self._numbers[at],
+                "id": block["id"],
+                "name": block["name"],
+                "arguments": added,
+            }
+        )
 
     def _count(self, usage: Any) -> None:
-        for name in ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens"):
+        for name in (
+            "input_tokens",
+            "cache_read_input_tokens",
+            "cache_creation_input_tokens",
+            "output_tokens",
+        ):
             count = getattr(usage, name, None)
             if count is not None:
                 self._counts[name] = count
@@ -91,7 +109,14 @@ class Heard:
             arguments, fault = read_arguments(words)
             self._blocks[at]["input"] = arguments
             if at in self._numbers:
-                calls.append(ToolCall(id=self._blocks[at]["id"], name=self._blocks[at]["name"], arguments=arguments, fault=fault))
+                calls.append(
+                    ToolCall(
+                        id=self._blocks[at]["id"],
+                        name=self._blocks[at]["name"],
+                        arguments=arguments,
+                        fault=fault,
+                    )
+                )
         blocks = [self._blocks[at] for at in sorted(self._blocks)]
         has_more = any(block["type"] not in ("text", "tool_use") for block in blocks)
         usage = self._usage()
@@ -101,14 +126,24 @@ class Heard:
             usage=usage if prices is None else prices.priced(usage),
             finish=_FINISH.get(self._finish, self._finish),
             model=self._model,
-            extra={EXTRA: {"content": [block for block in blocks if block["type"] != "text" or block.get("text")]}} if has_more else {},
+            extra={
+                EXTRA: {
+                    "content": [
+                        block for block in blocks if block["type"] != "text" or block.get("text")
+                    ]
+                }
+            }
+            if has_more
+            else {},
         )
 
     def _usage(self) -> Usage:
         counts = self._counts
         cached = counts.get("cache_read_input_tokens", 0)
         return Usage(
-            input_tokens=counts.get("input_tokens", 0) + cached + counts.get("cache_creation_input_tokens", 0),
+            input_tokens=counts.get("input_tokens", 0)
+            + cached
+            + counts.get("cache_creation_input_tokens", 0),
             output_tokens=counts.get("output_tokens", 0),
             cached_tokens=cached,
             reasoning_tokens=counts.get("thinking_tokens", 0),

@@ -1,6 +1,7 @@
 """``anthropic``: the Messages API.
 
-A reply that holds more than text and tool calls (thinking, with its signature) is kept as it came in ``Reply.extra`` and goes back so.
+A reply that holds more than text and tool calls (thinking, with its signature) is kept as it came
+in ``Reply.extra`` and goes back so.
 """
 
 from __future__ import annotations
@@ -14,15 +15,29 @@ from axil_agent.errors import ModelError
 from axil_agent.interfaces import Emit, Reply, Request
 from axil_agent.parts import taken
 from axil_agent.retries import Showing
-from axil_agent.services import Remote, RemoteModelConfig, Service, Usual, arguments_of, configured, in_words, split, with_told
+from axil_agent.services import (
+    Remote,
+    RemoteModelConfig,
+    Service,
+    Usual,
+    arguments_of,
+    configured,
+    in_words,
+    split,
+    with_told,
+)
 from axil_anthropic.hearing import Heard
 from axil_anthropic.sending import conversation, tool, tool_choice
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
 
-_USUAL: Final = Usual(host="api.anthropic.com", keys=("ANTHROPIC_API_KEY",), url="ANTHROPIC_BASE_URL")
-_REFUSED: Final = dict.fromkeys(("messages", "system", "tools", "stream", "output_format"), "") | {"n": "A model gives one reply."}
+_USUAL: Final = Usual(
+    host="api.anthropic.com", keys=("ANTHROPIC_API_KEY",), url="ANTHROPIC_BASE_URL"
+)
+_REFUSED: Final = dict.fromkeys(("messages", "system", "tools", "stream", "output_format"), "") | {
+    "n": "A model gives one reply."
+}
 _MAX_TOKENS: Final = 8192
 
 
@@ -31,8 +46,8 @@ class AnthropicConfig(RemoteModelConfig):
 
     structured_output: Literal["auto", "schema", "prompt"] = Field(
         default="auto",
-        description="How a reply is held to a schema. schema: by the service; prompt: only shown the schema; "
-        "auto: schema where the service can take it, else prompt.",
+        description="How a reply is held to a schema. schema: by the service; "
+        "prompt: only shown the schema; auto: schema where the service can take it, else prompt.",
     )
 
 
@@ -61,18 +76,27 @@ class AnthropicModel(Remote):
 
         Args:
             name: the model's name (``model_name`` and ``model`` will do).
-            api_key: ``{"env": NAME}``, ``"${NAME}"``, or the key; without it ``ANTHROPIC_API_KEY``, looked up by the first call.
+            api_key: ``{"env": NAME}``, ``"${NAME}"``, or the key; without it ``ANTHROPIC_API_KEY``,
+                looked up by the first call.
             base_url: without it ``ANTHROPIC_BASE_URL``, else Anthropic.
             settings: of every request; also as ``invoke_settings``.
             more: what else ``AnthropicConfig`` has.
         Raises: ConfigError: all that is wrong with them.
         """
-        self.config: AnthropicConfig = configured(AnthropicConfig, name, api_key, base_url, {"settings": settings, **more})
+        self.config: AnthropicConfig = configured(
+            AnthropicConfig, name, api_key, base_url, {"settings": settings, **more}
+        )
         self.modalities = frozenset(self.config.modalities or ("text", "image", "file"))
-        self.service = Service(self.config, _USUAL, self._make, lambda client: client.close(), self._meaning)
+        self.service = Service(
+            self.config, _USUAL, self._make, lambda client: client.close(), self._meaning
+        )
 
     async def reply(self, request: Request, emit: Emit, /) -> Reply:
-        """The answer, streamed. Raises: ModelError (AX660); PartError (AX801): it cannot take a part; ConfigError (AX800, AX806)."""
+        """The answer, streamed.
+
+        Raises: ModelError (AX660); PartError (AX801): it cannot take a part; ConfigError (AX800,
+        AX806).
+        """
         taken(request.messages, self.modalities, repr(self))
         asked = self._asked(request)
 
@@ -120,11 +144,23 @@ class AnthropicModel(Remote):
             schema = transform_schema(dict(request.output.schema))
         except ValueError as error:
             if self.config.structured_output == "schema":
-                told = f"the service cannot hold a reply to the schema {request.output.name}: {error}"
-                raise ModelError(told, transient=False, hint="Say what it may hold, or set structured_output: prompt.") from error
+                told = (
+                    f"the service cannot hold a reply to the schema {request.output.name}: {error}"
+                )
+                raise ModelError(
+                    told,
+                    transient=False,
+                    hint="Say what it may hold, or set structured_output: prompt.",
+                ) from error
             system = f"{asked.get('system', '')}\n\n{in_words(request.output)}".strip()
             return {**asked, "system": system}
-        return {**asked, "output_config": {**(asked.get("output_config") or {}), "format": {"type": "json_schema", "schema": schema}}}
+        return {
+            **asked,
+            "output_config": {
+                **(asked.get("output_config") or {}),
+                "format": {"type": "json_schema", "schema": schema},
+            },
+        }
 
     def _make(self, key: str) -> AsyncAnthropic:
         """A client, with retries of its own switched off."""

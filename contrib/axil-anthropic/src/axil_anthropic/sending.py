@@ -14,7 +14,7 @@ EXTRA = "anthropic"
 
 
 def conversation(messages: Sequence[Message]) -> tuple[str, list[dict[str, Any]]]:
-    """The system's text, and messages whose roles alternate: what one side says in a row is one message."""
+    """Return the system's text, and messages of alternating roles: what one side says is joined."""
     system: list[str] = []
     told: list[dict[str, Any]] = []
     for each in messages:
@@ -34,14 +34,29 @@ def conversation(messages: Sequence[Message]) -> tuple[str, list[dict[str, Any]]
 def _blocks(given: Message, role: str) -> list[dict[str, Any]]:
     content = given.get("content")
     if role == "tool":
-        return [{"type": "tool_result", "tool_use_id": str(given.get("tool_call_id") or ""), "content": sound(said(content)) or " "}]
+        return [
+            {
+                "type": "tool_result",
+                "tool_use_id": str(given.get("tool_call_id") or ""),
+                "content": sound(said(content)) or " ",
+            }
+        ]
     if role == "assistant":
         kept = _kept(given)
         if kept is not None:
             return [dict(block) for block in kept]
-        blocks: list[dict[str, Any]] = [{"type": "text", "text": sound(said(content))}] if content else []
+        blocks: list[dict[str, Any]] = (
+            [{"type": "text", "text": sound(said(content))}] if content else []
+        )
         for call in cast("Sequence[Mapping[str, Any]]", given.get("tool_calls") or ()):
-            blocks.append({"type": "tool_use", "id": call["id"], "name": call["name"], "input": dict(call.get("arguments") or {})})
+            blocks.append(
+                {
+                    "type": "tool_use",
+                    "id": call["id"],
+                    "name": call["name"],
+                    "input": dict(call.get("arguments") or {}),
+                }
+            )
         return blocks
     return [_part(part) for part in parts_of(content) if part["type"] != "text" or part["text"]]
 
@@ -63,32 +78,56 @@ def _part(part: Part) -> dict[str, Any]:
     if part.get("file_id"):
         return {"type": block, "source": {"type": "file", "file_id": part["file_id"]}, **named}
     if part.get("data") and (kind == "image" or media_type == "application/pdf"):
-        return {"type": block, "source": {"type": "base64", "media_type": media_type, "data": part["data"]}, **named}
+        return {
+            "type": block,
+            "source": {"type": "base64", "media_type": media_type, "data": part["data"]},
+            **named,
+        }
     if part.get("data") and media_type.startswith("text/"):
         words = decoded(part).decode("utf-8", "replace")
-        return {"type": block, "source": {"type": "text", "media_type": "text/plain", "data": words}, **named}
+        return {
+            "type": block,
+            "source": {"type": "text", "media_type": "text/plain", "data": words},
+            **named,
+        }
     raise refuse(part, "the Messages API")
 
 
 def tool(spec: ToolSpec) -> dict[str, Any]:
     """A tool as the API takes it."""
-    return {"name": spec.name, "description": spec.description, "input_schema": dict(spec.parameters)}
+    return {
+        "name": spec.name,
+        "description": spec.description,
+        "input_schema": dict(spec.parameters),
+    }
 
 
 def tool_choice(given: Any, parallel: bool | None) -> dict[str, Any] | None:
     """Which tool is to be called, in any spelling; None: the model chooses.
 
-    >>> tool_choice("required", False), tool_choice({"type": "function", "function": {"name": "add"}}, None)
+    >>> (
+    ...     tool_choice("required", False),
+    ...     tool_choice({"type": "function", "function": {"name": "add"}}, None),
+    ... )
     ({'type': 'any', 'disable_parallel_tool_use': True}, {'type': 'tool', 'name': 'add'})
     """
     choice: dict[str, Any] | None = None
     if isinstance(given, str):
-        known = {"auto": {"type": "auto"}, "none": {"type": "none"}, "required": {"type": "any"}, "any": {"type": "any"}}
+        known = {
+            "auto": {"type": "auto"},
+            "none": {"type": "none"},
+            "required": {"type": "any"},
+            "any": {"type": "any"},
+        }
         choice = dict(known.get(given) or {"type": "tool", "name": given})
     elif isinstance(given, Mapping):
         chosen = cast("Mapping[str, Any]", given)
         inner = chosen.get("function")
-        name = cast("Mapping[str, Any]", inner).get("name") if isinstance(inner, Mapping) else chosen.get("name")
+        name = (
+            cast("Mapping[str, Any]", inner).get("name")
+            if isinstance(inner, Mapping)
+            else chosen.get("name")
+        )
         choice = {"type": "tool", "name": name} if name else dict(chosen)
     if parallel is False:
         choice = choice or {"type": "auto"}

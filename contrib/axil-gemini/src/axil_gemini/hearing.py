@@ -14,7 +14,16 @@ from axil_gemini.sending import EXTRA, OURS
 
 _FINISH: Final = {"STOP": "stop", "MAX_TOKENS": "length"}
 _FILTERED: Final = frozenset(
-    {"SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION"}
+    {
+        "SAFETY",
+        "RECITATION",
+        "BLOCKLIST",
+        "PROHIBITED_CONTENT",
+        "SPII",
+        "IMAGE_SAFETY",
+        "IMAGE_PROHIBITED_CONTENT",
+        "IMAGE_RECITATION",
+    }
 )
 
 
@@ -40,7 +49,9 @@ class Heard:
             self._finish = "SAFETY"
         for candidate in (chunk.candidates or ())[:1]:
             if candidate.finish_reason is not None:
-                self._finish = str(getattr(candidate.finish_reason, "value", candidate.finish_reason))
+                self._finish = str(
+                    getattr(candidate.finish_reason, "value", candidate.finish_reason)
+                )
             for part in (candidate.content.parts if candidate.content is not None else None) or ():
                 self._part(part)
 
@@ -57,9 +68,19 @@ class Heard:
             call = part.function_call
             number = len(self._calls)
             id = call.id or f"{OURS}{self._before + number}"
-            self._calls.append(ToolCall(id=id, name=call.name or "", arguments=dict(call.args or {})))
+            self._calls.append(
+                ToolCall(id=id, name=call.name or "", arguments=dict(call.args or {}))
+            )
             arguments = json.dumps(call.args or {}, ensure_ascii=False)
-            self._show({"kind": "tool_call_delta", "index": number, "id": id, "name": call.name or "", "arguments": arguments})
+            self._show(
+                {
+                    "kind": "tool_call_delta",
+                    "index": number,
+                    "id": id,
+                    "name": call.name or "",
+                    "arguments": arguments,
+                }
+            )
         kept = part.model_dump(mode="json", exclude_none=True)
         last = self._parts[-1] if self._parts else {}
         if set(kept) == set(last) == {"text"}:
@@ -68,12 +89,21 @@ class Heard:
             self._parts.append(kept)
 
     def reply(self, prices: Prices | None) -> Reply:
-        """All of it. Raises: BrokenOff: there is no end; ModelError: the model made a call that it cannot make."""
+        """All of it.
+
+        Raises: BrokenOff: there is no end; ModelError: the model made a call that it cannot make.
+        """
         if not self._finish:
             raise BrokenOff
         if self._finish in ("MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL"):
-            raise ModelError(f"the model made a call that it cannot make ({self._finish}).", transient=True)
-        finish = "filter" if self._finish in _FILTERED else _FINISH.get(self._finish, self._finish.lower())
+            raise ModelError(
+                f"the model made a call that it cannot make ({self._finish}).", transient=True
+            )
+        finish = (
+            "filter"
+            if self._finish in _FILTERED
+            else _FINISH.get(self._finish, self._finish.lower())
+        )
         signed = any("thought_signature" in part for part in self._parts)
         return Reply(
             text="".join(self._text),
@@ -81,7 +111,15 @@ class Heard:
             usage=self._usage if prices is None else prices.priced(self._usage),
             finish="tools" if self._calls and finish == "stop" else finish,
             model=self._model,
-            extra={EXTRA: {"parts": [part for part in self._parts if part.get("text") != "" or len(part) > 1]}} if signed else {},
+            extra={
+                EXTRA: {
+                    "parts": [
+                        part for part in self._parts if part.get("text") != "" or len(part) > 1
+                    ]
+                }
+            }
+            if signed
+            else {},
         )
 
 

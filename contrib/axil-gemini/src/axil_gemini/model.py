@@ -1,6 +1,7 @@
 """``gemini``: the generateContent API, of Google's Gemini API.
 
-The signatures of thoughts, which the service wants back, are kept with their parts in ``Reply.extra`` and go back so.
+The signatures of thoughts, which the service wants back, are kept with their parts in
+``Reply.extra`` and go back so.
 """
 
 from __future__ import annotations
@@ -11,12 +12,20 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, cast
 
 from pydantic import Field, ValidationError
 
-from axil.errors import ConfigError, Problem
+from axil import ConfigError, Problem
 from axil_agent.errors import ModelError
 from axil_agent.interfaces import Emit, Reply, Request
 from axil_agent.parts import taken
 from axil_agent.retries import Showing
-from axil_agent.services import Remote, RemoteModelConfig, Service, Usual, configured, in_words, with_told
+from axil_agent.services import (
+    Remote,
+    RemoteModelConfig,
+    Service,
+    Usual,
+    configured,
+    in_words,
+    with_told,
+)
 from axil_gemini.hearing import Heard
 from axil_gemini.sending import conversation, tool, tool_config
 
@@ -24,8 +33,14 @@ if TYPE_CHECKING:
     from google.genai import Client
     from httpx2 import AsyncClient
 
-_USUAL: Final = Usual(host="generativelanguage.googleapis.com", keys=("GEMINI_API_KEY", "GOOGLE_API_KEY"), url="GOOGLE_GEMINI_BASE_URL")
-_REFUSED: Final = dict.fromkeys(("messages", "contents", "tools", "system_instruction", "http_options", "stream"), "") | {
+_USUAL: Final = Usual(
+    host="generativelanguage.googleapis.com",
+    keys=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+    url="GOOGLE_GEMINI_BASE_URL",
+)
+_REFUSED: Final = dict.fromkeys(
+    ("messages", "contents", "tools", "system_instruction", "http_options", "stream"), ""
+) | {
     "n": "A model gives one reply.",
     "candidate_count": "A model gives one reply.",
 }
@@ -50,7 +65,8 @@ class GeminiConfig(RemoteModelConfig):
 
     structured_output: Literal["schema", "object", "prompt"] = Field(
         default="schema",
-        description="How a reply is held to a schema. schema: by the service; object: any JSON, shown the schema; prompt: only shown it.",
+        description="How a reply is held to a schema. schema: by the service; object: any JSON, "
+        "shown the schema; prompt: only shown it.",
     )
 
 
@@ -79,18 +95,27 @@ class GeminiModel(Remote):
 
         Args:
             name: the model's name (``model_name`` and ``model`` will do).
-            api_key: ``{"env": NAME}``, ``"${NAME}"``, or the key; without it ``GEMINI_API_KEY`` or ``GOOGLE_API_KEY``, by the first call.
+            api_key: ``{"env": NAME}``, ``"${NAME}"``, or the key; without it ``GEMINI_API_KEY`` or
+                ``GOOGLE_API_KEY``, by the first call.
             base_url: without it ``GOOGLE_GEMINI_BASE_URL``, else Google.
             settings: of every request; also as ``invoke_settings``.
             more: what else ``GeminiConfig`` has.
         Raises: ConfigError: all that is wrong with them.
         """
-        self.config: GeminiConfig = configured(GeminiConfig, name, api_key, base_url, {"settings": settings, **more})
+        self.config: GeminiConfig = configured(
+            GeminiConfig, name, api_key, base_url, {"settings": settings, **more}
+        )
         self.modalities = frozenset(self.config.modalities or ("text", "image", "file", "audio"))
-        self.service = Service(self.config, _USUAL, self._make, lambda line: line.close(), self._meaning)
+        self.service = Service(
+            self.config, _USUAL, self._make, lambda line: line.close(), self._meaning
+        )
 
     async def reply(self, request: Request, emit: Emit, /) -> Reply:
-        """The answer, streamed. Raises: ModelError (AX660); PartError (AX801): it cannot take a part; ConfigError (AX800, AX806)."""
+        """The answer, streamed.
+
+        Raises: ModelError (AX660); PartError (AX801): it cannot take a part; ConfigError (AX800,
+        AX806).
+        """
         taken(request.messages, self.modalities, repr(self))
         asked = self._asked(request)
 
@@ -110,7 +135,9 @@ class GeminiModel(Remote):
     def _asked(self, request: Request) -> dict[str, Any]:
         """The request as the API takes it."""
         settings = self.config.settings_for(request, _REFUSED)
-        config = {_OURS.get(name, name): value for name, value in settings.items() if value is not None}
+        config = {
+            _OURS.get(name, name): value for name, value in settings.items() if value is not None
+        }
         name = config.pop("model", None) or self.config.name
         stop = config.get("stop_sequences")
         if isinstance(stop, str):
@@ -119,7 +146,10 @@ class GeminiModel(Remote):
         config["http_options"] = {"timeout": int(seconds * 1000)}
         effort = config.pop("reasoning_effort", None)
         if effort is not None:
-            config["thinking_config"] = {**(config.get("thinking_config") or {}), "thinking_level": str(effort).upper()}
+            config["thinking_config"] = {
+                **(config.get("thinking_config") or {}),
+                "thinking_level": str(effort).upper(),
+            }
         choice = tool_config(config.pop("tool_choice", None))
         config.pop("parallel_tool_calls", None)  # the API has no such setting
         if request.tools:
@@ -142,14 +172,20 @@ class GeminiModel(Remote):
         return {"model": name, "contents": contents, "config": config}
 
     def _make(self, key: str) -> Line:
-        """A client on connections of our own, so that they are closed when we say so; it asks nothing again by itself."""
+        """A client on connections of our own, so that they are closed when we say so; it asks
+        nothing again by itself.
+        """
         import httpx2
         from google.genai import Client
         from google.genai.types import HttpOptions
 
         config = self.config
-        lines = httpx2.AsyncClient(timeout=httpx2.Timeout(config.timeout_seconds, connect=config.connect_timeout_seconds))
-        options = HttpOptions(base_url=self.service.base_url, headers=config.headers or None, httpx_async_client=lines)
+        lines = httpx2.AsyncClient(
+            timeout=httpx2.Timeout(config.timeout_seconds, connect=config.connect_timeout_seconds)
+        )
+        options = HttpOptions(
+            base_url=self.service.base_url, headers=config.headers or None, httpx_async_client=lines
+        )
         return Line(Client(api_key=key or "no-key", vertexai=False, http_options=options), lines)
 
     def _meaning(self, error: Exception) -> ModelError | None:
@@ -168,27 +204,41 @@ class GeminiModel(Remote):
 
 
 def _delay(details: Any) -> str | None:
-    """The seconds that an error asks to wait: ``{"error": {"details": [{"retryDelay": "17s"}]}}``."""
+    """Read how many seconds an error asks to wait: ``{"details": [{"retryDelay": "17s"}]}``."""
     if not isinstance(details, Mapping):
         return None
     body = cast("Mapping[str, Any]", details)
     for each in cast("Mapping[str, Any]", body.get("error", body)).get("details") or ():
-        delay = cast("Mapping[str, Any]", each).get("retryDelay") if isinstance(each, Mapping) else None
+        delay = (
+            cast("Mapping[str, Any]", each).get("retryDelay") if isinstance(each, Mapping) else None
+        )
         if isinstance(delay, str):
             return delay.removesuffix("s")
     return None
 
 
 def _typed(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """The request as the SDK's own types, which know what each name is on the wire. Raises: ConfigError (AX806): a setting is unknown."""
+    """The request as the SDK's own types, which know what each name is on the wire.
+
+    Raises: ConfigError (AX806): a setting is unknown.
+    """
     from google.genai import types
 
     try:
-        config = types.GenerateContentConfig.model_validate_json(json.dumps(asked["config"], ensure_ascii=True))
+        config = types.GenerateContentConfig.model_validate_json(
+            json.dumps(asked["config"], ensure_ascii=True)
+        )
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(str(key) for key in first["loc"])
         told = f"the API does not take it so ({first['msg']})."
-        raise ConfigError(Problem("AX806", f"settings.{where}", told, "See GenerateContentConfig of google-genai.")) from None
-    contents = [types.Content.model_validate_json(json.dumps(each, ensure_ascii=True)) for each in asked["contents"]]
+        raise ConfigError(
+            Problem(
+                "AX806", f"settings.{where}", told, "See GenerateContentConfig of google-genai."
+            )
+        ) from None
+    contents = [
+        types.Content.model_validate_json(json.dumps(each, ensure_ascii=True))
+        for each in asked["contents"]
+    ]
     return {**asked, "config": config, "contents": contents}

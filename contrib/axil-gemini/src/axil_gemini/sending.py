@@ -16,7 +16,7 @@ OURS: Final = "axil_call_"
 
 
 def conversation(messages: Sequence[Message]) -> tuple[str, list[dict[str, Any]]]:
-    """The system's text, and contents whose roles alternate: what one side says in a row is one content."""
+    """Return the system's text, and contents of alternating roles: what one side says is joined."""
     system: list[str] = []
     told: list[dict[str, Any]] = []
     names: dict[str, str] = {}
@@ -39,7 +39,10 @@ def _parts(given: Message, role: str, names: Mapping[str, str]) -> list[dict[str
     content = given.get("content")
     if role == "tool":
         id = str(given.get("tool_call_id") or "")
-        response = {"name": names.get(id) or str(given.get("name") or ""), "response": {"result": sound(said(content))}}
+        response = {
+            "name": names.get(id) or str(given.get("name") or ""),
+            "response": {"result": sound(said(content))},
+        }
         return [{"function_response": {**_id(id), **response}}]
     if role == "assistant":
         kept = _kept(given)
@@ -47,7 +50,15 @@ def _parts(given: Message, role: str, names: Mapping[str, str]) -> list[dict[str
             return [dict(part) for part in kept]
         parts: list[dict[str, Any]] = [{"text": sound(said(content))}] if content else []
         for call in cast("Sequence[Mapping[str, Any]]", given.get("tool_calls") or ()):
-            parts.append({"function_call": {**_id(str(call["id"])), "name": call["name"], "args": dict(call.get("arguments") or {})}})
+            parts.append(
+                {
+                    "function_call": {
+                        **_id(str(call["id"])),
+                        "name": call["name"],
+                        "args": dict(call.get("arguments") or {}),
+                    }
+                }
+            )
         return parts
     return [_part(part) for part in parts_of(content)]
 
@@ -76,13 +87,20 @@ def _part(part: Part) -> dict[str, Any]:
 
 def tool(spec: ToolSpec) -> dict[str, Any]:
     """A tool as the API takes it."""
-    return {"name": spec.name, "description": spec.description, "parameters_json_schema": dict(spec.parameters)}
+    return {
+        "name": spec.name,
+        "description": spec.description,
+        "parameters_json_schema": dict(spec.parameters),
+    }
 
 
 def tool_config(given: Any) -> dict[str, Any] | None:
     """Which tool is to be called, in any spelling; None: the model chooses.
 
-    >>> tool_config("required"), tool_config("add")["function_calling_config"]["allowed_function_names"]
+    >>> (
+    ...     tool_config("required"),
+    ...     tool_config("add")["function_calling_config"]["allowed_function_names"],
+    ... )
     ({'function_calling_config': {'mode': 'ANY'}}, ['add'])
     """
     if given is None:
@@ -90,7 +108,11 @@ def tool_config(given: Any) -> dict[str, Any] | None:
     if isinstance(given, Mapping):
         chosen = cast("Mapping[str, Any]", given)
         inner = chosen.get("function")
-        given = cast("Mapping[str, Any]", inner).get("name") if isinstance(inner, Mapping) else chosen.get("name") or "auto"
+        given = (
+            cast("Mapping[str, Any]", inner).get("name")
+            if isinstance(inner, Mapping)
+            else chosen.get("name") or "auto"
+        )
     mode = {"auto": "AUTO", "none": "NONE", "required": "ANY"}.get(str(given))
     if mode is not None:
         return {"function_calling_config": {"mode": mode}}

@@ -27,9 +27,14 @@ class Glossary:
         self.config = config
 
     def get_blocks(self, query: ContextQuery, top_k: int = 8) -> list[ContextBlock]:
-        """The terms that occur in the query, with what they mean; ``score`` is how much of the query a term is."""
+        """The terms that occur in the query, with what they mean; ``score`` is how much of the
+        query a term is.
+        """
         heard = query.query_text.casefold()
-        terms = sorted((term for term in self.config.terms if term and term.casefold() in heard), key=lambda term: (-len(term), term))
+        terms = sorted(
+            (term for term in self.config.terms if term and term.casefold() in heard),
+            key=lambda term: (-len(term), term),
+        )
         return [
             ContextBlock(
                 text=f"{term}: {self.config.terms[term]}",

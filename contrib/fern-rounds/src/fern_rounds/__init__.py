@@ -21,7 +21,9 @@ class Rounds:
         """How many rounds."""
 
         most: int = Field(ge=1, description="The round whose messages are marked as the last ones.")
-        label: str = Field(default="", description="Put before each text: {round} stands for the round.")
+        label: str = Field(
+            default="", description="Put before each text: {round} stands for the round."
+        )
 
     def __init__(self, config: Config) -> None:
         self.config = config
@@ -31,4 +33,9 @@ class Rounds:
         count = local["round"] = local.get("round", 0) + 1
         label = self.config.label.replace("{round}", str(count))
         marks = {"round": count, "last": count >= self.config.most}
-        return Out([{**m, **marks, "content": f"{label}{m['content']}" if label else m["content"]} for m in messages])
+        return Out(
+            [
+                {**m, **marks, "content": f"{label}{m['content']}" if label else m["content"]}
+                for m in messages
+            ]
+        )

@@ -1,7 +1,8 @@
 """``Agent``: a node that observes, thinks and acts.
 
-A firing goes: fields are put together (pulled attributes, inputs, the role), prompts are made of them, context and history are
-added; the model is asked, tools are run, until a reply can be read as fields; these are what the node sends and writes.
+A firing goes: fields are put together (pulled attributes, inputs, the role), prompts are made of
+them, context and history are added; the model is asked, tools are run, until a reply can be read as
+fields; these are what the node sends and writes.
 """
 
 from __future__ import annotations
@@ -14,10 +15,8 @@ from typing import Any, cast
 
 from pydantic import BaseModel
 
-from axil.bodies import Attributes, Rules, adapt, pushed
-from axil.plan import Body
-from axil.sync import run_sync
-from axil.tokens import Out, Task
+from axil import Out, run_sync
+from axil.plugin import Attributes, Body, BodyRules, Task, as_body, pushed_fields
 from axil_agent.alone import Alone
 from axil_agent.context import ContextPolicy, active_tools, is_provider, passive_context, query_text
 from axil_agent.converse import Answer, Manner, think
@@ -27,13 +26,31 @@ from axil_agent.history import is_chat_memory
 from axil_agent.interfaces import ContextQuery, Formatter, Message, Structure, Turn, listed_or_one
 from axil_agent.models import Chosen
 from axil_agent.parts import bare, text
-from axil_agent.prompt import Observed, Style, Wiring, conversation, described_fields, description, titled, user_prompt
+from axil_agent.prompt import (
+    Observed,
+    Style,
+    Wiring,
+    conversation,
+    described_fields,
+    description,
+    titled,
+    user_prompt,
+)
 from axil_agent.settings import checked
 from axil_agent.sharing import held, is_shared, keep, kept, shared_delta, shared_now
 from axil_agent.template import joined, rendered
 from axil_agent.thinking import considered
 from axil_agent.threads import called
-from axil_agent.tools import Approval, Tool, by_name, guarded, is_toolset, tool_of, tools_of, untitled
+from axil_agent.tools import (
+    Approval,
+    Tool,
+    by_name,
+    guarded,
+    is_toolset,
+    tool_of,
+    tools_of,
+    untitled,
+)
 from axil_agent.uses import used
 from axil_agent.values import plain
 
@@ -41,7 +58,8 @@ from axil_agent.values import plain
 class Agent:
     """A node whose output is what a model says.
 
-    In prompts ``{name}`` is the place of a field: of the inputs, of a pulled attribute, or ``role_name``.
+    In prompts ``{name}`` is the place of a field: of the inputs, of a pulled attribute, or
+    ``role_name``.
     """
 
     strict = True
@@ -74,20 +92,24 @@ class Agent:
         """What the agent is; making one connects to nothing.
 
         Args:
-            model: a ``Model``, an object with MASFactory's ``invoke``, the name of an installed adapter, or ``{type: …, …}``.
+            model: a ``Model``, an object with MASFactory's ``invoke``, the name of an installed
+                adapter, or ``{type: …, …}``.
             instructions: the system prompt; a list is joined by newlines.
             prompt_template: the message; a mapping makes a titled part of each entry.
             formatters: one, or ``[in, out]``: objects or names. Usual: paragraph in, JSON out.
             tools: functions, ``Tool``s, toolsets, names of installed tools.
-            memories, retrievers: context providers, or names of installed ones; a memory with ``insert`` is told of each step, a
-                ``HistoryMemory`` remembers.
+            memories, retrievers: context providers, or names of installed ones; a memory with
+                ``insert`` is told of each step, a ``HistoryMemory`` remembers.
             model_settings: handed to the model; those with well-known ranges are checked.
             role_name: who the agent is; empty: its node's name.
             output_type: the reply has to be this model's data, which is then the output.
-            titles: other titles for the parts ``message``, ``format``, ``fields``, ``context``; ``""``: no title, None: not that part.
+            titles: other titles for the parts ``message``, ``format``, ``fields``, ``context``;
+                ``""``: no title, None: not that part.
             approve: names of tools whose calls a person has to allow first; ``*``: all.
-            approval: how long there is for it, and what counts then; None: as each tool says, for ever unless it does.
-            thinking: what it does around its reply: a ``Reflection``, another ``Thinking``, or several.
+            approval: how long there is for it, and what counts then; None: as each tool says, for
+                ever unless it does.
+            thinking: what it does around its reply: a ``Reflection``, another ``Thinking``, or
+                several.
             max_turns: how often the model may ask for tools.
             max_repairs: how often a reply that cannot be read is shown its fault and asked again.
         """
@@ -109,7 +131,13 @@ class Agent:
         self._tools: list[Any] = list(tools or ())
         self._memories: list[Any] = listed_or_one(memories)
         self._retrievers: list[Any] = listed_or_one(retrievers)
-        by_name([tool_of(tool) for tool in self._tools if callable(tool) and not is_toolset(tool) and not isinstance(tool, type)])
+        by_name(
+            [
+                tool_of(tool)
+                for tool in self._tools
+                if callable(tool) and not is_toolset(tool) and not isinstance(tool, type)
+            ]
+        )
         self._formatters: Any = formatters
         self._pair: tuple[Formatter, Formatter] | None = None
         self._wiring = Wiring(node=name)
@@ -132,8 +160,12 @@ class Agent:
         self._setting = setting
         self._wiring = Wiring(node=self.name, needed=Wiring.carried(out_edges))
 
-    def adapted(self, rules: Rules) -> Body:
-        """The body. Raises: as making the model and the formatters does; WiringError (AX668): the output type lacks a field."""
+    def adapted(self, rules: BodyRules) -> Body:
+        """The body.
+
+        Raises: as making the model and the formatters does; WiringError (AX668): the output type
+        lacks a field.
+        """
         self._wiring = Wiring(
             node=rules.node,
             needed={} if rules.payload == "state" else self._wiring.needed,
@@ -142,7 +174,7 @@ class Agent:
         )
         self.check(self._wiring)
         _ = self.pair
-        return adapt(_Firing(self, self._wiring, rules).run, rules)
+        return as_body(_Firing(self, self._wiring, rules).run, rules)
 
     def asks_at(self, where: Any) -> None:
         """Say where its model is written: a text or a ``Place``, for messages."""
@@ -156,8 +188,16 @@ class Agent:
         if self.output_type is not None:
             missing = [name for name in wiring.needed if name not in self.output_type.model_fields]
             if missing:
-                told = f"{self.output_type.__name__} has no {', '.join(missing)}, which an edge carries."
-                raise WiringError("AX668", told, "Add the field, or change the edge's keys.", f'node "{wiring.node}"')
+                told = (
+                    f"{self.output_type.__name__} has no {', '.join(missing)}, "
+                    "which an edge carries."
+                )
+                raise WiringError(
+                    "AX668",
+                    told,
+                    "Add the field, or change the edge's keys.",
+                    f'node "{wiring.node}"',
+                )
 
     @property
     def pair(self) -> tuple[Formatter, Formatter]:
@@ -168,12 +208,17 @@ class Agent:
 
     # -- observe
 
-    def observe(self, inputs: Mapping[str, Any] | None = None, attributes: Mapping[str, Any] | None = None) -> Observed:
-        """``(system_prompt, user_prompt, messages)`` for ``inputs``: no model and no graph is needed, and no history is known.
+    def observe(
+        self, inputs: Mapping[str, Any] | None = None, attributes: Mapping[str, Any] | None = None
+    ) -> Observed:
+        """``(system_prompt, user_prompt, messages)`` for ``inputs``: no model and no graph is
+        needed, and no history is known.
 
-        An image, a file or a recording in a field is named in the prompt, and sent as a part of the user's message.
+        An image, a file or a recording in a field is named in the prompt, and sent as a part of the
+        user's message.
 
-        Raises: PromptError (AX650): a prompt asks for a field that is not there; RuntimeError: an event loop is running (``observed``).
+        Raises: PromptError (AX650): a prompt asks for a field that is not there; RuntimeError: an
+        event loop is running (``observed``).
         """
         return cast("Observed", run_sync(self.observed(inputs or {}, attributes)))
 
@@ -194,11 +239,17 @@ class Agent:
         system = rendered(style.instructions, fields, where)
         message = style.message(fields, where)
         query = self._query(bare(inputs), bare(attributes or {}), message, wiring.node, ctx)
-        found = await passive_context(self.providers, query, self.policy, ctx or Alone(), where, numbering)
+        found = await passive_context(
+            self.providers, query, self.policy, ctx or Alone(), where, numbering
+        )
         asked = described_fields(wiring.asked, self.output_type)
         user = user_prompt(style, fields, message, self.pair, asked, found)
         parts = numbering.parts
-        return Observed(system=system, user=user, messages=conversation(system, history, [text(user), *parts] if parts else user))
+        return Observed(
+            system=system,
+            user=user,
+            messages=conversation(system, history, [text(user), *parts] if parts else user),
+        )
 
     def _heard(self, inputs: Mapping[str, Any], wiring: Wiring) -> tuple[Mapping[str, Any], Style]:
         """The inputs and the style of one firing."""
@@ -206,10 +257,14 @@ class Agent:
 
     # -- think and act
 
-    async def step(self, inputs: Mapping[str, Any], attributes: Mapping[str, Any], ctx: Any, wiring: Wiring) -> dict[str, Any]:
+    async def step(
+        self, inputs: Mapping[str, Any], attributes: Mapping[str, Any], ctx: Any, wiring: Wiring
+    ) -> dict[str, Any]:
         """One turn: the fields of the reply. What memories keep is put into ``ctx.local``."""
         heard = bare(self._heard(inputs, wiring)[0])
-        seen = await self.observed(inputs, attributes, history=self.recalled(ctx), ctx=ctx, wiring=wiring)
+        seen = await self.observed(
+            inputs, attributes, history=self.recalled(ctx), ctx=ctx, wiring=wiring
+        )
         query = self._query(heard, bare(attributes), seen.user, wiring.node, ctx, seen.messages)
         manner = await self.manner(wiring, query, ctx)
         answer = await considered(seen.messages, manner, ctx, self.thinking)
@@ -218,7 +273,13 @@ class Agent:
         return answer.fields
 
     def _query(
-        self, inputs: Mapping[str, Any], attributes: Mapping[str, Any], message: str, node: str, ctx: Any, messages: Sequence[Message] = ()
+        self,
+        inputs: Mapping[str, Any],
+        attributes: Mapping[str, Any],
+        message: str,
+        node: str,
+        ctx: Any,
+        messages: Sequence[Message] = (),
     ) -> ContextQuery:
         path = ctx.activation.path if hasattr(ctx, "activation") else node
         return ContextQuery(
@@ -235,22 +296,38 @@ class Agent:
     def shared(self, ctx: Any) -> dict[str, Any]:
         """What the state holds for memories that agents share, whatever the node pulls."""
         names = [memory.share for memory in self.providers if is_shared(memory)]
-        return {name: list(held(ctx.state, name)) for name in names} if names and hasattr(ctx, "state") else {}
+        return (
+            {name: list(held(ctx.state, name)) for name in names}
+            if names and hasattr(ctx, "state")
+            else {}
+        )
 
     @property
     def providers(self) -> list[Any]:
-        """Memories and retrievers, in the order in which they are asked; those given by name are made once.
+        """Memories and retrievers, in the order in which they are asked; those given by name are
+        made once.
 
-        Raises: ContextError (AX942): something else was given; as ``resolve`` and ``make``.
+        Raises: ContextError (AX942): something else was given; as ``resolve`` and
+        ``make_component``.
         """
         for several in (self._memories, self._retrievers):
             for number, given in enumerate(several):
                 if isinstance(given, (str, Mapping)):
-                    several[number] = made = _installed("context", cast("Any", given), self._setting)
+                    several[number] = made = _installed(
+                        "context", cast("Any", given), self._setting
+                    )
                     self.owned.append(made)
                 if not is_provider(several[number]):
-                    told = f"a {type(several[number]).__name__} is no context provider: it has no get_blocks."
-                    raise ContextError("AX942", told, "Give a provider, or the name of an installed one.", f'node "{self.name}"')
+                    told = (
+                        f"a {type(several[number]).__name__} is no context provider: "
+                        "it has no get_blocks."
+                    )
+                    raise ContextError(
+                        "AX942",
+                        told,
+                        "Give a provider, or the name of an installed one.",
+                        f'node "{self.name}"',
+                    )
         return [*self._memories, *self._retrievers]
 
     def system(self, fields: Mapping[str, Any], wiring: Wiring) -> str:
@@ -259,11 +336,25 @@ class Agent:
 
     def recalled(self, ctx: Any) -> list[Message]:
         """The history that is sent."""
-        return [m for memory in self._memories if is_chat_memory(memory) for m in memory.recall(kept(memory, ctx))]
+        return [
+            m
+            for memory in self._memories
+            if is_chat_memory(memory)
+            for m in memory.recall(kept(memory, ctx))
+        ]
 
-    async def manner(self, wiring: Wiring, query: ContextQuery, ctx: Any, formatter: Formatter | None = None) -> Manner:
-        """How the conversation of a turn goes. Raises: as making the tools does; ToolError (AX656): two have one name."""
-        tools = [*await self._all_tools(ctx), *await tools_of(self.providers, ctx), *active_tools(self.providers, query, ctx)]
+    async def manner(
+        self, wiring: Wiring, query: ContextQuery, ctx: Any, formatter: Formatter | None = None
+    ) -> Manner:
+        """How the conversation of a turn goes.
+
+        Raises: as making the tools does; ToolError (AX656): two have one name.
+        """
+        tools = [
+            *await self._all_tools(ctx),
+            *await tools_of(self.providers, ctx),
+            *active_tools(self.providers, query, ctx),
+        ]
         output = self.output_type
         return Manner(
             model=await self._model.ready(),
@@ -272,7 +363,9 @@ class Agent:
             asked=tuple(wiring.asked if output is None else output.model_fields),
             settings=self.model_settings,
             output=output,
-            structure=None if output is None else Structure(name=output.__name__, schema=untitled(output.model_json_schema())),
+            structure=None
+            if output is None
+            else Structure(name=output.__name__, schema=untitled(output.model_json_schema())),
             tools=guarded(by_name(tools), self.approve, self.approval),
             max_turns=self.max_turns,
             max_repairs=self.max_repairs,
@@ -286,24 +379,36 @@ class Agent:
         return tools
 
     def known_tools(self) -> list[Any]:
-        """Tools and toolsets, those given by name made once. Raises: as ``resolve`` and ``make``."""
+        """Tools and toolsets, those given by name made once.
+
+        Raises: as ``resolve`` and ``make_component``.
+        """
         for number, given in enumerate(self._tools):
             if isinstance(given, (str, Mapping)):
                 self._tools[number] = made = _installed("tools", cast("Any", given), self._setting)
                 self.owned.append(made)
         return self._tools
 
-    async def tell(self, said: list[Message], answer: Answer, query: ContextQuery, manner: Manner, ctx: Any) -> None:
-        """Tell the memories of a turn: chat memories what was ``said``, others the query and the reply."""
+    async def tell(
+        self, said: list[Message], answer: Answer, query: ContextQuery, manner: Manner, ctx: Any
+    ) -> None:
+        """Tell the memories of a turn: chat memories what was ``said``, others query and reply."""
         if not self._memories:  # nobody is to be told, and nothing is kept
             return
         ctx.kept["turn"] = count = int(ctx.kept.get("turn") or 0) + 1
         query = replace(query, inputs=plain(query.inputs))
-        turn = Turn(query=query, reply=answer.text, role_name=self.role_name or self.name, number=count)
+        turn = Turn(
+            query=query, reply=answer.text, role_name=self.role_name or self.name, number=count
+        )
         for number, memory in enumerate(self._memories):
             ask = partial(think, manner.model, ctx=ctx, name=f"memory:{number}")
             if is_chat_memory(memory):
-                keep(memory, ctx, plain(await memory.remember(kept(memory, ctx), said, ask)), plain(said))
+                keep(
+                    memory,
+                    ctx,
+                    plain(await memory.remember(kept(memory, ctx), said, ask)),
+                    plain(said),
+                )
             elif is_shared(memory):
                 new = plain(memory.notes(turn))
                 before = shared_now(memory.share, ctx)
@@ -314,7 +419,10 @@ class Agent:
                 await ctx.step(f"insert:{number}", partial(_inserted, memory, turn))
 
     async def close(self) -> None:
-        """Close what was given by name: tools, providers, the model. One that fails at it keeps no other from it."""
+        """Close what was given by name: tools, providers, the model.
+
+        One that fails at it keeps no other from it.
+        """
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self._model.close)
             for each in reversed(self.owned):
@@ -329,10 +437,12 @@ class Agent:
 class _Firing:
     """An agent at its place in a graph."""
 
-    def __init__(self, agent: Agent, wiring: Wiring, rules: Rules) -> None:
+    def __init__(self, agent: Agent, wiring: Wiring, rules: BodyRules) -> None:
         self.agent, self.wiring, self.rules = agent, wiring, rules
 
-    async def run(self, inputs: dict[str, Any], attributes: Attributes, ctx: Any, task: Task) -> Out:
+    async def run(
+        self, inputs: dict[str, Any], attributes: Attributes, ctx: Any, task: Task
+    ) -> Out:
         try:
             fields = await self.agent.step(inputs, attributes, ctx, self.wiring)
         except PromptError as error:
@@ -341,7 +451,7 @@ class _Firing:
         if self.rules.payload == "state":
             names = self.rules.push if self.rules.push is not None else fields
             return Out({}, {**{name: fields[name] for name in names if name in fields}, **shared})
-        return Out(fields, {**pushed(self.rules, fields, task.state, attributes), **shared})
+        return Out(fields, {**pushed_fields(self.rules, fields, task.state, attributes), **shared})
 
 
 def _with_edges(error: PromptError, task: Task) -> PromptError:
@@ -362,21 +472,26 @@ async def _learnt(memory: Any, turn: Turn) -> Any:
 
 def _installed(kind: str, given: Any, setting: Any) -> Any:
     """A component by its name: one of ``axil.tools`` or ``axil.context``."""
-    from axil import registry
-    from axil.config import make
+    from axil.plugin import default_registry, make_component
 
     name, config = used(given)
-    known = getattr(setting, "registry", None) or registry.default()
-    return make(known.resolve(kind, name, kind), config, kind)
+    known = getattr(setting, "registry", None) or default_registry()
+    return make_component(known.resolve(kind, name, kind), config, kind)
 
 
 class DynamicAgent(Agent):
-    """An agent whose instructions come with the message: in the field ``instruction_key``, which is then no input any more."""
+    """An agent whose instructions come with the message: in the field ``instruction_key``, which is
+    then no input any more.
+    """
 
     def __init__(
-        self, *args: Any, instruction_key: str = "instructions", default_instructions: str | Sequence[str] = "", **settings: Any
+        self,
+        *args: Any,
+        instruction_key: str = "instructions",
+        default_instructions: str | Sequence[str] = "",
+        **settings: Any,
     ) -> None:
-        """``default_instructions``: where the field is not there, or None; without them that is an error."""
+        """Take ``default_instructions`` for where the field is missing; else that is an error."""
         if "instructions" in settings and not default_instructions:
             default_instructions = settings.pop("instructions")
         super().__init__(*args, **settings)
@@ -387,8 +502,16 @@ class DynamicAgent(Agent):
         rest = dict(inputs)
         given = rest.pop(self.instruction_key, None)
         if given is None and not self.default_instructions:
-            told = f'the message has no field "{self.instruction_key}", which holds the instructions.'
+            told = (
+                f'the message has no field "{self.instruction_key}", which holds the instructions.'
+            )
             hint = "Let an edge carry it, or give default_instructions."
             raise PromptError("AX651", told, hint, f'node "{wiring.node}"' if wiring.node else "")
-        text = self.default_instructions if given is None else joined(given) if isinstance(given, (str, list, tuple)) else str(given)
+        text = (
+            self.default_instructions
+            if given is None
+            else joined(given)
+            if isinstance(given, (str, list, tuple))
+            else str(given)
+        )
         return rest, replace(self.style, instructions=text)

@@ -1,4 +1,4 @@
-"""A stage for agents outside a graph: nothing is recorded, chunks go to whoever listens, usage is counted."""
+"""A stage for agents outside a graph: nothing recorded, chunks to a listener, usage counted."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from axil.errors import RunPaused
-from axil.ledger import Hold, Ledger, Usage
-from axil.prices import Estimate
-from axil.tokens import Activation
+from axil import Activation, RunPaused
+from axil.plugin import Estimate, Ledger, Reservation, Usage
 
 _ALONE = Activation((), "agent")
 
@@ -21,7 +19,12 @@ class Alone:
 
     workspace: Path | None = None
 
-    def __init__(self, local: dict[str, Any] | None = None, emit: Callable[[Any], None] | None = None, state: dict[str, Any] | None = None):
+    def __init__(
+        self,
+        local: dict[str, Any] | None = None,
+        emit: Callable[[Any], None] | None = None,
+        state: dict[str, Any] | None = None,
+    ):
         self.local: dict[str, Any] = {} if local is None else local
         self.state: dict[str, Any] = {} if state is None else state
         self.thread = ""
@@ -39,7 +42,15 @@ class Alone:
         if self._emit is not None:
             self._emit(chunk)
 
-    async def step(self, name: str, call: Callable[[], Awaitable[Any]], /, *, request: Any = None, effects: str = "idempotent") -> Any:
+    async def step(
+        self,
+        name: str,
+        call: Callable[[], Awaitable[Any]],
+        /,
+        *,
+        request: Any = None,
+        effects: str = "idempotent",
+    ) -> Any:
         """``await call()``."""
         return await call()
 
@@ -55,9 +66,18 @@ class Alone:
         """Wait."""
         await asyncio.sleep(seconds)
 
-    async def reserve(self, *, model: Sequence[str], characters: int | Callable[[], int], output_tokens: int | None) -> Hold:
+    async def reserve(
+        self,
+        *,
+        model: Sequence[str],
+        characters: int | Callable[[], int],
+        output_tokens: int | None,
+    ) -> Reservation:
         """A hold that counts usage; outside a run nothing is limited."""
-        return await self._ledger.reserve(_ALONE, Estimate(models=tuple(model), characters=characters, output_tokens=output_tokens))
+        return await self._ledger.reserve(
+            _ALONE,
+            Estimate(models=tuple(model), characters=characters, output_tokens=output_tokens),
+        )
 
     @property
     def usage(self) -> Usage:
@@ -66,4 +86,7 @@ class Alone:
 
     async def ask(self, question: Any, /, *, name: str = "") -> Any:
         """Nobody can be asked here. Raises: RunPaused."""
-        raise RunPaused("a question was asked outside a run, where nobody can answer.", hint="Put the agent into a graph.")
+        raise RunPaused(
+            "a question was asked outside a run, where nobody can answer.",
+            hint="Put the agent into a graph.",
+        )

@@ -1,8 +1,8 @@
 """Approval: a person says whether a tool is called, before it is called.
 
-The question is data: its kind is ``tool_approval``, its options are ``allow``, ``deny`` and ``edit``, its ``data`` holds the
-tool's name and the arguments. What is allowed is what was shown. Without a channel the run pauses here, and the call is made
-after the answer.
+The question is data: its kind is ``tool_approval``, its options are ``allow``, ``deny`` and
+``edit``, its ``data`` holds the tool's name and the arguments. What is allowed is what was shown.
+Without a channel the run pauses here, and the call is made after the answer.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol, cast
 
-from axil.context import Question
-from axil.errors import Overdue
+from axil import Question
+from axil.plugin import Overdue
 from axil_agent.interfaces import ToolCall
 from axil_agent.tools import Refused, Tool
 from axil_agent.values import plain
@@ -45,7 +45,10 @@ class Verdict:
 
 
 def is_asked_for(tool: Tool, arguments: Mapping[str, Any]) -> bool:
-    """Whether a person has to agree. A predicate that fails does not let a call through; arguments that do not fit are no call."""
+    """Whether a person has to agree.
+
+    A predicate that fails does not let a call through; arguments that do not fit are no call.
+    """
     if tool.needs_approval is False:
         return False
     try:
@@ -62,13 +65,18 @@ def is_asked_for(tool: Tool, arguments: Mapping[str, Any]) -> bool:
 
 
 async def verdict(tool: Tool, call: ToolCall, ctx: Asker, name: str) -> Verdict:
-    """Ask until there is an answer that says something. ``name``: the call's own, from which its questions have theirs."""
+    """Ask until there is an answer that says something.
+
+    ``name``: the call's own, from which its questions have theirs.
+    """
     arguments: Mapping[str, Any] = call.arguments
     if not is_asked_for(tool, arguments):
         return Verdict(arguments)
     fault = ""
     for number in range(_TRIES):
-        answer = await ctx.ask(_timed(_question(tool.name, arguments, fault), tool), name=f"approve:{name}:{number}")
+        answer = await ctx.ask(
+            _timed(_question(tool.name, arguments, fault), tool), name=f"approve:{name}:{number}"
+        )
         word, reason, edited = _read(answer)
         if word == "allow":
             return Verdict(arguments)
@@ -76,11 +84,20 @@ async def verdict(tool: Tool, call: ToolCall, ctx: Asker, name: str) -> Verdict:
             return Verdict(arguments, f"the call was not allowed{f': {reason}' if reason else '.'}")
         if word == "edit":
             try:
-                given = edited if edited is not None else await ctx.ask(_form(tool, arguments), name=f"edit:{name}:{number}")
+                given = (
+                    edited
+                    if edited is not None
+                    else await ctx.ask(_form(tool, arguments), name=f"edit:{name}:{number}")
+                )
             except Overdue:
                 if tool.approval.late == "fail":
                     raise
-                return Verdict(arguments, "" if tool.approval.late == "allow" else f"the call was not allowed: {_NOBODY}.")
+                return Verdict(
+                    arguments,
+                    ""
+                    if tool.approval.late == "allow"
+                    else f"the call was not allowed: {_NOBODY}.",
+                )
             fault = _misfit(tool, given := _data(given))
             if not fault:
                 return Verdict(given, is_edited=True)
@@ -93,7 +110,12 @@ def _question(name: str, arguments: Mapping[str, Any], fault: str) -> Question:
     shown = json.dumps(plain(arguments), ensure_ascii=False, indent=2, default=str)
     text = f'May the tool "{name}" be called with these arguments?\n{shown}'
     data = {"tool": name, "arguments": plain(arguments)}
-    return Question(text=f"{fault}\n{text}" if fault else text, kind="tool_approval", options=("allow", "deny", "edit"), data=data)
+    return Question(
+        text=f"{fault}\n{text}" if fault else text,
+        kind="tool_approval",
+        options=("allow", "deny", "edit"),
+        data=data,
+    )
 
 
 def _timed(question: Question, tool: Tool) -> Question:
@@ -101,16 +123,23 @@ def _timed(question: Question, tool: Tool) -> Question:
     within, late = tool.approval.within_seconds, tool.approval.late
     if within is None:
         return question
-    return replace(question, within_seconds=within, default=None if late == "fail" else f"{late}: {_NOBODY}")
+    return replace(
+        question, within_seconds=within, default=None if late == "fail" else f"{late}: {_NOBODY}"
+    )
 
 
 def _form(tool: Tool, arguments: Mapping[str, Any]) -> Question:
-    """For edited arguments; those that were asked for are the usual ones, unless time would make them the answer."""
+    """For edited arguments; those that were asked for are the usual ones, unless time would make
+    them the answer.
+    """
     name, within = tool.name, tool.approval.within_seconds
     shown = json.dumps(plain(arguments), ensure_ascii=False, default=str)
     data = {"tool": name, "arguments": plain(arguments)}
     return Question(
-        text=f'The arguments for "{name}", as a JSON object:', default=shown if within is None else None, data=data, within_seconds=within
+        text=f'The arguments for "{name}", as a JSON object:',
+        default=shown if within is None else None,
+        data=data,
+        within_seconds=within,
     )
 
 
@@ -119,7 +148,11 @@ def _read(answer: Any) -> tuple[str, str, Any]:
     if isinstance(answer, Mapping):
         given = cast("Mapping[str, Any]", answer)
         word = _WORDS.get(str(given.get("answer", "")).strip().lower(), "")
-        return word, str(given.get("reason") or ""), given.get("arguments") if word == "edit" else None
+        return (
+            word,
+            str(given.get("reason") or ""),
+            given.get("arguments") if word == "edit" else None,
+        )
     word, _, reason = str(answer).partition(":")
     return _WORDS.get(word.strip().lower(), ""), reason.strip(), None
 

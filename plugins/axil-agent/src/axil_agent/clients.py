@@ -1,7 +1,9 @@
-"""Connections of adapters: one client on each event loop, shared by all calls there, closed when nobody needs it.
+"""Connections of adapters: one client on each event loop, shared by all calls there, closed when
+nobody needs it.
 
-Somebody *holds* the clients with ``async with``: agents of a run do, until the run ends. While nobody holds them a client lives as long as
-calls are under way. So nothing is left open at the end of a loop, whether or not anybody closes anything.
+Somebody *holds* the clients with ``async with``: agents of a run do, until the run ends. While
+nobody holds them a client lives as long as calls are under way. So nothing is left open at the end
+of a loop, whether or not anybody closes anything.
 """
 
 from __future__ import annotations
@@ -37,7 +39,9 @@ class Clients(Generic[C]):
     """The clients of one component."""
 
     def __init__(self, make: Callable[[], C], close: Callable[[C], Awaitable[None]]) -> None:
-        """``make`` is called in a thread, as it may have to import an SDK; ``close`` lets a client's connections go."""
+        """``make`` is called in a thread, as it may have to import an SDK; ``close`` lets a
+        client's connections go.
+        """
         self._make, self._close = make, close
         self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, _Here[C]] = WeakKeyDictionary()
 
@@ -74,7 +78,9 @@ class Clients(Generic[C]):
         await self._sweep(here)
 
     async def close(self) -> None:
-        """Close this event loop's client, as soon as no call is under way; the next call opens another one."""
+        """Close this event loop's client, as soon as no call is under way; the next call opens
+        another one.
+        """
         loop = asyncio.get_running_loop()
         here = self._loops.pop(loop, None)
         if here is not None:
@@ -87,11 +93,13 @@ class Clients(Generic[C]):
         if here.busy or here.held:
             return
         loop = asyncio.get_running_loop()
-        if self._loops.get(loop) is here:  # its lock may know the loop, which would be kept for ever
+        # its lock may know the loop, which would be kept for ever
+        if self._loops.get(loop) is here:
             del self._loops[loop]
         if here.client is not None:
             client, here.client = here.client, None
             try:
                 await self._close(client)
-            except Exception as error:  # noqa: BLE001  # what was answered over it is there all the same
+            except Exception as error:  # noqa: BLE001
+                # what was answered over it is there all the same
                 log.warning("a connection could not be closed: %s", type(error).__name__)

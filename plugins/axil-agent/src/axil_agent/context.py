@@ -1,4 +1,6 @@
-"""Context: what memories and retrievers know, put into the prompt (passive) or asked for by the model (active)."""
+"""Context: what memories and retrievers know, put into the prompt (passive) or asked for by the
+model (active).
+"""
 
 from __future__ import annotations
 
@@ -9,12 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, cast
 
-from axil.errors import did_you_mean, listed
+from axil.plugin import did_you_mean, format_names
 from axil_agent.converse import Stage
 from axil_agent.errors import ContextError
 from axil_agent.interfaces import ContextBlock, ContextQuery
-from axil_agent.parts import Numbering, Part, checked, text
-from axil_agent.parts import label as named_part
+from axil_agent.parts import Numbering, Part, checked, label as named_part, text
 from axil_agent.retries import on_clock
 from axil_agent.threads import called
 from axil_agent.tools import Refused, Tool
@@ -30,10 +31,15 @@ class ContextPolicy:
     total: int = 8
     """Blocks in all; of equals the first."""
     budget_tokens: int | None = None
-    """The tokens of the blocks' texts in all, as ``tokens_of`` counts; a block that does not fit is left out. None: no limit."""
-    tokens_of: Callable[[str], int] = lambda text: -(-len(text) // 4)  # a default that is a function
+    """The tokens of the blocks' texts in all, as ``tokens_of`` counts; a block that does not fit is
+    left out. None: no limit.
+    """
+    # a default that is a function
+    tokens_of: Callable[[str], int] = lambda text: -(-len(text) // 4)
     failures: Literal["raise", "report"] = "raise"
-    """``report``: a provider that fails is shown to whoever watches the run, and the agent goes on without it."""
+    """``report``: a provider that fails is shown to whoever watches the run, and the agent goes on
+    without it.
+    """
 
 
 def label_of(provider: Any) -> str:
@@ -42,29 +48,41 @@ def label_of(provider: Any) -> str:
 
 
 def is_provider(given: Any) -> bool:
-    """Whether it can be among an agent's memories or retrievers: it gives blocks, or keeps the conversation, or is told of turns."""
+    """Whether it can be among an agent's memories or retrievers: it gives blocks, or keeps the
+    conversation, or is told of turns.
+    """
     return not isinstance(given, type) and any(
-        hasattr(given, name) for name in ("get_blocks", "recall", "notes", "learn", "insert", "tools")
+        hasattr(given, name)
+        for name in ("get_blocks", "recall", "notes", "learn", "insert", "tools")
     )
 
 
 def is_passive(provider: Any) -> bool:
     """Whether its blocks go into the prompt."""
-    return bool(getattr(provider, "passive", True)) and bool(getattr(provider, "supports_passive", True))
+    return bool(getattr(provider, "passive", True)) and bool(
+        getattr(provider, "supports_passive", True)
+    )
 
 
 def is_active(provider: Any) -> bool:
     """Whether the model may ask it."""
-    return bool(getattr(provider, "active", False)) and bool(getattr(provider, "supports_active", True))
+    return bool(getattr(provider, "active", False)) and bool(
+        getattr(provider, "supports_active", True)
+    )
 
 
 _TELLING = ("input", "task", "task_description", "question", "query", "message", "content", "text")
 
 
 def query_text(inputs: Mapping[str, Any], rendered: str) -> str:
-    """What context is looked for: the field that usually holds the task, else the message, else all there is.
+    """What context is looked for: the field that usually holds the task, else the message, else all
+    there is.
 
-    >>> query_text({"n": 1, "question": "why?"}, "Say: why?"), query_text({"n": 1}, ""), query_text({"n": 1}, "Say 1.")
+    >>> (
+    ...     query_text({"n": 1, "question": "why?"}, "Say: why?"),
+    ...     query_text({"n": 1}, ""),
+    ...     query_text({"n": 1}, "Say 1."),
+    ... )
     ('why?', '1', 'Say 1.')
     """
     for name in _TELLING:
@@ -77,8 +95,13 @@ def query_text(inputs: Mapping[str, Any], rendered: str) -> str:
     return text_of(values[0]) if len(values) == 1 else text_of(dict(inputs)) if values else ""
 
 
-async def blocks_of(provider: Any, query: ContextQuery, top_k: int, where: str = "", ctx: Any = None) -> list[ContextBlock]:
-    """A provider's blocks, best first. Raises: ContextError (AX658): it failed, or gave something else."""
+async def blocks_of(
+    provider: Any, query: ContextQuery, top_k: int, where: str = "", ctx: Any = None
+) -> list[ContextBlock]:
+    """A provider's blocks, best first.
+
+    Raises: ContextError (AX658): it failed, or gave something else.
+    """
     try:
         takes = inspect.signature(provider.get_blocks).parameters
         named: dict[str, Any] = {"top_k": top_k} if len(takes) > 1 else {}
@@ -88,12 +111,17 @@ async def blocks_of(provider: Any, query: ContextQuery, top_k: int, where: str =
         blocks = [block_of(each) for each in given or ()]
     except Exception as error:  # a provider is anybody's code: its failure is told with its name
         cause = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        raise ContextError("AX658", f'the context provider "{label_of(provider)}" failed ({cause}).', where=where) from error
+        raise ContextError(
+            "AX658", f'the context provider "{label_of(provider)}" failed ({cause}).', where=where
+        ) from error
     return sorted(blocks, key=lambda b: (b.score is None, -(b.score or 0.0)))[:top_k]
 
 
 def block_of(given: Any) -> ContextBlock:
-    """A block from a block, a mapping, a text, or anything with a ``text``. Raises: PartError (AX802, AX803): its part is none."""
+    """A block from a block, a mapping, a text, or anything with a ``text``.
+
+    Raises: PartError (AX802, AX803): its part is none.
+    """
     if isinstance(given, str):
         return ContextBlock(given)
     block = given if isinstance(given, ContextBlock) else ContextBlock(**_block(given))
@@ -102,7 +130,11 @@ def block_of(given: Any) -> ContextBlock:
 
 def _block(given: Any) -> dict[str, Any]:
     names = ("text", "uri", "chunk_id", "score", "title", "metadata", "dedupe_key", "part")
-    has = cast("Mapping[str, Any]", given) if isinstance(given, Mapping) else {n: getattr(given, n) for n in names if hasattr(given, n)}
+    has = (
+        cast("Mapping[str, Any]", given)
+        if isinstance(given, Mapping)
+        else {n: getattr(given, n) for n in names if hasattr(given, n)}
+    )
     if "text" not in has and has.get("part") is None:
         raise TypeError(f"{given!r:.60} is not a context block: it has no text")
     return {"text": "", **{name: has[name] for name in names if has.get(name) is not None}}
@@ -115,14 +147,19 @@ def identity(block: ContextBlock) -> str:
     if block.uri:
         return f"uri:{block.uri}#{block.chunk_id}" if block.chunk_id else f"uri:{block.uri}"
     held = block.text if block.part is None else f"{block.text}\n{sorted(block.part.items())}"
-    return "text:" + hashlib.sha1(held.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
+    return (
+        "text:"
+        + hashlib.sha1(held.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
+    )
 
 
 Labelled = tuple[str, ContextBlock]
 
 
-def composed(found: Sequence[tuple[str, Sequence[ContextBlock]]], policy: ContextPolicy) -> list[Labelled]:
-    """The blocks that are shown: provider by provider, each block once, within the policy's limits."""
+def composed(
+    found: Sequence[tuple[str, Sequence[ContextBlock]]], policy: ContextPolicy
+) -> list[Labelled]:
+    """Return the blocks that are shown: by provider, each once, within the policy's limits."""
     seen: set[str] = set()
     chosen: list[Labelled] = []
     left = policy.budget_tokens
@@ -148,7 +185,11 @@ def rendered(blocks: Sequence[Labelled], name: Callable[[Part], str] = named_par
     >>> rendered([("DOCS", ContextBlock("axils are angles")), ("ALBUM", fern)])
     '[Context]\\n(DOCS) axils are angles\\n(ALBUM) [image: fern.png] a fern'
     """
-    return "\n".join(["[Context]", *(f"({label}) {_said(block, name)}" for label, block in blocks)]) if blocks else ""
+    return (
+        "\n".join(["[Context]", *(f"({label}) {_said(block, name)}" for label, block in blocks)])
+        if blocks
+        else ""
+    )
 
 
 def _said(block: ContextBlock, name: Callable[[Part], str]) -> str:
@@ -156,13 +197,25 @@ def _said(block: ContextBlock, name: Callable[[Part], str]) -> str:
 
 
 async def passive_context(
-    providers: Sequence[Any], query: ContextQuery, policy: ContextPolicy, ctx: Stage, where: str = "", numbering: Numbering | None = None
+    providers: Sequence[Any],
+    query: ContextQuery,
+    policy: ContextPolicy,
+    ctx: Stage,
+    where: str = "",
+    numbering: Numbering | None = None,
 ) -> str:
-    """What passive providers know of the query, as text. Recorded, so that a repeated body sees the same.
+    """What passive providers know of the query, as text.
 
-    ``numbering`` names the images, files and recordings among it, and holds them; without it they are named and not sent.
+    Recorded, so that a repeated body sees the same.
+
+    ``numbering`` names the images, files and recordings among it, and holds them; without it they
+    are named and not sent.
     """
-    some = [(label, provider) for label, provider in named(providers) if is_passive(provider) and hasattr(provider, "get_blocks")]
+    some = [
+        (label, provider)
+        for label, provider in named(providers)
+        if is_passive(provider) and hasattr(provider, "get_blocks")
+    ]
     if not some:
         return ""
 
@@ -171,7 +224,12 @@ async def passive_context(
         for label, provider in some:
             try:
                 with on_clock(getattr(ctx, "clock", None)):
-                    found.append((label_of(provider), await blocks_of(provider, query, policy.per_provider, where, ctx)))
+                    found.append(
+                        (
+                            label_of(provider),
+                            await blocks_of(provider, query, policy.per_provider, where, ctx),
+                        )
+                    )
             except ContextError as error:
                 if policy.failures == "raise":
                     raise
@@ -179,12 +237,22 @@ async def passive_context(
         chosen = composed(found, policy)
         if all(block.part is None for _, block in chosen):
             return rendered(chosen)
-        return [{"label": label, "text": block.text, "part": None if block.part is None else dict(block.part)} for label, block in chosen]
+        return [
+            {
+                "label": label,
+                "text": block.text,
+                "part": None if block.part is None else dict(block.part),
+            }
+            for label, block in chosen
+        ]
 
     seen = await ctx.step("context", look)
     if isinstance(seen, str):
         return seen
-    blocks = [(str(each["label"]), ContextBlock(each["text"], part=each["part"])) for each in cast("list[dict[str, Any]]", seen)]
+    blocks = [
+        (str(each["label"]), ContextBlock(each["text"], part=each["part"]))
+        for each in cast("list[dict[str, Any]]", seen)
+    ]
     return rendered(blocks, named_part if numbering is None else numbering)
 
 
@@ -200,27 +268,44 @@ def named(providers: Sequence[Any]) -> list[tuple[str, Any]]:
 
 
 def active_tools(providers: Sequence[Any], base: ContextQuery, ctx: Any = None) -> list[Tool]:
-    """The two tools with which a model asks active providers; none, if there is no such provider."""
+    """Return the two tools with which a model asks active providers; none without providers."""
     sources = dict(named([provider for provider in providers if is_active(provider)]))
     if not sources:
         return []
 
     async def list_context_sources() -> dict[str, Any]:
-        return {"sources": [{"name": n, "label": label_of(p), "type": type(p).__name__} for n, p in sources.items()]}
+        return {
+            "sources": [
+                {"name": n, "label": label_of(p), "type": type(p).__name__}
+                for n, p in sources.items()
+            ]
+        }
 
     async def retrieve_context(source: str, query: str = "", top_k: int = 8) -> Any:
         provider = sources.get(source)
         if provider is None:
             same = [name for name in sources if name.startswith(f"{source}#")]
             if same:
-                raise Refused(f'"{source}" is ambiguous: {listed(same)}.')
-            raise Refused(f'there is no context source "{source}". {did_you_mean(source, sources)} Available: {listed(list(sources), 20)}.')
+                raise Refused(f'"{source}" is ambiguous: {format_names(same)}.')
+            raise Refused(
+                f'there is no context source "{source}". {did_you_mean(source, sources)} '
+                f"Available: {format_names(list(sources), 20)}."
+            )
         asked = query.strip() or base.query_text
         blocks = await blocks_of(provider, replace(base, query_text=asked), top_k, ctx=ctx)
         numbering = Numbering()
         shown = rendered([(label_of(provider), block) for block in blocks], numbering)
-        told = {"provider": source, "query": asked, "blocks": [_told(block, numbering) for block in blocks], "rendered": shown}
-        return told if not numbering.parts else [text(json.dumps(told, ensure_ascii=False, default=str)), *numbering.parts]
+        told = {
+            "provider": source,
+            "query": asked,
+            "blocks": [_told(block, numbering) for block in blocks],
+            "rendered": shown,
+        }
+        return (
+            told
+            if not numbering.parts
+            else [text(json.dumps(told, ensure_ascii=False, default=str)), *numbering.parts]
+        )
 
     return [
         Tool(
@@ -236,9 +321,22 @@ def active_tools(providers: Sequence[Any], base: ContextQuery, ctx: Any = None) 
             parameters={
                 "type": "object",
                 "properties": {
-                    "source": {"type": "string", "description": "The name of the source.", "enum": list(sources)},
-                    "query": {"type": "string", "description": "What to look for; empty: the task."},
-                    "top_k": {"type": "integer", "minimum": 1, "maximum": 50, "default": 8, "description": "How many blocks."},
+                    "source": {
+                        "type": "string",
+                        "description": "The name of the source.",
+                        "enum": list(sources),
+                    },
+                    "query": {
+                        "type": "string",
+                        "description": "What to look for; empty: the task.",
+                    },
+                    "top_k": {
+                        "type": "integer",
+                        "minimum": 1,
+                        "maximum": 50,
+                        "default": 8,
+                        "description": "How many blocks.",
+                    },
                 },
                 "required": ["source", "query"],
             },
@@ -265,5 +363,5 @@ def _asked(arguments: Mapping[str, Any]) -> tuple[Sequence[Any], Mapping[str, An
     if isinstance(top_k, bool) or not isinstance(top_k, int) or not 1 <= top_k <= 50:
         raise Refused("top_k is a whole number from 1 to 50.")
     if given:
-        raise Refused(f"unknown: {listed(sorted(given))}.")
+        raise Refused(f"unknown: {format_names(sorted(given))}.")
     return (), {"source": source, "query": query, "top_k": top_k}

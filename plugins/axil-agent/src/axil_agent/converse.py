@@ -1,8 +1,9 @@
 """Think, act, think again: one turn of an agent with its model, from the prompt to fields.
 
-Each model call, each tool call is a step under the journal: a body that is run again reads what was recorded. The calls of one
-reply run side by side (those that take ``ctx`` one after another, behind them), and their results are told in the order of
-the calls. What a tool raises is told to the model. A reply that cannot be read is shown its fault and asked again.
+Each model call, each tool call is a step under the journal: a body that is run again reads what was
+recorded. The calls of one reply run side by side (those that take ``ctx`` one after another, behind
+them), and their results are told in the order of the calls. What a tool raises is told to the
+model. A reply that cannot be read is shown its fault and asked again.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from typing import Any, Protocol, cast
 
 from pydantic import BaseModel, ValidationError
 
-from axil.desk import Pause
-from axil.errors import LimitReached, RunError, did_you_mean, listed
-from axil.ledger import Hold
+from axil import LimitReached
+from axil.driver import Pause
+from axil.plugin import Hold, RunError, did_you_mean, format_names
 from axil_agent.approval import Verdict, verdict
 from axil_agent.errors import ModelContract, ReplyError, TurnLimit
 from axil_agent.interfaces import Formatter, Message, Model, Reply, Request, Structure, ToolCall
@@ -33,8 +34,12 @@ class Stage(Protocol):
 
     def emit(self, chunk: Any, /) -> None: ...
     async def ask(self, question: Any, /, *, name: str = "") -> Any: ...
-    async def step(self, name: str, call: Any, /, *, request: Any = None, effects: Any = "idempotent") -> Any: ...
-    async def reserve(self, *, model: Sequence[str], characters: Callable[[], int], output_tokens: int | None) -> Hold: ...
+    async def step(
+        self, name: str, call: Any, /, *, request: Any = None, effects: Any = "idempotent"
+    ) -> Any: ...
+    async def reserve(
+        self, *, model: Sequence[str], characters: Callable[[], int], output_tokens: int | None
+    ) -> Hold: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,20 +71,27 @@ class Answer:
 
 
 async def think(model: Model, request: Request, ctx: Stage, name: str) -> Reply:
-    """One model call: recorded as the step ``name``; what it may use is reserved before, what it used counted after.
+    """One model call: recorded as the step ``name``; what it may use is reserved before, what it
+    used counted after.
 
-    Raises: ModelContract (AX654): it gave no reply; PartError (AX804): a file cannot be sent; OverBudget, UnknownPrice: see
-    ``Context.reserve``; and what the model raises.
+    Raises: ModelContract (AX654): it gave no reply; PartError (AX804): a file cannot be sent;
+    OverBudget, UnknownPrice: see ``Context.reserve``; and what the model raises.
     """
 
     async def call() -> dict[str, Any]:
         asked = await loaded(request, getattr(ctx, "workspace", None))
         asked = replace(asked, messages=spread(asked.messages, getattr(model, "modalities", None)))
-        with await ctx.reserve(model=names_of(model), characters=partial(size_of, request), output_tokens=longest(request)) as hold:
+        with await ctx.reserve(
+            model=names_of(model),
+            characters=partial(size_of, request),
+            output_tokens=longest(request),
+        ) as hold:
             with on_clock(getattr(ctx, "clock", None)):
                 reply: Any = await model.reply(asked, ctx.emit)
             if not isinstance(reply, Reply):
-                raise ModelContract("AX654", f"the model gave a {type(reply).__name__}, not a Reply.")
+                raise ModelContract(
+                    "AX654", f"the model gave a {type(reply).__name__}, not a Reply."
+                )
             used = reply.usage
             hold.settle(
                 model=reply.model,
@@ -90,11 +102,12 @@ async def think(model: Model, request: Request, ctx: Stage, name: str) -> Reply:
             )
         return reply.plain()
 
-    return Reply.read(await ctx.step(name, call, request=request.plain))  # counted inside: what is read again was paid once
+    # counted inside: what is read again was paid once
+    return Reply.read(await ctx.step(name, call, request=request.plain))
 
 
 def names_of(model: Any) -> tuple[str, ...]:
-    """The names under which prices know a model: its ``names`` (it may be any of them), or its ``name``."""
+    """Return the names under which prices know a model: any of its ``names``, or its ``name``."""
     names = getattr(model, "names", None)
     if isinstance(names, (list, tuple)):
         return tuple(str(name) for name in cast("Sequence[Any]", names))
@@ -110,21 +123,36 @@ def size_of(request: Request) -> int:
     """Characters that a model has to read: messages, tools, the form of the reply."""
     told = sum(_size(m.get("content")) for m in request.messages)
     calls = sum(len(_json(m["tool_calls"])) for m in request.messages if m.get("tool_calls"))
-    tools = sum(len(tool.name) + len(tool.description) + len(_json(tool.parameters)) for tool in request.tools)
-    return told + calls + tools + (len(_json(request.output.schema)) if request.output is not None else 0)
+    tools = sum(
+        len(tool.name) + len(tool.description) + len(_json(tool.parameters))
+        for tool in request.tools
+    )
+    return (
+        told
+        + calls
+        + tools
+        + (len(_json(request.output.schema)) if request.output is not None else 0)
+    )
 
 
 def _size(content: Any) -> int:
     if isinstance(content, str):
         return len(content)
     parts = cast("Sequence[Any]", content) if isinstance(content, (list, tuple)) else ()
-    more = [len(part["data"]) - _IMAGE_CHARACTERS for part in parts if is_part(part) and part["type"] == "image" and part.get("data")]
+    more = [
+        len(part["data"]) - _IMAGE_CHARACTERS
+        for part in parts
+        if is_part(part) and part["type"] == "image" and part.get("data")
+    ]
     return len(_json(content)) - sum(each for each in more if each > 0)
 
 
 def longest(request: Request) -> int | None:
     """The most tokens that the reply may have, if the settings say so."""
-    found = (request.settings.get(name) for name in ("max_tokens", "max_completion_tokens", "max_output_tokens"))
+    found = (
+        request.settings.get(name)
+        for name in ("max_tokens", "max_completion_tokens", "max_output_tokens")
+    )
     return next((value for value in found if type(value) is int), None)
 
 
@@ -135,8 +163,8 @@ def _json(value: Any) -> str:
 async def converse(messages: Sequence[Message], manner: Manner, ctx: Stage) -> Answer:
     """Ask until there is an answer that can be used.
 
-    Raises: ReplyError (AX652): no reply could be used, (AX805): the model would not answer; TurnLimit (AX653): too many turns with
-    tools; and what the model raises.
+    Raises: ReplyError (AX652): no reply could be used, (AX805): the model would not answer;
+    TurnLimit (AX653): too many turns with tools; and what the model raises.
     """
     said = list(messages)
     settings = dict(manner.settings)
@@ -144,31 +172,60 @@ async def converse(messages: Sequence[Message], manner: Manner, ctx: Stage) -> A
     specs = [tool.spec for tool in manner.tools.values()]
     while True:
         calls += 1
-        request = Request(messages=list(said), tools=specs, settings=dict(settings), output=manner.structure)
+        request = Request(
+            messages=list(said), tools=specs, settings=dict(settings), output=manner.structure
+        )
         reply = await think(manner.model, request, ctx, f"model:{calls}")
         if reply.tool_calls:
             turns += 1
             if turns > manner.max_turns:
                 hint = "Raise max_turns, or find out why the model does not come to an end."
-                raise TurnLimit("AX653", f"the model asked for tools more than {manner.max_turns} times.", hint, manner.where)
+                raise TurnLimit(
+                    "AX653",
+                    f"the model asked for tools more than {manner.max_turns} times.",
+                    hint,
+                    manner.where,
+                )
             said += [reply.message(), *await act(reply.tool_calls, manner.tools, ctx, turns)]
             if settings.get("tool_choice") == "required":  # or it could never answer
                 settings["tool_choice"] = "auto"
             continue
         try:
-            if reply.finish == "length" and manner.formatter.introduction:  # what seems whole may have been repaired
+            # what seems whole may have been repaired
+            if reply.finish == "length" and manner.formatter.introduction:
                 raise ValueError("it is not complete: make it shorter.")
             return Answer(read(reply.text, manner), reply.text)
         except ValueError as error:
             fault = _fault(error, reply)
             if reply.finish in ("refusal", "filter"):
-                told = f'the model {_UNSAID[reply.finish]}: "{reply.text:.200}"' if reply.text else f"the model {_UNSAID[reply.finish]}."
-                raise ReplyError("AX805", told, "Asking again would not help; change what is asked.", manner.where) from error
+                told = (
+                    f'the model {_UNSAID[reply.finish]}: "{reply.text:.200}"'
+                    if reply.text
+                    else f"the model {_UNSAID[reply.finish]}."
+                )
+                raise ReplyError(
+                    "AX805",
+                    told,
+                    "Asking again would not help; change what is asked.",
+                    manner.where,
+                ) from error
             if repairs >= manner.max_repairs:
                 told = f"no reply of {repairs + 1} could be used. The last fault: {fault}"
-                raise ReplyError("AX652", told, "Make the task easier, or choose another formatter.", manner.where) from error
+                raise ReplyError(
+                    "AX652",
+                    told,
+                    "Make the task easier, or choose another formatter.",
+                    manner.where,
+                ) from error
             repairs += 1
-            said += [reply.message(), {"role": "user", "content": f"Your reply could not be used: {fault}\nPlease answer again, in full."}]
+            said += [
+                reply.message(),
+                {
+                    "role": "user",
+                    "content": f"Your reply could not be used: {fault}\n"
+                    "Please answer again, in full.",
+                },
+            ]
 
 
 _UNSAID = {"refusal": "refused to answer", "filter": "was stopped by a content filter"}
@@ -181,7 +238,10 @@ def read(text: str, manner: Manner) -> dict[str, Any]:
         fields = {**manner.output.model_validate(fields).model_dump(mode="json")}
     missing = [name for name in manner.required if name not in fields]
     if missing:
-        raise ValueError(f"the field{'s' if len(missing) > 1 else ''} {listed(missing)} {'are' if len(missing) > 1 else 'is'} missing.")
+        raise ValueError(
+            f"the field{'s' if len(missing) > 1 else ''} {format_names(missing)} "
+            f"{'are' if len(missing) > 1 else 'is'} missing."
+        )
     return fields
 
 
@@ -189,11 +249,17 @@ def _fault(error: ValueError, reply: Reply) -> str:
     if isinstance(error, ValidationError):
         text = misfits(error)
     else:
-        text = " ".join(part for part in (getattr(error, "message", "") or str(error), getattr(error, "hint", "")) if part)
+        text = " ".join(
+            part
+            for part in (getattr(error, "message", "") or str(error), getattr(error, "hint", ""))
+            if part
+        )
     return f"it broke off at the limit of its length. {text}" if reply.finish == "length" else text
 
 
-async def act(calls: Sequence[ToolCall], tools: Mapping[str, Tool], ctx: Stage, turn: int) -> list[Message]:
+async def act(
+    calls: Sequence[ToolCall], tools: Mapping[str, Tool], ctx: Stage, turn: int
+) -> list[Message]:
     """The messages with the results of ``calls``, in their order."""
     results: list[Any] = [""] * len(calls)
     pauses: list[Pause] = []
@@ -204,7 +270,9 @@ async def act(calls: Sequence[ToolCall], tools: Mapping[str, Tool], ctx: Stage, 
         except Pause as pause:  # the others come to their end first, and are recorded
             pauses.append(pause)
 
-    last = [at for at, call in enumerate(calls) if call.name in tools and _is_in_turn(tools[call.name])]
+    last = [
+        at for at, call in enumerate(calls) if call.name in tools and _is_in_turn(tools[call.name])
+    ]
     free = [at for at in range(len(calls)) if at not in last]
     if len(free) == 1:
         await do(free[0])
@@ -220,31 +288,49 @@ async def act(calls: Sequence[ToolCall], tools: Mapping[str, Tool], ctx: Stage, 
     if pauses:
         raise Pause(*(question for pause in pauses for question in pause.questions))
     return [
-        {"role": "tool", "name": call.name, "content": result, "tool_call_id": call.id} for call, result in zip(calls, results, strict=True)
+        {"role": "tool", "name": call.name, "content": result, "tool_call_id": call.id}
+        for call, result in zip(calls, results, strict=True)
     ]
 
 
 def _is_in_turn(tool: Tool) -> bool:
-    """Whether it is called after the others, one after another: it may ask, or a person is asked about it."""
+    """Whether it is called after the others, one after another: it may ask, or a person is asked
+    about it.
+    """
     return tool.wants_ctx or tool.needs_approval is not False
 
 
-async def _result(call: ToolCall, tools: Mapping[str, Tool], ctx: Stage, step: str) -> str | list[dict[str, Any]]:
+async def _result(
+    call: ToolCall, tools: Mapping[str, Tool], ctx: Stage, step: str
+) -> str | list[dict[str, Any]]:
     tool = tools.get(call.name)
-    ctx.emit({"kind": "tool_call", "id": call.id, "name": call.name, "arguments": dict(call.arguments)})
-    answer = Verdict(call.arguments) if tool is None or call.fault else await verdict(tool, call, ctx, step)
+    ctx.emit(
+        {"kind": "tool_call", "id": call.id, "name": call.name, "arguments": dict(call.arguments)}
+    )
+    answer = (
+        Verdict(call.arguments)
+        if tool is None or call.fault
+        else await verdict(tool, call, ctx, step)
+    )
 
     async def run() -> dict[str, Any]:
         if tool is None:
-            there_is = f"There are {listed(list(tools), 20)}." if tools else "There are no tools."
-            return _failed(f'there is no tool "{call.name}". {did_you_mean(call.name, tools) or there_is}')
+            there_is = (
+                f"There are {format_names(list(tools), 20)}." if tools else "There are no tools."
+            )
+            return _failed(
+                f'there is no tool "{call.name}". {did_you_mean(call.name, tools) or there_is}'
+            )
         if call.fault:
             return _failed(call.fault)
         if answer.refusal:
             return _failed(answer.refusal)
         try:
             content = await tool(answer.arguments, ctx)
-            return {"content": _as_edited(answer.arguments, content) if answer.is_edited else content, "failed": False}
+            return {
+                "content": _as_edited(answer.arguments, content) if answer.is_edited else content,
+                "failed": False,
+            }
         except Refused as error:
             return _failed(f"wrong arguments: {error}")
         except (RunError, LimitReached):  # the run's own business, not the model's
@@ -254,7 +340,9 @@ async def _result(call: ToolCall, tools: Mapping[str, Tool], ctx: Stage, step: s
                 raise
             return _failed("what the tool waited for was cancelled.")  # and not the call
         except Exception as error:  # noqa: BLE001  # whatever a tool raises is told to the model
-            return _failed(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
+            return _failed(
+                f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+            )
 
     result: Any
     if tool is not None and not tool.recorded:
@@ -266,17 +354,27 @@ async def _result(call: ToolCall, tools: Mapping[str, Tool], ctx: Stage, step: s
             request=lambda: {"name": call.name, "arguments": plain(call.arguments)},
             effects="idempotent" if tool is None else tool.effects_of(answer.arguments),
         )
-        if not isinstance(result, Mapping) or "content" not in result:  # a person has said what came of a call that broke off
+        # a person has said what came of a call that broke off
+        if not isinstance(result, Mapping) or "content" not in result:
             result = {"content": result_of(result), "failed": False}
     told = cast("dict[str, Any]", result)
     ctx.emit({"kind": "tool_result", "id": call.id, "name": call.name, **told})
     return told["content"]
 
 
-def _as_edited(arguments: Mapping[str, Any], content: str | list[dict[str, Any]]) -> str | list[dict[str, Any]]:
+def _as_edited(
+    arguments: Mapping[str, Any], content: str | list[dict[str, Any]]
+) -> str | list[dict[str, Any]]:
     """The result of a call with other arguments than the model's: it is told which."""
-    told = f"[a person changed the arguments to {json.dumps(plain(arguments), ensure_ascii=False, default=str)}]"
-    return f"{told}\n{content}" if isinstance(content, str) else [{"type": "text", "text": told}, *content]
+    told = (
+        "[a person changed the arguments to "
+        f"{json.dumps(plain(arguments), ensure_ascii=False, default=str)}]"
+    )
+    return (
+        f"{told}\n{content}"
+        if isinstance(content, str)
+        else [{"type": "text", "text": told}, *content]
+    )
 
 
 def _failed(text: str) -> dict[str, Any]:

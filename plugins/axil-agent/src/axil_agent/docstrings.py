@@ -1,4 +1,4 @@
-"""What a docstring says of a function and of its parameters: Google's, NumPy's and Sphinx's ways of writing."""
+"""What a docstring says of a function and its parameters, in Google's, NumPy's or Sphinx's way."""
 
 from __future__ import annotations
 
@@ -16,14 +16,17 @@ class Described(NamedTuple):
     parameters: Mapping[str, str]
 
 
-_GOOGLE = re.compile(r"(Args|Arguments|Parameters|Params|Returns|Return|Yields|Raises|Examples?|Notes?):[ \t]*")
+_GOOGLE = re.compile(
+    r"(Args|Arguments|Parameters|Params|Returns|Return|Yields|Raises|Examples?|Notes?):[ \t]*"
+)
 _GOOGLE_ITEM = re.compile(r"(\*{0,2}\w+)(?:[ \t]*\([^)]*\))?:[ \t]*(.*)")
 _NUMPY_RULE = re.compile(r"-{3,}[ \t]*")
 _SPHINX = re.compile(r":(\w+)(?:[ \t]+([^:]*))?:[ \t]*(.*)")
 
 
 def described(docstring: str | None) -> Described:
-    """The text and the parameters that a docstring describes; sections on results and errors are left out.
+    """The text and the parameters that a docstring describes; sections on results and errors are
+    left out.
 
     >>> described("Add.\\n\\nArgs:\\n    a: the first,\\n        or so\\n    b (int): the second")
     Described(text='Add.', parameters={'a': 'the first, or so', 'b': 'the second'})
@@ -52,7 +55,11 @@ def described(docstring: str | None) -> Described:
             current = _numpy_item(line, current, items)
         elif section == "sphinx" and line[:1].isspace() and current:
             items[current].append(line)
-        elif section and section != "sphinx" and (line[:1].isspace() or not line.strip() or section.endswith("-")):
+        elif (
+            section
+            and section != "sphinx"
+            and (line[:1].isspace() or not line.strip() or section.endswith("-"))
+        ):
             pass  # a section that says nothing of parameters
         else:
             section = "" if line.strip() else section
@@ -63,7 +70,9 @@ def described(docstring: str | None) -> Described:
 
 
 def _google_item(line: str, depth: int, current: str, items: dict[str, list[str]]) -> str:
-    """The parameter that a line belongs to: one that stands deeper than the items goes on with the last of them."""
+    """The parameter that a line belongs to: one that stands deeper than the items goes on with the
+    last of them.
+    """
     match = _GOOGLE_ITEM.fullmatch(line.strip())
     if match and (not current or _depth(line) <= depth):
         name = match[1].lstrip("*")

@@ -16,7 +16,7 @@ AxilError
 
 from __future__ import annotations
 
-from axil.errors import AxilError, Problem
+from axil import AxilError, Problem
 
 
 class AgentError(AxilError):
@@ -37,7 +37,7 @@ class PromptError(AgentError, KeyError):
 
 
 class ReplyError(AgentError, ValueError):
-    """The model was asked again and again, and no reply could be used; the last fault is the cause."""
+    """A model asked again and again without a usable reply; the last fault is the cause."""
 
 
 class TurnLimit(AgentError, RuntimeError):
@@ -45,7 +45,10 @@ class TurnLimit(AgentError, RuntimeError):
 
 
 class ModelError(AgentError, RuntimeError):
-    """A model could not answer. Adapters raise it, so that retries and budgets know what happened."""
+    """A model could not answer.
+
+    Adapters raise it, so that retries and budgets know what happened.
+    """
 
     def __init__(
         self,
@@ -57,7 +60,9 @@ class ModelError(AgentError, RuntimeError):
         hint: str = "",
         where: str = "",
     ) -> None:
-        """``transient``: asking again may help; None: as ``status`` says (408, 409, 425, 429 and 5xx may, others not)."""
+        """``transient``: asking again may help; None: as ``status`` says (408, 409, 425, 429 and
+        5xx may, others not).
+        """
         super().__init__("AX660", message, hint, where)
         self.status, self.retry_after_seconds = status, retry_after_seconds
         self.transient = _may_pass(status) if transient is None else transient

@@ -1,4 +1,4 @@
-"""From what a user gives as formatters to two of them: one that writes prompts, one that reads replies."""
+"""From what a user gives as formatters to two: one that writes prompts, one that reads replies."""
 
 from __future__ import annotations
 
@@ -12,25 +12,36 @@ DEFAULT = ("paragraph", "json")
 
 
 def pair_of(given: Any, where: str = "", setting: Any = None) -> tuple[Formatter, Formatter]:
-    """``None``: the usual two; one: for both; ``[in, out]``. Raises: WiringError (AX664); and as ``resolve``."""
+    """``None``: the usual two; one: for both; ``[in, out]``.
+
+    Raises: WiringError (AX664); and as ``resolve``.
+    """
     if given is None:
         given = list(DEFAULT)
     several = list(cast("Sequence[Any]", given)) if isinstance(given, (list, tuple)) else [given]
     if len(several) not in (1, 2):
-        raise WiringError("AX664", f"formatters has {len(several)} entries; expected one, or [in, out].", where=where)
+        raise WiringError(
+            "AX664",
+            f"formatters has {len(several)} entries; expected one, or [in, out].",
+            where=where,
+        )
     return formatter_of(several[0], where, setting), formatter_of(several[-1], where, setting)
 
 
 def formatter_of(given: Any, where: str = "", setting: Any = None) -> Formatter:
-    """A formatter: an object, a name, ``{type: …}``, or one of MASFactory's kind (``format``, ``agent_introducer``)."""
+    """Make a formatter of an object, a name, ``{type: …}``, or one of MASFactory's kind."""
     if isinstance(given, (str, Mapping)):
-        from axil import registry
-        from axil.config import make
+        from axil.plugin import default_registry, make_component
 
         use = {"type": given} if isinstance(given, str) else dict(cast("Mapping[str, Any]", given))
         name = str(use.pop("type", ""))
-        known = getattr(setting, "registry", None) or registry.default()
-        return formatter_of(make(known.resolve("formatters", name, where), use.pop("config", None) or use, where), where)
+        known = getattr(setting, "registry", None) or default_registry()
+        return formatter_of(
+            make_component(
+                known.resolve("formatters", name, where), use.pop("config", None) or use, where
+            ),
+            where,
+        )
     if isinstance(given, type):
         given = given()
     if hasattr(given, "dump") and hasattr(given, "parse"):
@@ -42,7 +53,9 @@ def formatter_of(given: Any, where: str = "", setting: Any = None) -> Formatter:
 
 
 class _Foreign:
-    """A formatter with ``dump(dict) -> str``, ``format(str) -> dict``, ``agent_introducer`` and perhaps ``set_field_keys``."""
+    """A formatter with ``dump(dict) -> str``, ``format(str) -> dict``, ``agent_introducer`` and
+    perhaps ``set_field_keys``.
+    """
 
     def __init__(self, formatter: Any) -> None:
         self.formatter = formatter

@@ -1,7 +1,8 @@
 """``history``: an agent remembers its conversation.
 
-What it keeps is state, not something in this object: fields of the node, carried and journaled like all state. So rounds of a loop
-remember, concurrent runs never mix, and a resumed run has lost nothing.
+What it keeps is state, not something in this object: fields of the node, carried and journaled like
+all state. So rounds of a loop remember, concurrent runs never mix, and a resumed run has lost
+nothing.
 """
 
 from __future__ import annotations
@@ -9,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from axil.errors import ConfigError, Problem
+from axil import ConfigError, Problem
 from axil_agent.interfaces import Ask, Message, Request
 from axil_agent.parts import said
 
 _ASKED = (
-    "Summarise the conversation below for the one who will go on with it: facts, decisions, open questions. "
-    "Be brief, and write only the summary."
+    "Summarise the conversation below for the one who will go on with it: "
+    "facts, decisions, open questions. Be brief, and write only the summary."
 )
 
 
@@ -25,7 +26,10 @@ def estimated_tokens(text: str) -> int:
 
 
 class HistoryMemory:
-    """Chat messages of earlier turns, sent between the system's message and the new one. Nothing is dropped because it was said twice."""
+    """Chat messages of earlier turns, sent between the system's message and the new one.
+
+    Nothing is dropped because it was said twice.
+    """
 
     kit_excuse = "it remembers the conversation itself; it gives no blocks"
 
@@ -47,19 +51,30 @@ class HistoryMemory:
         """What is remembered, and how much of it is sent.
 
         Args:
-            top_k: messages that are sent, the newest; 0: all, negative: none. It is rounded to whole turns.
+            top_k: messages that are sent, the newest; 0: all, negative: none. It is rounded to
+                whole turns.
             memory_size: messages that are kept.
-            share: the attribute that holds the messages, for agents that share one conversation, and for runs that go on with
-                what an earlier run gave back; empty: the node keeps them for itself.
+            share: the attribute that holds the messages, for agents that share one conversation,
+                and for runs that go on with what an earlier run gave back; empty: the node keeps
+                them for itself.
             messages: what it begins with.
-            summarise: what would fall out is summarised by the agent's model into one message; else it is forgotten.
-            max_tokens: tokens that are sent, the newest whole turns; with ``summarise``, what is kept beyond is summarised.
+            summarise: what would fall out is summarised by the agent's model into one message; else
+                it is forgotten.
+            max_tokens: tokens that are sent, the newest whole turns; with ``summarise``, what is
+                kept beyond is summarised.
             tokens_of: how a text's tokens are counted; a quarter of its length.
         Raises: ConfigError (AX655): memory_size or max_tokens is not positive.
         """
-        for name, number in (("memory_size", memory_size), ("max_tokens", 1 if max_tokens is None else max_tokens)):
+        for name, number in (
+            ("memory_size", memory_size),
+            ("max_tokens", 1 if max_tokens is None else max_tokens),
+        ):
             if number < 1:
-                raise ConfigError(Problem("AX655", name, f"expected a whole number of at least 1, found {number}."))
+                raise ConfigError(
+                    Problem(
+                        "AX655", name, f"expected a whole number of at least 1, found {number}."
+                    )
+                )
         self.top_k, self.memory_size = top_k, memory_size
         self.label = self.context_label = context_label
         self.share, self.first, self.summarise = share, tuple(messages), summarise
@@ -71,35 +86,54 @@ class HistoryMemory:
         if self.top_k < 0:
             return []
         sent = self._fitting(known if self.top_k == 0 else known[-self.top_k :], self.max_tokens)
-        while sent and sent[0].get("role") == "assistant":  # half a turn would be a conversation that the model began
+        # half a turn would be a conversation that the model began
+        while sent and sent[0].get("role") == "assistant":
             sent = sent[1:]
         return sent
 
-    async def remember(self, kept: Sequence[Message], turn: Sequence[Message], ask: Ask) -> list[Message]:
+    async def remember(
+        self, kept: Sequence[Message], turn: Sequence[Message], ask: Ask
+    ) -> list[Message]:
         """What is kept after ``turn``."""
         known = [*(dict(m) for m in kept or self.first), *(dict(m) for m in turn)]
         if not self.summarise:
             return known[-self.memory_size :]
-        if len(known) <= self.memory_size and len(self._fitting(known, self.max_tokens)) == len(known):
+        if len(known) <= self.memory_size and len(self._fitting(known, self.max_tokens)) == len(
+            known
+        ):
             return known
         most = max(self.memory_size // 2, 1)
-        new = self._fitting(known[-most:], None if self.max_tokens is None else max(self.max_tokens // 2, 1))
+        new = self._fitting(
+            known[-most:], None if self.max_tokens is None else max(self.max_tokens // 2, 1)
+        )
         old = known[: len(known) - len(new)]
         text = "\n\n".join(f"{m.get('role')}: {said(m.get('content'))}" for m in old)
-        reply = await ask(Request(messages=[{"role": "system", "content": _ASKED}, {"role": "user", "content": text}]))
-        return [{"role": "user", "content": f"[Summary of what was said before]\n{reply.text.strip()}"}, *new]
+        reply = await ask(
+            Request(
+                messages=[{"role": "system", "content": _ASKED}, {"role": "user", "content": text}]
+            )
+        )
+        return [
+            {"role": "user", "content": f"[Summary of what was said before]\n{reply.text.strip()}"},
+            *new,
+        ]
 
     def _fitting(self, messages: list[Message], most: int | None) -> list[Message]:
         """The newest messages that have no more than ``most`` tokens together; None: all."""
         if most is None:
             return messages
         left, first = most, len(messages)
-        while first and (left := left - self.tokens_of(said(messages[first - 1].get("content")))) >= 0:
+        while (
+            first and (left := left - self.tokens_of(said(messages[first - 1].get("content")))) >= 0
+        ):
             first -= 1
         return messages[first:]
 
     def __repr__(self) -> str:
-        return f"HistoryMemory(top_k={self.top_k}, memory_size={self.memory_size}, share={self.share!r})"
+        return (
+            f"HistoryMemory(top_k={self.top_k}, "
+            f"memory_size={self.memory_size}, share={self.share!r})"
+        )
 
 
 def is_chat_memory(memory: Any) -> bool:

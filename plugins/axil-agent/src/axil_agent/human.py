@@ -1,4 +1,6 @@
-"""People as nodes of a graph with fields: ``HumanNode`` asks for the fields its edges carry, ``HumanFileEdit`` lets a person edit files."""
+"""People as nodes of a graph with fields: ``HumanNode`` asks for the fields its edges carry,
+``HumanFileEdit`` lets a person edit files.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from axil.bodies import Rules, adapt
-from axil.context import Context, Question
-from axil.durations import seconds
-from axil.plan import Body
+from axil import Context, Question
+from axil.plugin import Body, BodyRules, as_body, parse_duration
 from axil_agent.errors import WiringError
 from axil_agent.prompt import Wiring
 from axil_agent.template import joined, rendered
@@ -18,9 +18,11 @@ from axil_agent.values import text_of
 
 
 class HumanNode:
-    """Asks a person for each field that its out-edges carry or that it pushes; ``message`` where there is none.
+    """Asks a person for each field that its out-edges carry or that it pushes; ``message`` where
+    there is none.
 
-    How the person is asked is a channel's business; without a channel the run pauses with the questions.
+    How the person is asked is a channel's business; without a channel the run pauses with the
+    questions.
     """
 
     lane = "human"
@@ -39,13 +41,17 @@ class HumanNode:
         """How to ask.
 
         Args:
-            prompt: what the person is told; ``{name}`` is the place of an input. Empty: all inputs are shown.
+            prompt: what the person is told; ``{name}`` is the place of an input. Empty: all inputs
+                are shown.
             fields: what to ask for, with descriptions, instead of what the edges carry.
-            as_form: one question of kind ``form`` for all fields, answered by a mapping; else one question a field.
-            within: how long there is for each question: seconds, or ``"15m"``, ``"2h 30m"``, ``"3 days"``.
-            defaults: the answers, by field, where nobody gives one in time; without one the node fails (AX520).
+            as_form: one question of kind ``form`` for all fields, answered by a mapping; else one
+                question a field.
+            within: how long there is for each question: seconds, or ``"15m"``, ``"2h 30m"``, ``"3
+                days"``.
+            defaults: the answers, by field, where nobody gives one in time; without one the node
+                fails (AX520).
         """
-        self._within = None if within is None else seconds(within)
+        self._within = None if within is None else parse_duration(within)
         self._defaults = dict(defaults or {})
         self.name, self.prompt, self.as_form = name, joined(prompt), as_form
         self._fields = dict(fields or {})
@@ -55,28 +61,55 @@ class HumanNode:
         """Called when the plan is made: what the out-edges carry is what is asked for."""
         self._needed = Wiring.carried(out_edges)
 
-    def adapted(self, rules: Rules) -> Body:
+    def adapted(self, rules: BodyRules) -> Body:
         """The body."""
-        wanted = self._fields or {**self._needed, **{name: str(text or "") for name, text in (rules.push or {}).items()}} or {"message": ""}
+        wanted = (
+            self._fields
+            or {
+                **self._needed,
+                **{name: str(text or "") for name, text in (rules.push or {}).items()},
+            }
+            or {"message": ""}
+        )
 
-        async def run(inputs: dict[str, Any], attributes: dict[str, Any], ctx: Context) -> dict[str, Any]:
+        async def run(
+            inputs: dict[str, Any], attributes: dict[str, Any], ctx: Context
+        ) -> dict[str, Any]:
             return await self.asked(inputs, attributes, wanted, ctx)
 
-        return adapt(run, rules)
+        return as_body(run, rules)
 
-    async def asked(self, inputs: Mapping[str, Any], attributes: Mapping[str, Any], wanted: Mapping[str, str], ctx: Any) -> dict[str, Any]:
+    async def asked(
+        self,
+        inputs: Mapping[str, Any],
+        attributes: Mapping[str, Any],
+        wanted: Mapping[str, str],
+        ctx: Any,
+    ) -> dict[str, Any]:
         """The person's answers. Raises: WiringError (AX667): an answer to a form lacks a field."""
         shown = rendered(self.prompt, {**attributes, **inputs}) if self.prompt else _shown(inputs)
         if self.as_form:
-            default = {name: self._defaults[name] for name in wanted} if self._defaults.keys() >= wanted.keys() and self._defaults else None
-            form = Question(text=shown, kind="form", data={"fields": dict(wanted)}, default=default, within_seconds=self._within)
+            default = (
+                {name: self._defaults[name] for name in wanted}
+                if self._defaults.keys() >= wanted.keys() and self._defaults
+                else None
+            )
+            form = Question(
+                text=shown,
+                kind="form",
+                data={"fields": dict(wanted)},
+                default=default,
+                within_seconds=self._within,
+            )
             answer = await ctx.ask(form)
             return _form(answer, wanted)
         answers: dict[str, Any] = {}
         for name, text in wanted.items():
             data = {"field": name, "description": text}
             said = f"{shown}\n\n{name}: {text}".strip() if text else f"{shown}\n\n{name}:".strip()
-            question = Question(text=said, data=data, default=self._defaults.get(name), within_seconds=self._within)
+            question = Question(
+                text=said, data=data, default=self._defaults.get(name), within_seconds=self._within
+            )
             answers[name] = await ctx.ask(question)
         return answers
 
@@ -89,32 +122,55 @@ def _form(answer: Any, wanted: Mapping[str, str]) -> dict[str, Any]:
     if not isinstance(answer, Mapping):
         if len(wanted) == 1:
             return {next(iter(wanted)): answer}
-        raise WiringError("AX667", f"the answer to a form is a {type(answer).__name__}; expected a mapping with {', '.join(wanted)}.")
+        raise WiringError(
+            "AX667",
+            f"the answer to a form is a {type(answer).__name__}; "
+            f"expected a mapping with {', '.join(wanted)}.",
+        )
     given = cast("Mapping[str, Any]", answer)
     missing = [name for name in wanted if name not in given]
     if missing:
-        raise WiringError("AX667", f"the answer to a form lacks {', '.join(missing)}.", "Answer all fields.")
+        raise WiringError(
+            "AX667", f"the answer to a form lacks {', '.join(missing)}.", "Answer all fields."
+        )
     return dict(given)
 
 
 class HumanFileEdit(HumanNode):
-    """Writes fields into files, lets a person edit them, and reads them back; then asks for the other fields as ``HumanNode`` does.
+    """Writes fields into files, lets a person edit them, and reads them back; then asks for the
+    other fields as ``HumanNode`` does.
 
-    Files are in the run's workspace and nowhere else. Who confirms nothing ``within`` the time has edited what is there then.
+    Files are in the run's workspace and nowhere else. Who confirms nothing ``within`` the time has
+    edited what is there then.
     """
 
-    def __init__(self, file_fields: Mapping[str, str], prompt: str | Sequence[str] = "", **settings: Any) -> None:
+    def __init__(
+        self, file_fields: Mapping[str, str], prompt: str | Sequence[str] = "", **settings: Any
+    ) -> None:
         """``file_fields``: a path for each field, below the run's workspace."""
         super().__init__(prompt, **settings)
         self.file_fields = dict(file_fields)
 
-    async def asked(self, inputs: Mapping[str, Any], attributes: Mapping[str, Any], wanted: Mapping[str, str], ctx: Any) -> dict[str, Any]:
-        """The edited fields and the answers. Raises: WiringError (AX667): no workspace, or a path leads out of it."""
+    async def asked(
+        self,
+        inputs: Mapping[str, Any],
+        attributes: Mapping[str, Any],
+        wanted: Mapping[str, str],
+        ctx: Any,
+    ) -> dict[str, Any]:
+        """The edited fields and the answers.
+
+        Raises: WiringError (AX667): no workspace, or a path leads out of it.
+        """
         paths = {name: _within(ctx.workspace, path) for name, path in self.file_fields.items()}
         known = {**attributes, **inputs}
 
         async def write() -> None:
-            await away(lambda: _write({path: text_of(known[name]) for name, path in paths.items() if name in known}))
+            await away(
+                lambda: _write(
+                    {path: text_of(known[name]) for name, path in paths.items() if name in known}
+                )
+            )
 
         await ctx.step("write", write)
         question = Question(
@@ -127,20 +183,32 @@ class HumanFileEdit(HumanNode):
         await ctx.ask(question)
 
         async def read() -> dict[str, str]:
-            return cast("dict[str, str]", await away(lambda: {name: path.read_text("utf-8") for name, path in paths.items()}))
+            return cast(
+                "dict[str, str]",
+                await away(lambda: {name: path.read_text("utf-8") for name, path in paths.items()}),
+            )
 
         edited = await ctx.step("read", read)
         rest = {name: text for name, text in wanted.items() if name not in paths}
-        return {**edited, **(await super().asked({**inputs, **edited}, attributes, rest, ctx) if rest else {})}
+        return {
+            **edited,
+            **(await super().asked({**inputs, **edited}, attributes, rest, ctx) if rest else {}),
+        }
 
 
 def _within(workspace: Path | None, path: str) -> Path:
     if workspace is None:
-        raise WiringError("AX667", "there is no workspace to put files into.", "Run with workspace=….")
+        raise WiringError(
+            "AX667", "there is no workspace to put files into.", "Run with workspace=…."
+        )
     home = workspace.resolve()
     found = (home / path).resolve()
     if not found.is_relative_to(home):
-        raise WiringError("AX667", f'the path "{path}" leads out of the run\'s workspace.', "Give a path below it.")
+        raise WiringError(
+            "AX667",
+            f'the path "{path}" leads out of the run\'s workspace.',
+            "Give a path below it.",
+        )
     return found
 
 

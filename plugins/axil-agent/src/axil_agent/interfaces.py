@@ -1,8 +1,11 @@
-"""What agents, models, formatters, tools and context providers are to each other. Plain data and protocols; nothing to inherit.
+"""What agents, models, formatters, tools and context providers are to each other.
 
-A message is a dict as everywhere in axil: ``role`` and ``content``, which is a text or a list of parts (``axil_agent.parts``). An
-assistant's message may have ``tool_calls``, each with ``id``, ``name`` and ``arguments`` (a dict); a tool's has ``name`` and
-``tool_call_id``. Adapters translate to their wire.
+Plain data and protocols; nothing to inherit.
+
+A message is a dict as everywhere in axil: ``role`` and ``content``, which is a text or a list of
+parts (``axil_agent.parts``). An assistant's message may have ``tool_calls``, each with ``id``,
+``name`` and ``arguments`` (a dict); a tool's has ``name`` and ``tool_call_id``. Adapters translate
+to their wire.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Protocol, TypeVar, cast, runtime_checkable
 
-from axil.inputs import Message
+from axil.plugin import Message
 
 __all__ = [
     "Ask",
@@ -42,7 +45,7 @@ Emit = Callable[[Any], None]
 """How a model shows what it has so far: ``emit({"kind": "text", "text": "…"})``."""
 
 
-# ---------------------------------------------------------------------------------------------------------------- models
+# --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +54,9 @@ class ToolSpec:
 
     name: str
     description: str = ""
-    parameters: Mapping[str, Any] = field(default_factory=lambda: {"type": "object", "properties": {}})
+    parameters: Mapping[str, Any] = field(
+        default_factory=lambda: {"type": "object", "properties": {}}
+    )
     """A JSON Schema of the arguments."""
 
 
@@ -78,7 +83,10 @@ class Request:
         """The request as plain data: for recordings."""
         return {
             "messages": [dict(m) for m in self.messages],
-            "tools": [{"name": t.name, "description": t.description, "parameters": dict(t.parameters)} for t in self.tools],
+            "tools": [
+                {"name": t.name, "description": t.description, "parameters": dict(t.parameters)}
+                for t in self.tools
+            ],
             "settings": dict(self.settings),
             "output": None if self.output is None else asdict(self.output),
         }
@@ -123,38 +131,59 @@ class Reply:
     model: str = ""
     """Which model it was, as the provider names it."""
     extra: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """Plain data that goes back to the model with this reply: put into its message under ``extra``."""
+    """Plain data that goes back to the model with this reply: put into its message under ``extra``.
+    """
 
     def message(self) -> Message:
         """The reply as a message of the conversation."""
         message: Message = {"role": "assistant", "content": self.text}
         if self.tool_calls:
-            message["tool_calls"] = [{"id": c.id, "name": c.name, "arguments": dict(c.arguments)} for c in self.tool_calls]
+            message["tool_calls"] = [
+                {"id": c.id, "name": c.name, "arguments": dict(c.arguments)}
+                for c in self.tool_calls
+            ]
         if self.extra:
             message["extra"] = dict(self.extra)
         return message
 
     def plain(self) -> dict[str, Any]:
         """The reply as plain data: for journals and recordings."""
-        calls = [{"id": c.id, "name": c.name, "arguments": dict(c.arguments), "fault": c.fault} for c in self.tool_calls]
+        calls = [
+            {"id": c.id, "name": c.name, "arguments": dict(c.arguments), "fault": c.fault}
+            for c in self.tool_calls
+        ]
         used = {name: getattr(self.usage, name) for name in Usage.__slots__}
-        told = {"text": self.text, "tool_calls": calls, "usage": used, "finish": self.finish, "model": self.model}
+        told = {
+            "text": self.text,
+            "tool_calls": calls,
+            "usage": used,
+            "finish": self.finish,
+            "model": self.model,
+        }
         return {**told, "extra": dict(self.extra)}
 
     @staticmethod
     def read(data: Mapping[str, Any]) -> Reply:
         """The reply that ``plain`` made data of."""
         calls = tuple(ToolCall(**call) for call in data.get("tool_calls", ()))
-        given: dict[str, Any] = {**data, "tool_calls": calls, "usage": Usage(**data.get("usage", {}))}
+        given: dict[str, Any] = {
+            **data,
+            "tool_calls": calls,
+            "usage": Usage(**data.get("usage", {})),
+        }
         return Reply(**given)
 
 
 @runtime_checkable
 class Model(Protocol):
-    """Answers requests. Making one has no effects; connections are opened by the first call, per event loop, and closed by ``close``.
+    """Answers requests.
 
-    It may be an async context manager: then connections are kept for as long as somebody is inside, as the agents of a run are.
-    ``modalities``, where a model has it, says what it takes beside text: ``image``, ``file``, ``audio``.
+    Making one has no effects; connections are opened by the first call, per event loop, and closed
+    by ``close``.
+
+    It may be an async context manager: then connections are kept for as long as somebody is inside,
+    as the agents of a run are. ``modalities``, where a model has it, says what it takes beside
+    text: ``image``, ``file``, ``audio``.
     """
 
     async def reply(self, request: Request, emit: Emit, /) -> Reply:
@@ -162,7 +191,7 @@ class Model(Protocol):
         ...
 
 
-# -------------------------------------------------------------------------------------------------------------- embedders
+# --------------------------------------------------------------------------------------------------
 
 
 @runtime_checkable
@@ -171,7 +200,10 @@ class Embedder(Protocol):
 
     @property
     def name(self) -> str:
-        """Which vectors these are: those of two embedders with one name can be compared. Stores keep it beside the vectors."""
+        """Which vectors these are: those of two embedders with one name can be compared.
+
+        Stores keep it beside the vectors.
+        """
         ...
 
     @property
@@ -184,7 +216,7 @@ class Embedder(Protocol):
         ...
 
 
-# ------------------------------------------------------------------------------------------------------------ formatters
+# --------------------------------------------------------------------------------------------------
 
 
 class Formatter(Protocol):
@@ -200,11 +232,14 @@ class Formatter(Protocol):
         ...
 
     def parse(self, text: str, fields: Sequence[str] = (), /) -> dict[str, Any]:
-        """Text as fields; ``fields`` are the names asked for. Raises: ValueError: in words for whoever wrote the text."""
+        """Text as fields; ``fields`` are the names asked for.
+
+        Raises: ValueError: in words for whoever wrote the text.
+        """
         ...
 
 
-# --------------------------------------------------------------------------------------------------------------- context
+# --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,9 +254,13 @@ class ContextBlock:
     title: str | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
     dedupe_key: str | None = None
-    """Blocks with the same key are the same; None: by ``uri`` and ``chunk_id``, else by what they hold."""
+    """Blocks with the same key are the same; None: by ``uri`` and ``chunk_id``, else by what they
+    hold.
+    """
     part: Mapping[str, Any] | None = None
-    """An image, a file or a recording that the model is shown, as ``axil_agent.parts`` makes them; ``text`` may say what it is."""
+    """An image, a file or a recording that the model is shown, as ``axil_agent.parts`` makes them;
+    ``text`` may say what it is.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,18 +276,27 @@ class ContextQuery:
     session_id: str | None = None
     messages: Sequence[Message] = ()
     filters: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """Metadata that a block has to have: each name with this very value. Providers that keep metadata hold to it."""
+    """Metadata that a block has to have: each name with this very value.
+
+    Providers that keep metadata hold to it.
+    """
 
 
 class ContextProvider(Protocol):
     """Gives context. ``axil.context``. All but ``get_blocks`` may be missing; it may be async.
 
-    ``context_label``: what it is called, else its class's name. ``passive`` (true): its blocks are put into the prompt.
-    ``active`` (false): the model may ask it. One with ``async tools()`` brings tools of its own.
+    ``context_label``: what it is called, else its class's name. ``passive`` (true): its blocks are
+    put into the prompt. ``active`` (false): the model may ask it. One with ``async tools()`` brings
+    tools of its own.
     """
 
-    def get_blocks(self, query: ContextQuery, top_k: int = 8) -> Sequence[ContextBlock] | Awaitable[Sequence[ContextBlock]]:
-        """The best blocks, best first. With a parameter ``ctx`` it is given the context of the firing, which may be None."""
+    def get_blocks(
+        self, query: ContextQuery, top_k: int = 8
+    ) -> Sequence[ContextBlock] | Awaitable[Sequence[ContextBlock]]:
+        """The best blocks, best first.
+
+        With a parameter ``ctx`` it is given the context of the firing, which may be None.
+        """
         ...
 
 
@@ -256,7 +304,10 @@ class Memory(ContextProvider, Protocol):
     """A provider that is told about each step."""
 
     def insert(self, key: str, value: str) -> Any:
-        """``key``: JSON with ``input``, ``role_name`` and ``turn``; ``value``: the reply's text. May be async."""
+        """``key``: JSON with ``input``, ``role_name`` and ``turn``; ``value``: the reply's text.
+
+        May be async.
+        """
         ...
 
 
@@ -286,10 +337,14 @@ class Turn:
 
 
 class TurnMemory(ContextProvider, Protocol):
-    """A provider that is told about each turn with all that belongs to it: the run, the node, a model to ask."""
+    """A provider that is told about each turn with all that belongs to it: the run, the node, a
+    model to ask.
+    """
 
     async def learn(self, turn: Turn, /) -> Any:
-        """Take from ``turn`` what is worth keeping. A body that is run again may tell the same turn again.
+        """Take from ``turn`` what is worth keeping.
+
+        A body that is run again may tell the same turn again.
 
         Plain data that it returns, such as what it decided, is journaled.
         """
@@ -297,7 +352,10 @@ class TurnMemory(ContextProvider, Protocol):
 
 
 class SharedMemory(ContextProvider, Protocol):
-    """A memory that agents of one run share. What it holds is an attribute of the state: read from the query's attributes."""
+    """A memory that agents of one run share.
+
+    What it holds is an attribute of the state: read from the query's attributes.
+    """
 
     share: str
     """The attribute: a list of notes."""
@@ -307,24 +365,33 @@ class SharedMemory(ContextProvider, Protocol):
         ...
 
     def keep(self, notes: Sequence[Mapping[str, Any]], /) -> list[dict[str, Any]]:
-        """Those of all ``notes`` that are kept, where the attribute is overwritten rather than appended to."""
+        """Those of all ``notes`` that are kept, where the attribute is overwritten rather than
+        appended to.
+        """
         ...
 
 
 class Index(ContextProvider, Protocol):
-    """A provider whose blocks can be put and deleted one by one; a block is known by its ``uri`` and ``chunk_id``."""
+    """A provider whose blocks can be put and deleted one by one; a block is known by its ``uri``
+    and ``chunk_id``.
+    """
 
     def put(self, blocks: Sequence[ContextBlock], /) -> Any:
         """Add blocks; one that is known already is replaced. May be async."""
         ...
 
     def delete(self, blocks: Sequence[ContextBlock], /) -> Any:
-        """Forget blocks, known by ``uri`` and ``chunk_id``; those that are not there are passed over. May be async."""
+        """Forget blocks, known by ``uri`` and ``chunk_id``; those that are not there are passed
+        over. May be async.
+        """
         ...
 
 
 class ChatMemory(Protocol):
-    """A memory of the conversation itself. What it keeps is state of the node (or of the graph), handed in and given back."""
+    """A memory of the conversation itself.
+
+    What it keeps is state of the node (or of the graph), handed in and given back.
+    """
 
     label: str
     share: str
@@ -334,7 +401,9 @@ class ChatMemory(Protocol):
         """The messages that are sent before the new one."""
         ...
 
-    async def remember(self, kept: Sequence[Message], turn: Sequence[Message], ask: Ask, /) -> list[Message]:
+    async def remember(
+        self, kept: Sequence[Message], turn: Sequence[Message], ask: Ask, /
+    ) -> list[Message]:
         """What is kept after a turn. ``ask``: for those that summarise."""
         ...
 
@@ -346,4 +415,6 @@ def listed_or_one(given: T | Sequence[T] | None) -> list[T]:
     """One thing, several or none, as a list."""
     if given is None:
         return []
-    return list(cast("Sequence[T]", given)) if isinstance(given, (list, tuple)) else [cast("T", given)]
+    return (
+        list(cast("Sequence[T]", given)) if isinstance(given, (list, tuple)) else [cast("T", given)]
+    )

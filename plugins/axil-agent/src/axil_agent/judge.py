@@ -13,19 +13,37 @@ _SYSTEM = (
     "You decide whether a loop ends. You are given a condition and what there is so far. "
     "Answer with one word: STOP if the condition is met, CONTINUE if it is not."
 )
-_WORDS = {"stop": True, "continue": False, "yes": True, "no": False, "terminate": True, "met": True, "unmet": False}
+_WORDS = {
+    "stop": True,
+    "continue": False,
+    "yes": True,
+    "no": False,
+    "terminate": True,
+    "met": True,
+    "unmet": False,
+}
 
 
 class Judge:
-    """``judge``: asks a model whether a loop ends. ``Loop(model=…, terminate_condition_prompt=…)`` asks it once a round."""
+    """``judge``: asks a model whether a loop ends.
+
+    ``Loop(model=…, terminate_condition_prompt=…)`` asks it once a round.
+    """
 
     def __init__(self, model: Any = None, prompt: str = "") -> None:
-        """``prompt``: the condition; it may have places for fields and attributes, unknown ones stay as they are."""
+        """``prompt``: the condition; it may have places for fields and attributes, unknown ones
+        stay as they are.
+        """
         self.prompt = prompt
         self._model = Chosen(model, "the loop's model")
 
-    async def decide(self, fields: Mapping[str, Any], attributes: Mapping[str, Any], ctx: Any) -> bool:
-        """Whether the loop ends. Raises: ReplyError (AX659): the model would not say; and what the model raises."""
+    async def decide(
+        self, fields: Mapping[str, Any], attributes: Mapping[str, Any], ctx: Any
+    ) -> bool:
+        """Whether the loop ends.
+
+        Raises: ReplyError (AX659): the model would not say; and what the model raises.
+        """
         known = {**attributes, **fields}
         standing = {name: f"{{{name}}}" for name in places(self.prompt)}
         condition = rendered(self.prompt, {**standing, **known})

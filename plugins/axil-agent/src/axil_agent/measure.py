@@ -17,4 +17,8 @@ def measure_text(text: str) -> dict[str, int]:
     {'words': 8, 'sentences': 2, 'longest_sentence': 5}
     """
     sentences = [len(part.split()) for part in _END.split(text) if part.strip()]
-    return {"words": len(text.split()), "sentences": len(sentences), "longest_sentence": max(sentences, default=0)}
+    return {
+        "words": len(text.split()),
+        "sentences": len(sentences),
+        "longest_sentence": max(sentences, default=0),
+    }

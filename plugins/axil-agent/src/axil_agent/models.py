@@ -1,4 +1,6 @@
-"""From what a user gives as a model to a model: an object, a name, ``{type: …, …}``, or an object with MASFactory's ``invoke``."""
+"""From what a user gives as a model to a model: an object, a name, ``{type: …, …}``, or an object
+with MASFactory's ``invoke``.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +13,16 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 from weakref import WeakKeyDictionary
 
-from axil.bodies import is_async
-from axil.spec import Place
+from axil.plugin import Place, is_async
 from axil_agent.errors import ModelContract
 from axil_agent.interfaces import Emit, Model, Reply, Request, ToolCall, Usage
 from axil_agent.threads import away
 from axil_agent.uses import used
 
 Through = Callable[[Callable[[], Model], Any], Model]
-"""From a way to make the model that was meant, and what was written for it, to the model that is asked."""
+"""From a way to make the model that was meant, and what was written for it, to the model that is
+asked.
+"""
 
 _through: ContextVar[Through | None] = ContextVar("axil_agent_models", default=None)
 
@@ -28,8 +31,8 @@ _through: ContextVar[Through | None] = ContextVar("axil_agent_models", default=N
 def models_through(change: Through) -> Generator[None]:
     """Within the ``with``, every agent asks the model that ``change`` gives instead of its own.
 
-    For work without a key (``lambda meant, written: Scripted(…)``) and for recordings (``lambda meant, written: Recorder(meant(), …)``).
-    It holds for graphs that are built and run inside.
+    For work without a key (``lambda meant, written: Scripted(…)``) and for recordings (``lambda
+    meant, written: Recorder(meant(), …)``). It holds for graphs that are built and run inside.
     """
     token = _through.set(change)
     try:
@@ -60,7 +63,10 @@ class Chosen:
         self._held: WeakKeyDictionary[asyncio.AbstractEventLoop, _Held] = WeakKeyDictionary()
 
     def check(self, setting: Any = None) -> None:
-        """Make the model now, where nothing stands in for it. Raises: as ``model_of``; ModelContract (AX666): there is none."""
+        """Make the model now, where nothing stands in for it.
+
+        Raises: as ``model_of``; ModelContract (AX666): there is none.
+        """
         if _through.get() is None:
             self._meant(setting)
 
@@ -92,7 +98,10 @@ class Chosen:
         return model
 
     async def close(self) -> None:
-        """Let the model's connections go; close it, if this made it from a name. One that fails at it keeps no other from it."""
+        """Let the model's connections go; close it, if this made it from a name.
+
+        One that fails at it keeps no other from it.
+        """
         held = self._held.pop(asyncio.get_running_loop(), None)
         close = getattr(self._made, "close", None)
         async with contextlib.AsyncExitStack() as stack:
@@ -103,17 +112,26 @@ class Chosen:
 
 
 def model_of(given: Any, where: str | Place = "model", setting: Any = None) -> Model:
-    """What was given, as a model. Raises: ModelContract (AX654): it is none; (AX666) nothing was given; as ``resolve`` and ``make``."""
+    """Return what was given as a model.
+
+    Raises: ModelContract (AX654): it is none; (AX666) nothing was given; as ``resolve`` and
+    ``make_component``.
+    """
     if given is None:
-        raise ModelContract("AX666", "there is no model to ask.", "Give model=…, or use models_through.", str(where))
+        raise ModelContract(
+            "AX666", "there is no model to ask.", "Give model=…, or use models_through.", str(where)
+        )
     if isinstance(given, (str, Mapping)):
-        from axil import registry
-        from axil.config import make
+        from axil.plugin import default_registry, make_component
 
         name, config = used(given)
-        known = getattr(setting, "registry", None) or registry.default()
-        inside = where.at("config") if isinstance(where, Place) and isinstance(given, Mapping) and "config" in given else where
-        made = make(known.resolve("models", name, str(where)), config or {}, inside)
+        known = getattr(setting, "registry", None) or default_registry()
+        inside = (
+            where.at("config")
+            if isinstance(where, Place) and isinstance(given, Mapping) and "config" in given
+            else where
+        )
+        made = make_component(known.resolve("models", name, str(where)), config or {}, inside)
         if callable(getattr(made, "bind", None)):  # a model of models
             made.bind(setting)
         return model_of(made, where)
@@ -121,7 +139,10 @@ def model_of(given: Any, where: str | Place = "model", setting: Any = None) -> M
         return given
     if callable(getattr(given, "invoke", None)):
         return Invoked(given)
-    hint = "A model has `async reply(request, emit) -> Reply`, or `invoke(messages, tools, settings) -> dict`."
+    hint = (
+        "A model has `async reply(request, emit) -> Reply`, "
+        "or `invoke(messages, tools, settings) -> dict`."
+    )
     raise ModelContract("AX654", f"a {type(given).__name__} is not a model.", hint, str(where))
 
 
@@ -140,7 +161,9 @@ def name_of(written: Any) -> str:
 
 
 class Invoked:
-    """A model with MASFactory's contract: ``invoke(messages, tools, settings) -> {"type": "content" | "tool_call", "content": …}``."""
+    """A model with MASFactory's contract: ``invoke(messages, tools, settings) -> {"type": "content"
+    | "tool_call", "content": …}``.
+    """
 
     def __init__(self, model: Any) -> None:
         self.model = model
@@ -148,12 +171,17 @@ class Invoked:
     async def reply(self, request: Request, emit: Emit, /) -> Reply:
         """What ``invoke`` gives, awaited or called in a thread."""
         messages = [dict(m) for m in request.messages]
-        tools = [{"name": t.name, "description": t.description, "parameters": dict(t.parameters)} for t in request.tools] or None
+        tools = [
+            {"name": t.name, "description": t.description, "parameters": dict(t.parameters)}
+            for t in request.tools
+        ] or None
         settings = dict(request.settings) or None
         if is_async(self.model.invoke):
             answer = await self.model.invoke(messages, tools, settings=settings)
         else:
-            answer = await away(lambda: self.model.invoke(messages, tools, settings=settings), "axil-model")
+            answer = await away(
+                lambda: self.model.invoke(messages, tools, settings=settings), "axil-model"
+            )
         return read_answer(answer)
 
 
@@ -163,26 +191,41 @@ def read_answer(answer: Any) -> Reply:
         return answer
     if isinstance(answer, str):
         return Reply(text=answer)
-    kind: Any = cast("Mapping[str, Any]", answer).get("type") if isinstance(answer, Mapping) else None
+    kind: Any = (
+        cast("Mapping[str, Any]", answer).get("type") if isinstance(answer, Mapping) else None
+    )
     kind = str(getattr(kind, "value", kind)).lower()
     if kind not in ("content", "tool_call"):
-        hint = 'Give {"type": "content", "content": text} or {"type": "tool_call", "content": [{"id", "name", "arguments"}]}.'
+        hint = (
+            'Give {"type": "content", "content": text} or {"type": "tool_call", "content": '
+            '[{"id", "name", "arguments"}]}.'
+        )
         raise ModelContract("AX654", f"the model gave {answer!r:.80}, which is no reply.", hint)
     data = cast("Mapping[str, Any]", answer)
     usage = _usage(data.get("usage"))
     if kind == "content":
         return Reply(text=str(data.get("content") or ""), usage=usage, finish="stop")
     calls = cast("Sequence[Mapping[str, Any]]", data.get("content") or ())
-    return Reply(tool_calls=tuple(_call(call, i) for i, call in enumerate(calls)), usage=usage, finish="tools")
+    return Reply(
+        tool_calls=tuple(_call(call, i) for i, call in enumerate(calls)),
+        usage=usage,
+        finish="tools",
+    )
 
 
 def _call(call: Mapping[str, Any], number: int) -> ToolCall:
     arguments, fault = read_arguments(call.get("arguments"))
-    return ToolCall(id=str(call.get("id") or f"call_{number}"), name=str(call.get("name") or ""), arguments=arguments, fault=fault)
+    return ToolCall(
+        id=str(call.get("id") or f"call_{number}"),
+        name=str(call.get("name") or ""),
+        arguments=arguments,
+        fault=fault,
+    )
 
 
 def read_arguments(given: Any) -> tuple[dict[str, Any], str]:
-    """A tool call's arguments, which models send as an object or as its JSON, and what is wrong with them.
+    """A tool call's arguments, which models send as an object or as its JSON, and what is wrong
+    with them.
 
     >>> read_arguments('{"a": 1}'), read_arguments(""), read_arguments('{"a"')[1][:18]
     (({'a': 1}, ''), ({}, ''), 'the arguments are ')
@@ -203,4 +246,7 @@ def _usage(given: Any) -> Usage:
     if not isinstance(given, Mapping):
         return Usage()
     data = cast("Mapping[str, Any]", given)
-    return Usage(input_tokens=int(data.get("input_tokens") or 0), output_tokens=int(data.get("output_tokens") or 0))
+    return Usage(
+        input_tokens=int(data.get("input_tokens") or 0),
+        output_tokens=int(data.get("output_tokens") or 0),
+    )

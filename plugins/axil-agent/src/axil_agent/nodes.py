@@ -1,7 +1,9 @@
-"""Agents in workflow files: ``agent``, ``dynamic_agent``, ``agent_switch`` and ``human_form``, made from strict settings.
+"""Agents in workflow files: ``agent``, ``dynamic_agent``, ``agent_switch`` and ``human_form``, made
+from strict settings.
 
-An ``agent`` of a file speaks in messages: its instructions are the system's message, what comes in are the messages, and the reply
-is an assistant's message. As soon as it has a ``prompt_template`` or ``output`` fields it is an ``Agent``: it works on fields.
+An ``agent`` of a file speaks in messages: its instructions are the system's message, what comes in
+are the messages, and the reply is an assistant's message. As soon as it has a ``prompt_template``
+or ``output`` fields it is an ``Agent``: it works on fields.
 """
 
 from __future__ import annotations
@@ -12,13 +14,20 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from axil.bodies import Rules, adapt
-from axil.config import Secret, make, refers
-from axil.durations import seconds
-from axil.errors import listed
-from axil.inputs import Message, message
-from axil.plan import Body
-from axil.tokens import Out, Task
+from axil import Out
+from axil.plugin import (
+    Body,
+    BodyRules,
+    Message,
+    Secret,
+    Task,
+    as_body,
+    format_names,
+    make_component,
+    message,
+    parse_duration,
+    refers_to,
+)
 from axil_agent.agent import Agent, DynamicAgent
 from axil_agent.context import passive_context
 from axil_agent.errors import PromptError
@@ -45,12 +54,14 @@ class _Settings(BaseModel):
 
 class _Modelled(_Settings):
     model: Use | None = Field(
-        None, description="The model: the name of an adapter, or {type: …} with its settings.", json_schema_extra=refers("models")
+        None,
+        description="The model: the name of an adapter, or {type: …} with its settings.",
+        json_schema_extra=refers_to("models"),
     )
     provider: str | None = Field(
         None,
         description="The same as DevAll files write it: the adapter's name …",
-        json_schema_extra=refers("models", default=["openai"], beside="name"),
+        json_schema_extra=refers_to("models", default=["openai"], beside="name"),
     )
     name: str | None = Field(None, description="… the model's name …")
     base_url: str | None = Field(None, description="… where it is …")
@@ -63,51 +74,86 @@ class _Modelled(_Settings):
         if self.provider is None and self.name is None:
             return None
         given = {"name": self.name, "base_url": self.base_url or None, "api_key": self.api_key}
-        return {"type": self.provider or "openai", "config": {key: value for key, value in given.items() if value is not None}}
+        return {
+            "type": self.provider or "openai",
+            "config": {key: value for key, value in given.items() if value is not None},
+        }
 
 
 class AgentConfig(_Modelled):
     """What an agent of a file is."""
 
     instructions: str | list[str] = Field("", description="The system prompt.")
-    role: str | None = Field(None, description="The same, as DevAll files write it: braces in it are text.")
-    prompt_template: str | list[str] | dict[str, str] | None = Field(None, description="The message, with places for fields: {topic}.")
-    output: dict[str, str] = Field(default_factory=dict[str, str], description="Fields that a reply has to have, with descriptions.")
+    role: str | None = Field(
+        None, description="The same, as DevAll files write it: braces in it are text."
+    )
+    prompt_template: str | list[str] | dict[str, str] | None = Field(
+        None, description="The message, with places for fields: {topic}."
+    )
+    output: dict[str, str] = Field(
+        default_factory=dict[str, str],
+        description="Fields that a reply has to have, with descriptions.",
+    )
     formatters: Use | list[Use] | None = Field(
-        None, description="One, or [in, out]; usual: paragraph in, json out.", json_schema_extra=refers("formatters", default=DEFAULT)
+        None,
+        description="One, or [in, out]; usual: paragraph in, json out.",
+        json_schema_extra=refers_to("formatters", default=DEFAULT),
     )
     tools: list[Use] = Field(
         default_factory=list[Use],
         description="Names of installed tools, or {type: …} with their settings.",
-        json_schema_extra=refers("tools"),
+        json_schema_extra=refers_to("tools"),
     )
-    approve: list[str] = Field(default_factory=list[str], description="Tools whose calls a person has to allow first; '*': all.")
+    approve: list[str] = Field(
+        default_factory=list[str],
+        description="Tools whose calls a person has to allow first; '*': all.",
+    )
     approve_within: float | str | None = Field(
-        None, description='How long there is for it: seconds, or "15m", "2h 30m", "3 days"; without it for ever.'
+        None,
+        description="How long there is for it: "
+        'seconds, or "15m", "2h 30m", "3 days"; without it for ever.',
     )
     approve_late: Literal["allow", "deny", "fail"] = Field(
-        "deny", description="What counts where nobody answers within that time; fail: the node fails."
+        "deny",
+        description="What counts where nobody answers within that time; fail: the node fails.",
     )
     memories: list[Use] = Field(
         default_factory=list[Use],
         description="Context providers that are told of each step: history, …",
-        json_schema_extra=refers("context"),
+        json_schema_extra=refers_to("context"),
     )
-    retrievers: list[Use] = Field(default_factory=list[Use], description="Context providers.", json_schema_extra=refers("context"))
+    retrievers: list[Use] = Field(
+        default_factory=list[Use],
+        description="Context providers.",
+        json_schema_extra=refers_to("context"),
+    )
     model_settings: dict[str, Any] = Field(
-        default_factory=dict[str, Any], description="Handed to the model: temperature, max_tokens, …; those with known ranges are checked."
+        default_factory=dict[str, Any],
+        description="Handed to the model: temperature, max_tokens, …; "
+        "those with known ranges are checked.",
     )
-    params: dict[str, Any] = Field(default_factory=dict[str, Any], description="The same, as DevAll files write it.")
+    params: dict[str, Any] = Field(
+        default_factory=dict[str, Any], description="The same, as DevAll files write it."
+    )
     role_name: str = Field("", description="Who the agent is; without it its node's name.")
-    hide_unused_fields: bool = Field(False, description="Leave fields without a place in the template out of the prompt.")
-    reflection: Reflection.Config | None = Field(None, description="What it asks itself around its reply: {before, after}.")
+    hide_unused_fields: bool = Field(
+        False, description="Leave fields without a place in the template out of the prompt."
+    )
+    reflection: Reflection.Config | None = Field(
+        None, description="What it asks itself around its reply: {before, after}."
+    )
     titles: dict[str, str | None] = Field(
         default_factory=dict[str, "str | None"],
-        description="Other titles for message, format, fields, context; empty: no title, null: not that part.",
+        description="Other titles for message, format, fields, context; "
+        "empty: no title, null: not that part.",
     )
     max_turns: int = Field(10, ge=1, description="How often the model may ask for tools.")
-    max_repairs: int = Field(2, ge=0, description="How often a reply that cannot be read is asked for again.")
-    input_mode: Literal["messages", "prompt"] = Field("messages", description="prompt: all that comes in as one user message, in blocks.")
+    max_repairs: int = Field(
+        2, ge=0, description="How often a reply that cannot be read is asked for again."
+    )
+    input_mode: Literal["messages", "prompt"] = Field(
+        "messages", description="prompt: all that comes in as one user message, in blocks."
+    )
 
     @field_validator("model_settings", "params")
     @classmethod
@@ -117,12 +163,16 @@ class AgentConfig(_Modelled):
     @field_validator("approve_within")
     @classmethod
     def _is_a_duration(cls, within: float | str | None) -> float | None:
-        return None if within is None else seconds(within)
+        return None if within is None else parse_duration(within)
 
     @property
     def asking(self) -> Approval | None:
         """How long there is to approve, if that is said."""
-        return None if self.approve_within is None else Approval(within_seconds=float(self.approve_within), late=self.approve_late)
+        return (
+            None
+            if self.approve_within is None
+            else Approval(within_seconds=float(self.approve_within), late=self.approve_late)
+        )
 
     def settings(self, parts: Parts) -> dict[str, Any]:
         """The arguments of an ``Agent``; what it names is made, as far as it can be."""
@@ -134,11 +184,17 @@ class AgentConfig(_Modelled):
             "formatters": parts.made("formatters", self.formatters, "formatters")
             if several is None
             else [parts.made("formatters", use, "formatters", i) for i, use in enumerate(several)],
-            "tools": _there(parts.made("tools", use, "tools", i) for i, use in enumerate(self.tools)),
+            "tools": _there(
+                parts.made("tools", use, "tools", i) for i, use in enumerate(self.tools)
+            ),
             "approve": self.approve,
             "approval": self.asking,
-            "memories": _there(_provider(parts, use, "memories", i) for i, use in enumerate(self.memories)),
-            "retrievers": _there(_provider(parts, use, "retrievers", i) for i, use in enumerate(self.retrievers)),
+            "memories": _there(
+                _provider(parts, use, "memories", i) for i, use in enumerate(self.memories)
+            ),
+            "retrievers": _there(
+                _provider(parts, use, "retrievers", i) for i, use in enumerate(self.retrievers)
+            ),
             "model_settings": {**self.params, **self.model_settings},
             "role_name": self.role_name,
             "hide_unused_fields": self.hide_unused_fields,
@@ -157,7 +213,12 @@ class AgentConfig(_Modelled):
 class AgentNode:
     """``agent``: a model with instructions, tools and context."""
 
-    examples = ({"instructions": "Be brief.", "model": {"type": "scripted", "config": {"rules": [{"replies": ["Hello."]}]}}},)
+    examples = (
+        {
+            "instructions": "Be brief.",
+            "model": {"type": "scripted", "config": {"rules": [{"replies": ["Hello."]}]}},
+        },
+    )
 
     Config = AgentConfig
 
@@ -171,8 +232,12 @@ class AgentNode:
         """Called when the plan is made."""
         self._edges, self._setting = out_edges, setting
 
-    def adapted(self, rules: Rules) -> Body:
-        """The body. Raises: SpecError, ConfigError: everything that is wrong with what it names and says, each at its place."""
+    def adapted(self, rules: BodyRules) -> Body:
+        """The body.
+
+        Raises: SpecError, ConfigError: everything that is wrong with what it names and says, each
+        at its place.
+        """
         parts = Parts(self._setting)
         settings = self.config.settings(parts)
         agent = parts.attempt(lambda: self._made(settings))
@@ -182,7 +247,9 @@ class AgentNode:
         agent.owned += [*settings["tools"], *agent.providers]
         agent.name = rules.node
         agent.bind([*self._edges, _Asked(self.config.output)], self._setting)
-        agent.asks_at(parts.place("model") if self.config.model is not None else parts.where("provider"))
+        agent.asks_at(
+            parts.place("model") if self.config.model is not None else parts.where("provider")
+        )
         parts.attempt(lambda: agent.check(Wiring(node=rules.node)), "model")
         if not parts.problems:
             _approved(agent, parts)
@@ -193,7 +260,7 @@ class AgentNode:
             raise parts.error()
         if in_fields:
             return agent.adapted(replace(rules, pull=rules.pull or {}, push=rules.push or {}))
-        return adapt(_Chat(agent, rules.node, self.config.input_mode).run, rules)
+        return as_body(_Chat(agent, rules.node, self.config.input_mode).run, rules)
 
     def _made(self, settings: Mapping[str, Any]) -> Agent:
         return Agent(**settings)
@@ -207,7 +274,9 @@ class AgentNode:
 class DynamicAgentConfig(AgentConfig):
     """What an agent is whose instructions come with the message."""
 
-    instruction_key: str = Field("instructions", description="The field that holds the instructions.")
+    instruction_key: str = Field(
+        "instructions", description="The field that holds the instructions."
+    )
 
     @property
     def speaks_in_fields(self) -> bool:
@@ -215,12 +284,17 @@ class DynamicAgentConfig(AgentConfig):
 
 
 class DynamicAgentNode(AgentNode):
-    """``dynamic_agent``: an agent whose instructions come with the message; ``instructions`` where none come."""
+    """``dynamic_agent``: an agent whose instructions come with the message; ``instructions`` where
+    none come.
+    """
 
     examples = (
         {
             "instructions": "Be brief.",
-            "model": {"type": "scripted", "config": {"rules": [{"replies": ['{"message": "Hello."}']}]}},
+            "model": {
+                "type": "scripted",
+                "config": {"rules": [{"replies": ['{"message": "Hello."}']}]},
+            },
             "output": {"message": "What to say."},
         },
     )
@@ -230,7 +304,9 @@ class DynamicAgentNode(AgentNode):
     def _made(self, settings: Mapping[str, Any]) -> Agent:
         given = dict(settings)
         default = given.pop("instructions")
-        return DynamicAgent(instruction_key=self.config.instruction_key, default_instructions=default, **given)
+        return DynamicAgent(
+            instruction_key=self.config.instruction_key, default_instructions=default, **given
+        )
 
 
 class _Asked:
@@ -248,39 +324,68 @@ class _Chat:
 
     async def run(self, messages: list[Message], ctx: Any, task: Task) -> Out:
         agent, wiring = self.agent, Wiring(node=self.node)
-        heard = [_told(m) for m in messages] if self.mode == "messages" else [message(_blocks(messages))]
+        heard = (
+            [_told(m) for m in messages]
+            if self.mode == "messages"
+            else [message(_blocks(messages))]
+        )
         history, told = agent.recalled(ctx), list(heard)
         words = "\n".join(said(m.get("content")) for m in heard if m.get("role") == "user")
         shared, path = agent.shared(ctx), ctx.activation.path
         query = ContextQuery(
-            words, {"message": words}, shared, self.node, path, run_id=ctx.run_id, session_id=ctx.thread or None, messages=heard
+            words,
+            {"message": words},
+            shared,
+            self.node,
+            path,
+            run_id=ctx.run_id,
+            session_id=ctx.thread or None,
+            messages=heard,
         )
         numbering = Numbering()
-        found = await passive_context(agent.providers, query, agent.policy, ctx, f'node "{self.node}"', numbering)
+        found = await passive_context(
+            agent.providers, query, agent.policy, ctx, f'node "{self.node}"', numbering
+        )
         if found:
-            told.insert(max(len(told) - 1, 0), message([text(found), *numbering.parts] if numbering.parts else found))
+            told.insert(
+                max(len(told) - 1, 0),
+                message([text(found), *numbering.parts] if numbering.parts else found),
+            )
         fields = {"role_name": agent.role_name or self.node}
         system = agent.system(fields, wiring)
         first: list[Message] = [{"role": "system", "content": system}] if system else []
         manner = await agent.manner(wiring, query, ctx, formatter=_Text())
         answer = await considered([*first, *history, *told], manner, ctx, agent.thinking)
-        await agent.tell([*heard, {"role": "assistant", "content": answer.text}], answer, query, manner, ctx)
+        await agent.tell(
+            [*heard, {"role": "assistant", "content": answer.text}], answer, query, manner, ctx
+        )
         return Out([{"role": "assistant", "content": answer.text}], shared_delta(ctx, task))
 
 
 def _told(given: Message) -> Message:
     """A message without axil's own marks."""
-    return {name: given[name] for name in ("role", "content", "name", "tool_call_id", "tool_calls", "extra") if name in given}
+    return {
+        name: given[name]
+        for name in ("role", "content", "name", "tool_call_id", "tool_calls", "extra")
+        if name in given
+    }
 
 
 def _blocks(messages: Sequence[Message]) -> Any:
     """All messages as one content: a text, with the parts behind it if there are any."""
     contents = [m.get("content") for m in messages]
     words = "\n\n".join(
-        f"=== INPUT FROM {m.get('source') or 'TASK'} ({m.get('role', 'user')}) ===\n\n{said(content)}"
+        f"=== INPUT FROM {m.get('source') or 'TASK'} ({m.get('role', 'user')}) ===\n\n"
+        f"{said(content)}"
         for m, content in zip(messages, contents, strict=True)
     )
-    parts = [part for content in contents if is_content(content) for part in content or () if is_part(part)]
+    parts = [
+        part
+        for content in contents
+        if is_content(content)
+        for part in content or ()
+        if is_part(part)
+    ]
     return [text(words), *parts] if parts else words
 
 
@@ -300,7 +405,9 @@ def _provider(parts: Parts, use: Use, *keys: str | int) -> Any:
     """A context provider by its name; None: it cannot be had."""
     name, config = used(use)
     if name == "history":
-        return parts.attempt(lambda: make(HistoryMemory, config, parts.where(*keys)), *keys)
+        return parts.attempt(
+            lambda: make_component(HistoryMemory, config, parts.where(*keys)), *keys
+        )
     return parts.made("context", use, *keys)
 
 
@@ -309,8 +416,11 @@ def _there(made: Iterable[Any]) -> list[Any]:
 
 
 def _approved(agent: Agent, parts: Parts) -> None:
-    """Tell of tools that are to be approved and are not there, where all tools are known before a run."""
-    tools, asked = agent.known_tools(), [provider for provider in agent.providers if getattr(provider, "active", False)]
+    """Tell of tools to be approved that are not there, where all tools are known before a run."""
+    tools, asked = (
+        agent.known_tools(),
+        [provider for provider in agent.providers if getattr(provider, "active", False)],
+    )
     if asked or any(is_toolset(each) for each in (*tools, *agent.providers)):
         return
     known = by_name([tool_of(each) for each in tools])
@@ -319,25 +429,45 @@ def _approved(agent: Agent, parts: Parts) -> None:
 
 
 def _instructed(instructions: str) -> None:
-    """Nothing, if instructions ask for no field but the role. Raises: PromptError (AX650): in messages there are no others."""
-    asked = set[str]() if isinstance(instructions, Verbatim) else {name for name in places(instructions) if not name.isdigit()}
+    """Nothing, if instructions ask for no field but the role.
+
+    Raises: PromptError (AX650): in messages there are no others.
+    """
+    asked = (
+        set[str]()
+        if isinstance(instructions, Verbatim)
+        else {name for name in places(instructions) if not name.isdigit()}
+    )
     if missing := sorted(asked - {"role_name"}):
-        hint = "Give it a prompt_template or output fields, and it works on fields; for braces themselves write two of each."
-        told = f"the instructions ask for {listed(missing)}, and an agent that works on messages knows role_name alone."
+        hint = (
+            "Give it a prompt_template or output fields, and it works on fields; for braces "
+            "themselves write two of each."
+        )
+        told = (
+            f"the instructions ask for {format_names(missing)}, and an agent that works on "
+            "messages knows role_name alone."
+        )
         raise PromptError("AX650", told, hint)
 
 
 class AgentSwitchConfig(_Modelled):
     """What a switch asks a model."""
 
-    routes: dict[str, str] = Field(min_length=1, description="A condition in words for each target.")
+    routes: dict[str, str] = Field(
+        min_length=1, description="A condition in words for each target."
+    )
     in_one_call: bool = Field(False, description="Judge all conditions in one call.")
 
 
 class AgentSwitchNode(AgentSwitch):
     """``agent_switch``: sends what came to each target whose condition, in words, holds."""
 
-    examples = ({"routes": {"yes": "The text is polite."}, "model": {"type": "scripted", "config": {"rules": [{"replies": ["yes"]}]}}},)
+    examples = (
+        {
+            "routes": {"yes": "The text is polite."},
+            "model": {"type": "scripted", "config": {"rules": [{"replies": ["yes"]}]}},
+        },
+    )
     example_targets = ("yes",)
 
     Config = AgentSwitchConfig
@@ -350,22 +480,30 @@ class AgentSwitchNode(AgentSwitch):
 class HumanFormConfig(_Settings):
     """What a person is asked for."""
 
-    prompt: str | list[str] = Field("", description="What the person is told, with places for fields; empty: all that came.")
-    fields: dict[str, str] = Field(
-        default_factory=dict[str, str], description="What to ask for, with descriptions; without it, what the edges carry."
+    prompt: str | list[str] = Field(
+        "", description="What the person is told, with places for fields; empty: all that came."
     )
-    as_form: bool = Field(True, description="One question for all fields; false: one question a field.")
+    fields: dict[str, str] = Field(
+        default_factory=dict[str, str],
+        description="What to ask for, with descriptions; without it, what the edges carry.",
+    )
+    as_form: bool = Field(
+        True, description="One question for all fields; false: one question a field."
+    )
     within: float | str | None = Field(
-        None, description='How long there is for each question: seconds, or "15m", "2h 30m", "3 days"; without it for ever.'
+        None,
+        description='How long there is for each question: seconds, or "15m", "2h 30m", "3 days"; '
+        "without it for ever.",
     )
     defaults: dict[str, Any] = Field(
-        default_factory=dict[str, Any], description="The answers, by field, where nobody gives one within that time."
+        default_factory=dict[str, Any],
+        description="The answers, by field, where nobody gives one within that time.",
     )
 
     @field_validator("within")
     @classmethod
     def _is_a_duration(cls, within: float | str | None) -> float | None:
-        return None if within is None else seconds(within)
+        return None if within is None else parse_duration(within)
 
 
 class HumanFormNode(HumanNode):

@@ -1,7 +1,7 @@
 """Options of ``axil run``: every agent on a script, on a recording, or recorded.
 
-Switches, judges and memories that summarise ask their models the same way as agents do, so they are meant as well; so are
-those in subgraphs and maps.
+Switches, judges and memories that summarise ask their models the same way as agents do, so they are
+meant as well; so are those in subgraphs and maps.
 """
 
 from __future__ import annotations

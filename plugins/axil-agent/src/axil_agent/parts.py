@@ -1,8 +1,12 @@
-"""Content parts: what a message may hold beside text. Plain data, so that journals, events and recordings can hold it too.
+"""Content parts: what a message may hold beside text.
 
-A message's ``content`` is a text or a list of parts: ``{"type": "text", "text": …}``, or a part of type ``image``, ``file`` or ``audio``
-with exactly one source: ``data`` (base64), ``url``, ``path`` (in the run's workspace) or ``file_id`` (known to the provider), and perhaps
-``media_type``, ``name`` and ``detail``. A path is read when the message is sent, so models see ``data``, ``url`` or ``file_id``.
+Plain data, so that journals, events and recordings can hold it too.
+
+A message's ``content`` is a text or a list of parts: ``{"type": "text", "text": …}``, or a part of
+type ``image``, ``file`` or ``audio`` with exactly one source: ``data`` (base64), ``url``, ``path``
+(in the run's workspace) or ``file_id`` (known to the provider), and perhaps ``media_type``,
+``name`` and ``detail``. A path is read when the message is sent, so models see ``data``, ``url`` or
+``file_id``.
 """
 
 from __future__ import annotations
@@ -39,11 +43,22 @@ _BEGINNINGS: Final = (
     (b"fLaC", "audio/flac"),
 )
 _RIFF: Final = {b"WEBP": "image/webp", b"WAVE": "audio/wav"}
-_NAMED: Final = {".md": "text/markdown", ".webp": "image/webp", ".wav": "audio/wav", ".mp3": "audio/mpeg", ".yaml": "text/yaml"}
-_SPELT: Final = {"audio/x-wav": "audio/wav", "audio/wave": "audio/wav", "audio/mp3": "audio/mpeg", "image/jpg": "image/jpeg"}
+_NAMED: Final = {
+    ".md": "text/markdown",
+    ".webp": "image/webp",
+    ".wav": "audio/wav",
+    ".mp3": "audio/mpeg",
+    ".yaml": "text/yaml",
+}
+_SPELT: Final = {
+    "audio/x-wav": "audio/wav",
+    "audio/wave": "audio/wav",
+    "audio/mp3": "audio/mpeg",
+    "image/jpg": "image/jpeg",
+}
 
 
-# ---------------------------------------------------------------------------------------------------------------- making
+# --------------------------------------------------------------------------------------------------
 
 
 def text(said: str) -> Part:
@@ -51,7 +66,9 @@ def text(said: str) -> Part:
     return {"type": "text", "text": said}
 
 
-def image(source: str | bytes | Path, *, media_type: str = "", name: str = "", detail: str = "") -> Part:
+def image(
+    source: str | bytes | Path, *, media_type: str = "", name: str = "", detail: str = ""
+) -> Part:
     """An image: its bytes, its URL, or its path in the workspace of the run.
 
     >>> image("https://example.org/leaf")
@@ -59,51 +76,82 @@ def image(source: str | bytes | Path, *, media_type: str = "", name: str = "", d
     >>> image("shots/leaf.png")
     {'type': 'image', 'path': 'shots/leaf.png', 'media_type': 'image/png'}
 
-    ``detail``: how closely a model looks, where it can be told (``low``, ``high``). Raises: PartError (AX802, AX803).
+    ``detail``: how closely a model looks, where it can be told (``low``, ``high``). Raises:
+    PartError (AX802, AX803).
     """
     return _made("image", source, media_type, name, detail)
 
 
 def file(source: str | bytes | Path, *, media_type: str = "", name: str = "") -> Part:
-    """A document, as a PDF: its bytes, its URL, or its path in the workspace. Raises: PartError (AX802, AX803)."""
+    """A document, as a PDF: its bytes, its URL, or its path in the workspace.
+
+    Raises: PartError (AX802, AX803).
+    """
     return _made("file", source, media_type, name, "")
 
 
 def audio(source: str | bytes | Path, *, media_type: str = "", name: str = "") -> Part:
-    """A recording: its bytes, its URL, or its path in the workspace. Raises: PartError (AX802, AX803)."""
+    """A recording: its bytes, its URL, or its path in the workspace.
+
+    Raises: PartError (AX802, AX803).
+    """
     return _made("audio", source, media_type, name, "")
 
 
 def _made(kind: str, source: str | bytes | Path, media_type: str, name: str, detail: str) -> Part:
-    more = {key: value for key, value in (("media_type", media_type), ("name", name), ("detail", detail)) if value}
+    more = {
+        key: value
+        for key, value in (("media_type", media_type), ("name", name), ("detail", detail))
+        if value
+    }
     if isinstance(source, bytes):
         return checked({"type": kind, **more, "data": base64.b64encode(source).decode()})
     given = str(source)
     if given.startswith("data:"):
         head, _, data = given.partition(",")
         declared = head.removeprefix("data:").removesuffix(";base64")
-        return checked({"type": kind, **({"media_type": declared} if declared else {}), **more, "data": data})
-    return checked({"type": kind, **more, "url" if given.startswith(("http://", "https://")) else "path": given})
+        return checked(
+            {"type": kind, **({"media_type": declared} if declared else {}), **more, "data": data}
+        )
+    return checked(
+        {
+            "type": kind,
+            **more,
+            "url" if given.startswith(("http://", "https://")) else "path": given,
+        }
+    )
 
 
-# --------------------------------------------------------------------------------------------------------------- reading
+# --------------------------------------------------------------------------------------------------
 
 
 def is_part(value: Any) -> bool:
     """Whether a value is an image, a file or a recording.
 
-    >>> is_part({"type": "image", "url": "https://…"}), is_part({"type": "image", "size": 3}), is_part("text")
+    >>> (
+    ...     is_part({"type": "image", "url": "https://…"}),
+    ...     is_part({"type": "image", "size": 3}),
+    ...     is_part("text"),
+    ... )
     (True, False, False)
     """
     if not isinstance(value, Mapping):
         return False
     part = cast("Mapping[str, Any]", value)
-    return part.get("type") in KINDS and any(isinstance(part.get(key), str) for key in SOURCES) and part.keys() <= _KEYS
+    return (
+        part.get("type") in KINDS
+        and any(isinstance(part.get(key), str) for key in SOURCES)
+        and part.keys() <= _KEYS
+    )
 
 
 def is_text(value: Any) -> bool:
     """Whether a value is a text as a part."""
-    return isinstance(value, Mapping) and cast("Mapping[str, Any]", value).get("type") == "text" and "text" in value
+    return (
+        isinstance(value, Mapping)
+        and cast("Mapping[str, Any]", value).get("type") == "text"
+        and "text" in value
+    )
 
 
 def is_content(value: Any) -> bool:
@@ -114,7 +162,10 @@ def is_content(value: Any) -> bool:
 
 
 def parts_of(content: Any, where: str = "") -> list[Part]:
-    """A message's content as parts. Raises: PartError (AX802): a part is none; (AX803): it is too large."""
+    """A message's content as parts.
+
+    Raises: PartError (AX802): a part is none; (AX803): it is too large.
+    """
     if isinstance(content, str):
         return [text(content)] if content else []
     if isinstance(content, (list, tuple)):
@@ -140,24 +191,36 @@ def said(content: Any) -> str:
     'Look:\\n[image: leaf.png]'
     """
     if is_content(content):
-        return "\n".join(str(part["text"]) if part["type"] == "text" else label(part) for part in content)
-    from axil.inputs import text_of
+        return "\n".join(
+            str(part["text"]) if part["type"] == "text" else label(part) for part in content
+        )
+    from axil.plugin import text_of
 
     return text_of(content)
 
 
 def checked(part: Any, where: str = "") -> Part:
-    """The part, with its media type where that can be known. Raises: PartError (AX802): it is none; (AX803): it is too large."""
+    """The part, with its media type where that can be known.
+
+    Raises: PartError (AX802): it is none; (AX803): it is too large.
+    """
     if is_text(part):
         return {"type": "text", "text": str(part["text"])}
     if not is_part(part):
-        hint = "A part is {type: text, text} or {type: image | file | audio, and one of data, url, path, file_id}."
+        hint = (
+            "A part is {type: text, text} "
+            "or {type: image | file | audio, and one of data, url, path, file_id}."
+        )
         raise PartError("AX802", f"{part!r:.80} is no content part.", hint, where)
     given = dict(cast("Mapping[str, Any]", part))
     sources = [key for key in SOURCES if given.get(key)]
     if len(sources) != 1:
         raise PartError(
-            "AX802", f"a part has {', '.join(sources) or 'no source'}; expected exactly one of {', '.join(SOURCES)}.", "", where
+            "AX802",
+            f"a part has {', '.join(sources) or 'no source'}; "
+            f"expected exactly one of {', '.join(SOURCES)}.",
+            "",
+            where,
         )
     if sources == ["data"]:
         return _with_type(given, decoded(given, where), where)
@@ -165,32 +228,48 @@ def checked(part: Any, where: str = "") -> Part:
 
 
 def decoded(part: Mapping[str, Any], where: str = "") -> bytes:
-    """The bytes of a part with ``data``. Raises: PartError (AX802): they are no base64; (AX803): they are too many."""
+    """The bytes of a part with ``data``.
+
+    Raises: PartError (AX802): they are no base64; (AX803): they are too many.
+    """
     data = str(part["data"])
     size = len(data) * 3 // 4
     try:
         content = base64.b64decode(data, validate=True) if size <= LARGEST_BYTES + 2 else b""
     except (binascii.Error, ValueError) as error:
         hint = "Encode the bytes, or give them to image()."
-        raise PartError("AX802", f"the data of {label(part)} is not base64: {error}.", hint, where) from None
+        raise PartError(
+            "AX802", f"the data of {label(part)} is not base64: {error}.", hint, where
+        ) from None
     if max(size - 2, len(content)) > LARGEST_BYTES:
         raise _too_large(part, size, where)
     return content
 
 
 def _with_type(part: Part, content: bytes | None, where: str) -> Part:
-    """The part with the media type that its content has, that was declared, or that its name suggests."""
-    found = (content and _sniffed(content)) or part.get("media_type") or _by_name(str(part.get("name") or part.get("path") or ""))
+    """Return the part with a media type: its content's, the declared one, or its name's."""
+    found = (
+        (content and _sniffed(content))
+        or part.get("media_type")
+        or _by_name(str(part.get("name") or part.get("path") or ""))
+    )
     if found is None and content is not None and part["type"] == "file":
         found = "text/plain" if _is_text(content) else "application/octet-stream"
     if found is None:
         if content is not None:
             hint = "Say media_type."
-            raise PartError("AX802", f"nobody can tell what kind of {part['type']} this is.", hint, where)
+            raise PartError(
+                "AX802", f"nobody can tell what kind of {part['type']} this is.", hint, where
+            )
         return part
     kind = _SPELT.get(found, found)
     if part["type"] != "file" and not kind.startswith(f"{part['type']}/"):
-        raise PartError("AX802", f"{label(part)} holds {kind}, which is no {part['type']}.", "Give it as what it is.", where)
+        raise PartError(
+            "AX802",
+            f"{label(part)} holds {kind}, which is no {part['type']}.",
+            "Give it as what it is.",
+            where,
+        )
     return {**part, "media_type": kind}
 
 
@@ -213,17 +292,21 @@ def _is_text(content: bytes) -> bool:
 
 
 def _too_large(part: Mapping[str, Any], size: int, where: str) -> PartError:
-    told = f"{label(part)} has {size / 2**20:.0f} MiB; at most {LARGEST_BYTES // 2**20} MiB can be sent."
+    told = (
+        f"{label(part)} has {size / 2**20:.0f} MiB; "
+        f"at most {LARGEST_BYTES // 2**20} MiB can be sent."
+    )
     return PartError("AX803", told, "Make it smaller, or give its url or file_id.", where)
 
 
-# --------------------------------------------------------------------------------------------------------------- sending
+# --------------------------------------------------------------------------------------------------
 
 
 async def loaded(request: Request, workspace: Path | None) -> Request:
     """The request, with the files that its parts name read into them.
 
-    Raises: PartError (AX804): a path leads out of the workspace, or there is none, or no such file; (AX802, AX803) as ``checked``.
+    Raises: PartError (AX804): a path leads out of the workspace, or there is none, or no such file;
+    (AX802, AX803) as ``checked``.
     """
     if not any(_has_path(m.get("content")) for m in request.messages):
         return request
@@ -231,7 +314,10 @@ async def loaded(request: Request, workspace: Path | None) -> Request:
     for each in request.messages:
         content = each.get("content")
         if content is not None and _has_path(content):
-            parts = [await away(lambda p=part: _read(p, workspace)) if _is_path(part) else part for part in content]
+            parts = [
+                await away(lambda p=part: _read(p, workspace)) if _is_path(part) else part
+                for part in content
+            ]
             messages.append({**each, "content": parts})
         else:
             messages.append(each)
@@ -239,7 +325,9 @@ async def loaded(request: Request, workspace: Path | None) -> Request:
 
 
 def _has_path(content: Any) -> bool:
-    return isinstance(content, (list, tuple)) and any(_is_path(part) for part in cast("Sequence[Any]", content))
+    return isinstance(content, (list, tuple)) and any(
+        _is_path(part) for part in cast("Sequence[Any]", content)
+    )
 
 
 def _is_path(part: Any) -> bool:
@@ -250,40 +338,61 @@ def _read(part: Mapping[str, Any], workspace: Path | None) -> Part:
     given = str(part["path"])
     if workspace is None:
         hint = "Run with workspace=…, or give the bytes: image(Path(…).read_bytes())."
-        raise PartError("AX804", f'{label(part)} names the file "{given}", and the run has no workspace.', hint)
+        raise PartError(
+            "AX804", f'{label(part)} names the file "{given}", and the run has no workspace.', hint
+        )
     root = workspace.resolve()
     file = (root / given).resolve()
     if not file.is_relative_to(root):
-        raise PartError("AX804", f'the path "{given}" leads out of the workspace.', "Copy the file into the workspace.")
+        raise PartError(
+            "AX804",
+            f'the path "{given}" leads out of the workspace.',
+            "Copy the file into the workspace.",
+        )
     try:
         size = file.stat().st_size
         if size > LARGEST_BYTES:
             raise _too_large(part, size, "")
         content = file.read_bytes()
     except OSError as error:
-        raise PartError("AX804", f'the file "{given}" cannot be read: {error.strerror}.', "Paths are those of the workspace.") from None
+        raise PartError(
+            "AX804",
+            f'the file "{given}" cannot be read: {error.strerror}.',
+            "Paths are those of the workspace.",
+        ) from None
     rest = {key: value for key, value in part.items() if key != "path"}
     return checked({"name": file.name, **rest, "data": base64.b64encode(content).decode()})
 
 
 def taken(messages: Iterable[Message], modalities: Iterable[str], model: str) -> None:
-    """Nothing, if a model that takes ``modalities`` can be sent the messages. Raises: PartError (AX801): which part it cannot take."""
+    """Nothing, if a model that takes ``modalities`` can be sent the messages.
+
+    Raises: PartError (AX801): which part it cannot take.
+    """
     known = {"text", *modalities}
     for each in messages:
         content = each.get("content")
         for part in cast("Sequence[Any]", content) if isinstance(content, (list, tuple)) else ():
-            kind = cast("Mapping[str, Any]", part).get("type") if isinstance(part, Mapping) else None
+            kind = (
+                cast("Mapping[str, Any]", part).get("type") if isinstance(part, Mapping) else None
+            )
             if kind in KINDS and kind not in known:
                 takes = ", ".join(sorted(known))
                 hint = "Ask a model that can, or say its modalities if it can."
-                raise PartError("AX801", f"{model} takes {takes}; a message holds {label(cast('Any', part))}.", hint)
+                raise PartError(
+                    "AX801",
+                    f"{model} takes {takes}; a message holds {label(cast('Any', part))}.",
+                    hint,
+                )
 
 
 def spread(messages: Sequence[Message], modalities: Iterable[str] | None = None) -> list[Message]:
-    """The messages, with the images, files and recordings of tools' results in a message of the user's behind them.
+    """The messages, with the images, files and recordings of tools' results in a message of the
+    user's behind them.
 
-    Models' interfaces take only text as a result. What a model does not take is named in the result, which says so: the model can do
-    without it, as with a tool that fails. ``modalities``: what it takes beside text; None: all there is.
+    Models' interfaces take only text as a result. What a model does not take is named in the
+    result, which says so: the model can do without it, as with a tool that fails. ``modalities``:
+    what it takes beside text; None: all there is.
     """
     takes = None if modalities is None else {"text", *modalities}
     made: list[Message] = []
@@ -293,7 +402,9 @@ def spread(messages: Sequence[Message], modalities: Iterable[str] | None = None)
         if shown and not is_result:
             made.append({"role": "user", "content": shown})
             shown = []
-        made.append(_named(each, shown, takes) if is_result and is_content(each.get("content")) else each)
+        made.append(
+            _named(each, shown, takes) if is_result and is_content(each.get("content")) else each
+        )
     return [*made, {"role": "user", "content": shown}] if shown else made
 
 
@@ -306,15 +417,20 @@ def _named(result: Message, shown: list[Part], takes: set[str] | None) -> Messag
         if not is_part(part):
             texts.append(str(part["text"]))
         elif takes is not None and part["type"] not in takes:
-            texts.append(f"{label(part)} (it cannot be shown: this model takes {', '.join(sorted(takes))})")
+            texts.append(
+                f"{label(part)} (it cannot be shown: this model takes {', '.join(sorted(takes))})"
+            )
         else:
             name = label(part, 1 + sum(is_part(known) for known in shown))
             texts.append(name)
-            shown += [text(f"{name}, from the tool {result.get('name') or ''}:".replace(" :", ":")), dict(part)]
+            shown += [
+                text(f"{name}, from the tool {result.get('name') or ''}:".replace(" :", ":")),
+                dict(part),
+            ]
     return {**result, "content": "\n".join(texts)}
 
 
-# -------------------------------------------------------------------------------------------------------------- in prompts
+# --------------------------------------------------------------------------------------------------
 
 
 def bare(value: Any) -> Any:
@@ -323,7 +439,9 @@ def bare(value: Any) -> Any:
 
 
 class Numbering:
-    """Labels with numbers for parts, and the parts in the order of their numbers; the same part has one number."""
+    """Labels with numbers for parts, and the parts in the order of their numbers; the same part has
+    one number.
+    """
 
     def __init__(self) -> None:
         self.parts: list[Part] = []
@@ -340,7 +458,9 @@ class Numbering:
 
 
 def _mapped(value: Any, name: Callable[[Part], str]) -> Any:
-    """``value`` with ``name(part)`` for each part in it, and content as text; itself, where there is none."""
+    """``value`` with ``name(part)`` for each part in it, and content as text; itself, where there
+    is none.
+    """
     if is_part(value):
         return name(dict(value))
     if is_content(value) and any(is_part(each) for each in value):
@@ -352,5 +472,7 @@ def _mapped(value: Any, name: Callable[[Part], str]) -> Any:
     if isinstance(value, Sequence) and not isinstance(value, (str, bytes, bytearray)):
         old = list(cast("Sequence[Any]", value))
         made = [_mapped(each, name) for each in old]
-        return made if any(a is not b for a, b in zip(made, old, strict=True)) else cast("Any", value)
+        return (
+            made if any(a is not b for a, b in zip(made, old, strict=True)) else cast("Any", value)
+        )
     return value

@@ -10,23 +10,32 @@ from axil_agent.interfaces import Usage
 
 
 class Prices(BaseModel):
-    """Prices of a model, for a million tokens each, in whatever currency the limits of a run are in.
+    """Prices of a model, for a million tokens each, in the currency in which a run is limited.
 
-    >>> Prices(input=2, output=10).priced(Usage(input_tokens=1000, output_tokens=100, cached_tokens=400)).cost
+    >>> Prices(input=2, output=10).priced(Usage(input_tokens=1000, output_tokens=100,
+    ...     cached_tokens=400)).cost
     0.003
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     input: float = Field(default=0, ge=0, description="A million input tokens.")
-    output: float = Field(default=0, ge=0, description="A million output tokens, those of reasoning included.")
+    output: float = Field(
+        default=0, ge=0, description="A million output tokens, those of reasoning included."
+    )
     cached: float | None = Field(
-        default=None, ge=0, description="A million input tokens that were read from a cache; without it, as others."
+        default=None,
+        ge=0,
+        description="A million input tokens that were read from a cache; without it, as others.",
     )
 
     def priced(self, usage: Usage) -> Usage:
         """The usage with its cost."""
         cached = min(usage.cached_tokens, usage.input_tokens)
         cheap = self.input if self.cached is None else self.cached
-        cost = (usage.input_tokens - cached) * self.input + cached * cheap + usage.output_tokens * self.output
+        cost = (
+            (usage.input_tokens - cached) * self.input
+            + cached * cheap
+            + usage.output_tokens * self.output
+        )
         return replace(usage, cost=cost / 1_000_000)

@@ -20,7 +20,10 @@ TITLES: Mapping[str, str | None] = {
     "fields": "REQUIRED OUTPUT FIELDS AND THEIR DESCRIPTIONS",
     "context": "CONTEXT",
 }
-"""The parts of a user prompt and their titles. A title that is ``""`` is not written; a part whose title is None is left out."""
+"""The parts of a user prompt and their titles.
+
+A title that is ``""`` is not written; a part whose title is None is left out.
+"""
 
 
 class Observed(NamedTuple):
@@ -33,7 +36,11 @@ class Observed(NamedTuple):
 
 def description(given: Any) -> str:
     """What is said of a key: a text, or a mapping with one."""
-    return str(cast("Mapping[str, Any]", given).get("description", "")) if isinstance(given, Mapping) else str(given or "")
+    return (
+        str(cast("Mapping[str, Any]", given).get("description", ""))
+        if isinstance(given, Mapping)
+        else str(given or "")
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +53,9 @@ class Wiring:
     pushed: Mapping[str, str] = field(default_factory=dict[str, str])
     """Attributes that it writes: a reply is asked for them."""
     pulled: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Attributes that it reads; where one is not there yet, its description stands for it in the prompt."""
+    """Attributes that it reads; where one is not there yet, its description stands for it in the
+    prompt.
+    """
 
     @staticmethod
     def carried(out_edges: Sequence[Any]) -> dict[str, str]:
@@ -61,7 +70,10 @@ class Wiring:
     @property
     def asked(self) -> dict[str, str]:
         """All fields that a reply is asked for."""
-        return {**self.needed, **{name: text for name, text in self.pushed.items() if name not in self.needed}}
+        return {
+            **self.needed,
+            **{name: text for name, text in self.pushed.items() if name not in self.needed},
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,8 +87,12 @@ class Style:
     hide_unused_fields: bool = False
     titles: Mapping[str, str | None] = field(default_factory=lambda: TITLES)
 
-    def fields(self, inputs: Mapping[str, Any], attributes: Mapping[str, Any], wiring: Wiring) -> dict[str, Any]:
-        """What prompts may use; a later one of the same name wins: descriptions, attributes, inputs, the role."""
+    def fields(
+        self, inputs: Mapping[str, Any], attributes: Mapping[str, Any], wiring: Wiring
+    ) -> dict[str, Any]:
+        """What prompts may use; a later one of the same name wins: descriptions, attributes,
+        inputs, the role.
+        """
         return {**wiring.pulled, **attributes, **inputs, "role_name": self.role_name or wiring.node}
 
     def message(self, fields: Mapping[str, Any], where: str) -> str:
@@ -84,21 +100,30 @@ class Style:
         given: Any = self.template
         if isinstance(given, Mapping):
             parts = cast("Mapping[str, Any]", given)
-            return "\n".join(f"{title}: {rendered(joined(text), fields, where)}" for title, text in parts.items())
+            return "\n".join(
+                f"{title}: {rendered(joined(text), fields, where)}" for title, text in parts.items()
+            )
         return rendered(joined(given), fields, where)
 
     def shown(self, fields: Mapping[str, Any]) -> tuple[dict[str, Any], Numbering]:
-        """The fields with labels for the parts in them, and the numbers of the parts that prompts name."""
+        """Return the fields with labels for their parts, and the numbers that prompts name."""
         numbering = Numbering()
         used = self._places() | places(joined(self.instructions))
         named = {
-            name: numbering.named(value) if name in used or not self.hide_unused_fields else bare(value) for name, value in fields.items()
+            name: numbering.named(value)
+            if name in used or not self.hide_unused_fields
+            else bare(value)
+            for name, value in fields.items()
         }
         return named, numbering
 
     def _places(self) -> set[str]:
         given: Any = self.template
-        texts = list(cast("Mapping[str, Any]", given).values()) if isinstance(given, Mapping) else [given]
+        texts = (
+            list(cast("Mapping[str, Any]", given).values())
+            if isinstance(given, Mapping)
+            else [given]
+        )
         return set[str]().union(*(places(joined(text)) for text in texts))
 
     def unused(self, fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -106,7 +131,11 @@ class Style:
         if self.hide_unused_fields:
             return {}
         used = self._places()
-        rest = {name: fields[name] for name in sorted(fields) if name not in used and name != "role_name"}
+        rest = {
+            name: fields[name]
+            for name in sorted(fields)
+            if name not in used and name != "role_name"
+        }
         return rest if "role_name" in used else {**rest, "role_name": fields["role_name"]}
 
 
@@ -114,19 +143,28 @@ def titled(titles: Mapping[str, str | None] | None, where: str = "") -> Mapping[
     """The titles of all parts. Raises: WiringError (AX664): a part is unknown."""
     strangers = sorted(set(titles or ()) - set(TITLES))
     if strangers:
-        raise WiringError("AX664", f"titles has {', '.join(strangers)}; the parts are {', '.join(TITLES)}.", where=where)
+        raise WiringError(
+            "AX664",
+            f"titles has {', '.join(strangers)}; the parts are {', '.join(TITLES)}.",
+            where=where,
+        )
     return {**TITLES, **(titles or {})}
 
 
 def described_fields(asked: Mapping[str, Any], output: Any) -> str:
-    """The fields a reply is asked for, as indented JSON; of a structured output its properties' schemas.
+    """Write the fields a reply has to have as indented JSON; of a structured output, its schemas.
 
     >>> described_fields({"answer": "the answer"}, None)
     '{\\n  "answer": "the answer"\\n}'
     """
     if output is None:
         return json.dumps(
-            {name: text if isinstance(text, str) else text_of(text) for name, text in asked.items()}, ensure_ascii=False, indent=2
+            {
+                name: text if isinstance(text, str) else text_of(text)
+                for name, text in asked.items()
+            },
+            ensure_ascii=False,
+            indent=2,
         )
     schema = untitled(output.model_json_schema())
     shown = {key: schema[key] for key in ("properties", "required", "$defs") if key in schema}
@@ -134,16 +172,23 @@ def described_fields(asked: Mapping[str, Any], output: Any) -> str:
 
 
 def user_prompt(
-    style: Style, fields: Mapping[str, Any], message: str, formatters: tuple[Formatter, Formatter], asked: str, context: str
+    style: Style,
+    fields: Mapping[str, Any],
+    message: str,
+    formatters: tuple[Formatter, Formatter],
+    asked: str,
+    context: str,
 ) -> str:
-    """The user's message: the rendered template, unused fields, how to answer, with what, and context."""
+    """Compose the user's message: rendered template, unused fields, how to answer, and context."""
     payload: dict[str, Any] = {}
     titles = style.titles
     incoming, outgoing = formatters
 
     def put(title: str | None, text: Any) -> None:
         if title is not None:
-            payload[title] = text if title not in payload else f"{text_of(payload[title])}\n{text_of(text)}"
+            payload[title] = (
+                text if title not in payload else f"{text_of(payload[title])}\n{text_of(text)}"
+            )
 
     put(titles["message"], message)
     for name, value in style.unused(fields).items():

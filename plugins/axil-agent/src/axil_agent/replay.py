@@ -1,11 +1,12 @@
 """``replay``: a real run recorded once, and answered from the recording ever after.
 
-A recording is a file of JSON lines, one exchange each: which recording it belongs to, the model that was meant, the request and
-its digest, the reply. It is written as it happens, so a run that breaks off has what it had. Recording into the same file again
-loses nothing: of exchanges with the same request, the latest recording's answer.
+A recording is a file of JSON lines, one exchange each: which recording it belongs to, the model
+that was meant, the request and its digest, the reply. It is written as it happens, so a run that
+breaks off has what it had. Recording into the same file again loses nothing: of exchanges with the
+same request, the latest recording's answer.
 
-What looks like a secret is never written: settings by their names, and wherever they occur the values of environment variables
-whose names say so; these are shown as ``${NAME}``.
+What looks like a secret is never written: settings by their names, and wherever they occur the
+values of environment variables whose names say so; these are shown as ``${NAME}``.
 """
 
 from __future__ import annotations
@@ -23,17 +24,20 @@ from typing import Any, cast
 
 from pydantic import BaseModel, Field
 
-from axil.errors import ConfigError, Problem
+from axil import ConfigError, Problem
 from axil_agent.errors import ReplayMiss
 from axil_agent.interfaces import Emit, Model, Reply, Request
 from axil_agent.models import models_through, name_of
 from axil_agent.values import plain
 
 _PRIVATE = re.compile(
-    r"secret|passw(or)?d|passphrase|token$|(api|access|private|auth)_?key|credential|authorization|headers$", re.IGNORECASE
+    r"secret|passw(or)?d|passphrase|token$|(api|access|private|auth)_?key|credential|"
+    r"authorization|headers$",
+    re.IGNORECASE,
 )
 _SHORTEST = 8
-"""Letters of a value that is looked for everywhere; a shorter one would be found in ordinary words."""
+"""Letters of a value that is looked for everywhere; a shorter one would be found in ordinary words.
+"""
 _LONGEST_DIFF = 40
 
 
@@ -44,31 +48,51 @@ def shown(request: Request, model: str = "") -> dict[str, Any]:
 
 
 def _without_secrets(value: Any) -> Any:
-    return _covered(_named(value), {value: name for name, value in os.environ.items() if _PRIVATE.search(name) and len(value) >= _SHORTEST})
+    return _covered(
+        _named(value),
+        {
+            value: name
+            for name, value in os.environ.items()
+            if _PRIVATE.search(name) and len(value) >= _SHORTEST
+        },
+    )
 
 
 def _named(value: Any) -> Any:
     """``value`` without what is called like a secret."""
     if isinstance(value, Mapping):
         items = cast("Mapping[str, Any]", value).items()
-        return {name: _named(each) for name, each in items if not (_PRIVATE.search(name) and not isinstance(each, (int, float)))}
+        return {
+            name: _named(each)
+            for name, each in items
+            if not (_PRIVATE.search(name) and not isinstance(each, (int, float)))
+        }
     return [_named(each) for each in cast("list[Any]", value)] if isinstance(value, list) else value
 
 
 def _covered(value: Any, known: Mapping[str, str]) -> Any:
-    """``value`` with the ``known`` secrets in its texts replaced by the names of their variables."""
+    """Replace the ``known`` secrets in the texts of ``value`` by the names of their variables."""
     if isinstance(value, str):
         for secret, name in known.items():
             value = value.replace(secret, f"${{{name}}}") if secret in value else value
         return value
     if isinstance(value, Mapping):
-        return {_covered(name, known): _covered(each, known) for name, each in cast("Mapping[str, Any]", value).items()}
-    return [_covered(each, known) for each in cast("list[Any]", value)] if isinstance(value, list) else value
+        return {
+            _covered(name, known): _covered(each, known)
+            for name, each in cast("Mapping[str, Any]", value).items()
+        }
+    return (
+        [_covered(each, known) for each in cast("list[Any]", value)]
+        if isinstance(value, list)
+        else value
+    )
 
 
 def digest(request: Mapping[str, Any]) -> str:
     """The name of a request: the same for the same request, in any order of keys."""
-    text = json.dumps(request, sort_keys=True, ensure_ascii=True, separators=(",", ":"), default=str)
+    text = json.dumps(
+        request, sort_keys=True, ensure_ascii=True, separators=(",", ":"), default=str
+    )
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
@@ -78,7 +102,9 @@ class Recorder:
     ``with Recorder.everywhere("run.jsonl"): …`` records every agent of a run.
     """
 
-    def __init__(self, model: Model, path: str | Path, *, name: str = "", session: str = "") -> None:
+    def __init__(
+        self, model: Model, path: str | Path, *, name: str = "", session: str = ""
+    ) -> None:
         """Exchanges are added to the file at ``path``.
 
         Args:
@@ -99,8 +125,12 @@ class Recorder:
             with Path(path).open("a", encoding="utf-8"):
                 pass
         except OSError as error:
-            raise ConfigError(Problem("AX711", str(path), f"the recording cannot be written: {error.strerror}.")) from error
-        return models_through(lambda meant, written: Recorder(meant(), path, name=name_of(written), session=session))
+            raise ConfigError(
+                Problem("AX711", str(path), f"the recording cannot be written: {error.strerror}.")
+            ) from error
+        return models_through(
+            lambda meant, written: Recorder(meant(), path, name=name_of(written), session=session)
+        )
 
     async def reply(self, request: Request, emit: Emit, /) -> Reply:
         """The model's reply, recorded. What it raises is not recorded."""
@@ -110,7 +140,12 @@ class Recorder:
 
     def _write(self, request: Request, reply: Reply) -> None:
         asked, said = shown(request, self.name), _without_secrets(plain(reply.plain()))
-        exchange = {"session": self.session, "digest": digest(asked), "request": asked, "reply": said}
+        exchange = {
+            "session": self.session,
+            "digest": digest(asked),
+            "request": asked,
+            "reply": said,
+        }
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(exchange, ensure_ascii=False, default=str) + "\n")
 
@@ -133,7 +168,8 @@ class Recorder:
 class Replay:
     """``replay``: answers requests that were recorded, and no others.
 
-    Where one request was recorded several times its replies come in that order, and then from the first again.
+    Where one request was recorded several times its replies come in that order, and then from the
+    first again.
     """
 
     examples = ({"path": "recording.jsonl"},)
@@ -155,12 +191,19 @@ class Replay:
         return Recorder.everywhere(path)
 
     def everywhere(self) -> contextlib.AbstractContextManager[None]:
-        """Within the ``with``, every agent is answered from this recording. Raises: ConfigError (AX663), at once: it cannot be read."""
+        """Within the ``with``, every agent is answered from this recording.
+
+        Raises: ConfigError (AX663), at once: it cannot be read.
+        """
         self._read()
         return models_through(lambda meant, written: _Named(self, name_of(written)))
 
     async def reply(self, request: Request, emit: Emit, /, *, model: str = "") -> Reply:
-        """The recorded reply. Raises: ReplayMiss (AX662): there is none; the message shows the nearest request that there is."""
+        """The recorded reply.
+
+        Raises: ReplayMiss (AX662): there is none; the message shows the nearest request that there
+        is.
+        """
         known = self._read()
         asked = shown(request, model)
         key = digest(asked)
@@ -185,7 +228,14 @@ class Replay:
                     Reply.read(exchange["reply"])
                 except (ValueError, KeyError, TypeError, AttributeError) as error:
                     where = f"{self.path}:{number}"
-                    raise ConfigError(Problem("AX663", where, f"this line is no recorded exchange ({error}).", "Record again.")) from error
+                    raise ConfigError(
+                        Problem(
+                            "AX663",
+                            where,
+                            f"this line is no recorded exchange ({error}).",
+                            "Record again.",
+                        )
+                    ) from error
                 same = known.setdefault(key, [])
                 if same and same[-1].get("session") != session:
                     same.clear()
@@ -197,8 +247,17 @@ class Replay:
         try:
             return [line for line in self.path.read_text("utf-8").split("\n") if line.strip()]
         except (OSError, UnicodeDecodeError) as error:
-            why = (error.strerror if isinstance(error, OSError) else None) or "this is not text in UTF-8"
-            raise ConfigError(Problem("AX663", str(self.path), f"the recording cannot be read: {why}.", "Record a run.")) from error
+            why = (
+                error.strerror if isinstance(error, OSError) else None
+            ) or "this is not text in UTF-8"
+            raise ConfigError(
+                Problem(
+                    "AX663",
+                    str(self.path),
+                    f"the recording cannot be read: {why}.",
+                    "Record a run.",
+                )
+            ) from error
 
     def _miss(self, asked: dict[str, Any], known: Mapping[str, list[dict[str, Any]]]) -> ReplayMiss:
         mine = _pretty(asked)
@@ -210,7 +269,9 @@ class Replay:
         more = f"\n… {len(diff) - _LONGEST_DIFF} more lines" if len(diff) > _LONGEST_DIFF else ""
         text = "\n".join(diff[:_LONGEST_DIFF]) + more
         return ReplayMiss(
-            "AX662", f"{self.path} does not hold this request. The nearest differs so:\n{text}\n", "Record again, or undo the change."
+            "AX662",
+            f"{self.path} does not hold this request. The nearest differs so:\n{text}\n",
+            "Record again, or undo the change.",
         )
 
 
@@ -232,6 +293,8 @@ def _likeness(one: list[str], other: list[str]) -> tuple[float, float]:
 
 def _pretty(request: Mapping[str, Any]) -> list[str]:
     lines: list[str] = []
-    for line in json.dumps(request, sort_keys=True, ensure_ascii=False, indent=1, default=str).split("\n"):
+    for line in json.dumps(
+        request, sort_keys=True, ensure_ascii=False, indent=1, default=str
+    ).split("\n"):
         lines.extend(line.split("\\n"))
     return lines

@@ -1,7 +1,9 @@
-"""How an adapter asks again: a remote model that is busy, slow or broken off is asked another time, within bounds, visibly.
+"""How an adapter asks again: a remote model that is busy, slow or broken off is asked another time,
+within bounds, visibly.
 
-What a caller did wrong is never repeated. What was shown of a reply that broke off is taken back by a chunk
-``{"kind": "reset", "chunks": n}``: the last ``n`` chunks of this call do not count. Each new try is announced by a chunk ``retry``.
+What a caller did wrong is never repeated. What was shown of a reply that broke off is taken back by
+a chunk ``{"kind": "reset", "chunks": n}``: the last ``n`` chunks of this call do not count. Each
+new try is announced by a chunk ``retry``.
 """
 
 from __future__ import annotations
@@ -58,13 +60,28 @@ class Retry(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    max_tries: int = Field(default=5, ge=1, description="How often it is asked, the first time included; 1: never again.")
-    first_wait_seconds: float = Field(default=0.5, ge=0, description="The wait before the second try; it doubles with each further one.")
-    longest_wait_seconds: float = Field(default=30, ge=0, description="The longest wait that is not asked for by the server.")
-    total_seconds: float = Field(default=1800, gt=0, description="What one call may take in all, waits included.")
+    max_tries: int = Field(
+        default=5,
+        ge=1,
+        description="How often it is asked, the first time included; 1: never again.",
+    )
+    first_wait_seconds: float = Field(
+        default=0.5,
+        ge=0,
+        description="The wait before the second try; it doubles with each further one.",
+    )
+    longest_wait_seconds: float = Field(
+        default=30, ge=0, description="The longest wait that is not asked for by the server."
+    )
+    total_seconds: float = Field(
+        default=1800, gt=0, description="What one call may take in all, waits included."
+    )
 
-    def wait_seconds(self, tries: int, failure: ModelError, chance: Callable[[], float] = random.random) -> float:
-        """How long to wait after ``tries`` failed tries: half of it is left to chance, and never less than the server asks for.
+    def wait_seconds(
+        self, tries: int, failure: ModelError, chance: Callable[[], float] = random.random
+    ) -> float:
+        """How long to wait after ``tries`` failed tries: half of it is left to chance, and never
+        less than the server asks for.
 
         >>> Retry().wait_seconds(3, ModelError("busy"), lambda: 1.0)
         2.0
@@ -88,13 +105,17 @@ class Showing:
 
 
 async def persevere(
-    attempt: Callable[[Showing], Awaitable[T]], retry: Retry, emit: Emit, told: Callable[[Exception], ModelError | None]
+    attempt: Callable[[Showing], Awaitable[T]],
+    retry: Retry,
+    emit: Emit,
+    told: Callable[[Exception], ModelError | None],
 ) -> T:
     """What ``attempt`` gives, tried until it succeeds or ``retry`` says that it is enough.
 
     Args:
         attempt: one try; it shows chunks as they come.
-        told: what an exception of a try means; None: it is no failure of the model, and raised as it is.
+        told: what an exception of a try means; None: it is no failure of the model, and raised as
+            it is.
     Raises: ModelError: it was in vain.
     """
     clock = _clock.get() or _Machine()
@@ -102,13 +123,16 @@ async def persevere(
     while True:
         tries += 1
         show = Showing(emit)
-        failure, cause = await _tried(attempt, show, retry.total_seconds - (clock.now() - began), told)
+        failure, cause = await _tried(
+            attempt, show, retry.total_seconds - (clock.now() - began), told
+        )
         if isinstance(failure, _Done):
             return failure.value
         wait = retry.wait_seconds(tries, failure)
         left = retry.total_seconds - (clock.now() - began)
         if not failure.transient or tries >= retry.max_tries or wait >= left:
-            raise _in_vain(failure, tries) from cause  # outside the handler: nothing but the cause goes with it
+            # outside the handler: nothing but the cause goes with it
+            raise _in_vain(failure, tries) from cause
         if show.count:
             emit({"kind": "reset", "chunks": show.count})
         emit(
@@ -132,7 +156,10 @@ class _Done:
 
 
 async def _tried(
-    attempt: Callable[[Showing], Awaitable[Any]], show: Showing, left: float, told: Callable[[Exception], ModelError | None]
+    attempt: Callable[[Showing], Awaitable[Any]],
+    show: Showing,
+    left: float,
+    told: Callable[[Exception], ModelError | None],
 ) -> tuple[Any, Exception | None]:
     """What a try gave, or its failure with the cause, as far as that may be shown."""
     scope = asyncio.timeout(max(left, 0.0))
@@ -141,7 +168,11 @@ async def _tried(
             return _Done(await attempt(show)), None
     except TimeoutError as error:
         if scope.expired():
-            late = ModelError("the model took longer than retry.total_seconds.", transient=False, hint="Raise it, or ask for less.")
+            late = ModelError(
+                "the model took longer than retry.total_seconds.",
+                transient=False,
+                hint="Raise it, or ask for less.",
+            )
             return late, None
         failure = told(error)
         if failure is None:
@@ -168,9 +199,14 @@ def _in_vain(failure: ModelError, tries: int) -> ModelError:
 
 
 def retry_after_seconds(headers: Mapping[str, str] | None) -> float | None:
-    """How long a server asks to wait, from its headers: milliseconds, seconds or a date; None: it does not say.
+    """How long a server asks to wait, from its headers: milliseconds, seconds or a date; None: it
+    does not say.
 
-    >>> retry_after_seconds({"retry-after": "2"}), retry_after_seconds({"retry-after-ms": "250"}), retry_after_seconds({})
+    >>> (
+    ...     retry_after_seconds({"retry-after": "2"}),
+    ...     retry_after_seconds({"retry-after-ms": "250"}),
+    ...     retry_after_seconds({}),
+    ... )
     (2.0, 0.25, None)
     """
     if headers is None:

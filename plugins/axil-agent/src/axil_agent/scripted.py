@@ -1,7 +1,9 @@
 """``scripted``: a model that answers from a script. For tests, examples, and work without a key.
 
-    {"rules": [{"match": {"system_contains": "editor"}, "replies": ["First draft.", "Second draft."]},
-               {"match": {"user_contains": "sum"}, "replies": [{"tool_calls": [{"name": "add", "arguments": {"a": 1}}]}, "It is 3."]}],
+    {"rules": [{"match": {"system_contains": "editor"}, "replies": ["First draft.", "Second
+    draft."]},
+               {"match": {"user_contains": "sum"}, "replies": [{"tool_calls": [{"name": "add",
+               "arguments": {"a": 1}}]}, "It is 3."]}],
      "default": "OK"}
 
 The first rule that matches answers: its replies in order, the last one again and again.
@@ -18,8 +20,8 @@ from typing import Annotated, Any, cast
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, field_validator
 
-from axil.config import decode
-from axil.errors import ConfigError, Problem
+from axil import ConfigError, Problem
+from axil.plugin import decode_config
 from axil_agent.errors import ModelError
 from axil_agent.interfaces import Emit, Reply, Request, ToolCall, Usage
 from axil_agent.models import models_through, name_of, read_arguments
@@ -42,13 +44,17 @@ class Call(_Strict):
     """A tool call."""
 
     name: str
-    arguments: dict[str, Any] | str = Field(default_factory=dict[str, Any], description="Or a text, as a model might write it.")
+    arguments: dict[str, Any] | str = Field(
+        default_factory=dict[str, Any], description="Or a text, as a model might write it."
+    )
     id: str | None = None
 
     def made(self, number: int) -> ToolCall:
         """The call; ``number`` is its id where the script gives none."""
         arguments, fault = read_arguments(self.arguments)
-        return ToolCall(id=self.id or f"c{number}", name=self.name, arguments=arguments, fault=fault)
+        return ToolCall(
+            id=self.id or f"c{number}", name=self.name, arguments=arguments, fault=fault
+        )
 
 
 class Line(_Strict):
@@ -62,14 +68,18 @@ class Line(_Strict):
     retry_after: float | None = Field(None, description="Seconds that the failure says to wait.")
     delay: float = Field(0, ge=0, description="Seconds to wait first.")
     finish: str = Field("", description="Why the reply ends: length, filter, …")
-    usage: dict[str, float] | None = Field(None, description="What is reported; without it, lengths are estimated.")
+    usage: dict[str, float] | None = Field(
+        None, description="What is reported; without it, lengths are estimated."
+    )
 
 
 def _is_more(given: Any) -> str:
     return "more" if isinstance(given, (Mapping, Line)) else "text"
 
 
-Said = Annotated[Annotated[str, Tag("text")] | Annotated[Line, Tag("more")], Discriminator(_is_more)]
+Said = Annotated[
+    Annotated[str, Tag("text")] | Annotated[Line, Tag("more")], Discriminator(_is_more)
+]
 """A reply: a text, or more. Told apart by form, so that a mistake in one is not reported as two."""
 
 
@@ -77,7 +87,10 @@ class Rule(_Strict):
     """Replies for requests that match."""
 
     match: Match = Field(Match(), description="When it answers.")
-    replies: tuple[Said, ...] = Field(description="Texts or more, at least one; the last one repeats.", json_schema_extra={"minItems": 1})
+    replies: tuple[Said, ...] = Field(
+        description="Texts or more, at least one; the last one repeats.",
+        json_schema_extra={"minItems": 1},
+    )
 
     @field_validator("replies", mode="before")
     @classmethod
@@ -90,7 +103,9 @@ class Rule(_Strict):
 class Script(_Strict):
     """What ``scripted`` is told."""
 
-    rules: tuple[Rule, ...] = Field((), description="Tried in order; the first that matches answers.")
+    rules: tuple[Rule, ...] = Field(
+        (), description="Tried in order; the first that matches answers."
+    )
     default: Said = Field("OK", description="The reply where no rule matches.")
 
 
@@ -113,7 +128,9 @@ class Scripted:
         default: Any = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """``script``: rules and a default as above, or the replies of a single rule. ``sleep``: how a ``delay`` is waited for.
+        """``script``: rules and a default as above, or the replies of a single rule.
+
+        ``sleep``: how a ``delay`` is waited for.
 
         Raises: ConfigError: the script is not one; with all that is wrong.
         """
@@ -121,7 +138,7 @@ class Scripted:
             script = {"rules": [{"replies": list(script)}] if script else []}
         if default is not None and isinstance(script, Mapping):
             script = {**script, "default": default}
-        self.script: Script = decode(Script, script, "script")
+        self.script: Script = decode_config(Script, script, "script")
         self.requests: list[Request] = []
         """Every request, in order."""
         self._sleep = sleep
@@ -131,23 +148,28 @@ class Scripted:
     def from_file(path: str | Path) -> Scripted:
         """The script in a JSON file, or in any format that a plugin loads, as YAML.
 
-        Raises: ConfigError: it cannot be read (AX710), or with all that is wrong with it, by line; SpecError: it is no plain data.
+        Raises: ConfigError: it cannot be read (AX710), or with all that is wrong with it, by line;
+        SpecError: it is no plain data.
         """
         file = Path(path)
         try:
             text = file.read_text("utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
-            why = (error.strerror if isinstance(error, OSError) else None) or "this is not text in UTF-8"
-            raise ConfigError(Problem("AX710", str(file), f"the script cannot be read: {why}.")) from error
+            why = (
+                error.strerror if isinstance(error, OSError) else None
+            ) or "this is not text in UTF-8"
+            raise ConfigError(
+                Problem("AX710", str(file), f"the script cannot be read: {why}.")
+            ) from error
         kind = file.suffix.lstrip(".").lower() or "json"
         if kind == "json":
-            from axil.documents import parse_json as load
+            from axil.plugin import parse_json as load
         else:
-            from axil import registry
+            from axil.plugin import default_registry
 
-            load = registry.default().resolve("loaders", kind, str(file))
+            load = default_registry().resolve("loaders", kind, str(file))
         document = load(text, str(file))
-        return Scripted(decode(Script, document.data, document.place()))
+        return Scripted(decode_config(Script, document.data, document.place()))
 
     def everywhere(self) -> contextlib.AbstractContextManager[None]:
         """Within the ``with``, every agent asks this model, whichever it was given."""
@@ -168,13 +190,27 @@ class Scripted:
         if line.status is not None:
             told = f"Error code: {line.status} - scripted failure"
             raise ModelError(told, status=line.status, retry_after_seconds=line.retry_after)
-        text = _echo(request) if line.echo_user else line.text if line.json_ is None else json.dumps(line.json_, ensure_ascii=False)
+        text = (
+            _echo(request)
+            if line.echo_user
+            else line.text
+            if line.json_ is None
+            else json.dumps(line.json_, ensure_ascii=False)
+        )
         for part in _parts(text):
             emit({"kind": "text", "text": part})
-        number = sum(len(cast("Sequence[Any]", m.get("tool_calls") or ())) for m in request.messages)
+        number = sum(
+            len(cast("Sequence[Any]", m.get("tool_calls") or ())) for m in request.messages
+        )
         calls = tuple(call.made(number + i) for i, call in enumerate(line.tool_calls))
         finish = line.finish or ("tools" if calls else "stop")
-        return Reply(text=text, tool_calls=calls, usage=_usage(line, request, text), finish=finish, model=model or "scripted")
+        return Reply(
+            text=text,
+            tool_calls=calls,
+            usage=_usage(line, request, text),
+            finish=finish,
+            model=model or "scripted",
+        )
 
     def _line(self, request: Request, model: str) -> Line:
         system, user = _said(request, "system"), _said(request, "user")
@@ -221,12 +257,25 @@ def _parts(text: str) -> list[str]:
     """A text as it would be streamed: a few pieces, at blanks."""
     words = text.split(" ")
     size = max(1, -(-len(words) // 8))
-    return [" ".join(words[at : at + size]) + (" " if at + size < len(words) else "") for at in range(0, len(words), size)] if text else []
+    return (
+        [
+            " ".join(words[at : at + size]) + (" " if at + size < len(words) else "")
+            for at in range(0, len(words), size)
+        ]
+        if text
+        else []
+    )
 
 
 def _usage(line: Line, request: Request, text: str) -> Usage:
     if line.usage is not None:
         given = line.usage
-        counts = {name: int(given.get(name, 0)) for name in ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens")}
+        counts = {
+            name: int(given.get(name, 0))
+            for name in ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens")
+        }
         return Usage(**counts, cost=float(given.get("cost", 0.0)))
-    return Usage(input_tokens=sum(len(said(m.get("content"))) for m in request.messages) // 4, output_tokens=-(-len(text) // 4))
+    return Usage(
+        input_tokens=sum(len(said(m.get("content"))) for m in request.messages) // 4,
+        output_tokens=-(-len(text) // 4),
+    )

@@ -1,7 +1,9 @@
-"""What adapters of remote models share: where a service is, with which key, for how long it is waited for, and what its errors mean.
+"""What adapters of remote models share: where a service is, with which key, for how long it is
+waited for, and what its errors mean.
 
-An adapter gives a ``Service`` the way to make the SDK's client and to read the SDK's errors, and asks through ``Service.call``; ``Remote``
-has what a model or an embedder is beside that. No SDK is imported here.
+An adapter gives a ``Service`` the way to make the SDK's client and to read the SDK's errors, and
+asks through ``Service.call``; ``Remote`` has what a model or an embedder is beside that. No SDK is
+imported here.
 """
 
 from __future__ import annotations
@@ -16,8 +18,8 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from axil.config import Secret, decode
-from axil.errors import ConfigError, Problem
+from axil import ConfigError, Problem
+from axil.plugin import Secret, decode_config
 from axil_agent.clients import Clients
 from axil_agent.errors import ModelError, PartError
 from axil_agent.interfaces import Emit, Message, Request, Structure
@@ -33,7 +35,15 @@ Modality = Literal["text", "image", "file", "audio"]
 
 _LONGEST = 600
 _PASSING = frozenset(
-    {"server_error", "internal_error", "api_error", "overloaded_error", "overloaded", "rate_limit_error", "rate_limit_exceeded"}
+    {
+        "server_error",
+        "internal_error",
+        "api_error",
+        "overloaded_error",
+        "overloaded",
+        "rate_limit_error",
+        "rate_limit_exceeded",
+    }
 )
 _HINTS = {
     401: "Check the key.",
@@ -48,11 +58,22 @@ class ServiceConfig(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str = Field(min_length=1, description="The model's name, as the service calls it.")
-    api_key: Secret | None = Field(default=None, description="The key: {env: NAME} or ${NAME}; without it the usual variable's.")
-    base_url: str | None = Field(default=None, description="Where the service is; without it its usual place.")
-    headers: dict[str, str] = Field(default_factory=dict[str, str], description="Further headers of every request.")
-    timeout_seconds: float = Field(default=600, gt=0, description="The longest silence, before a reply and within it.")
-    connect_timeout_seconds: float = Field(default=10, gt=0, description="How long a connection may take to be made.")
+    api_key: Secret | None = Field(
+        default=None,
+        description="The key: {env: NAME} or ${NAME}; without it the usual variable's.",
+    )
+    base_url: str | None = Field(
+        default=None, description="Where the service is; without it its usual place."
+    )
+    headers: dict[str, str] = Field(
+        default_factory=dict[str, str], description="Further headers of every request."
+    )
+    timeout_seconds: float = Field(
+        default=600, gt=0, description="The longest silence, before a reply and within it."
+    )
+    connect_timeout_seconds: float = Field(
+        default=10, gt=0, description="How long a connection may take to be made."
+    )
     retry: Retry = Field(default=Retry(), description="When it is asked again.")
 
     @field_validator("base_url")
@@ -69,10 +90,15 @@ class RemoteModelConfig(ServiceConfig):
     """A model of a service."""
 
     settings: dict[str, Any] = Field(
-        default_factory=dict[str, Any], description="Settings of every request: temperature, …; null leaves one out."
+        default_factory=dict[str, Any],
+        description="Settings of every request: temperature, …; null leaves one out.",
     )
-    modalities: tuple[Modality, ...] | None = Field(default=None, description="What it takes; without it all that the API can carry.")
-    prices: Prices | None = Field(default=None, description="What a million tokens cost: {input, output, cached}.")
+    modalities: tuple[Modality, ...] | None = Field(
+        default=None, description="What it takes; without it all that the API can carry."
+    )
+    prices: Prices | None = Field(
+        default=None, description="What a million tokens cost: {input, output, cached}."
+    )
 
     @field_validator("settings")
     @classmethod
@@ -81,10 +107,21 @@ class RemoteModelConfig(ServiceConfig):
         return settings
 
     def settings_for(self, request: Request, refused: Mapping[str, str]) -> dict[str, Any]:
-        """The settings of one request. Raises: ConfigError (AX806): one is not for users to set; ``refused`` says what to do instead."""
+        """The settings of one request.
+
+        Raises: ConfigError (AX806): one is not for users to set; ``refused`` says what to do
+        instead.
+        """
         settings = {**self.settings, **request.settings}
         for name in sorted(refused.keys() & settings.keys()):
-            raise ConfigError(Problem("AX806", f"settings.{name}", "this setting cannot be used here.", refused[name] or "Remove it."))
+            raise ConfigError(
+                Problem(
+                    "AX806",
+                    f"settings.{name}",
+                    "this setting cannot be used here.",
+                    refused[name] or "Remove it.",
+                )
+            )
         if not request.tools:
             for name in ("tool_choice", "parallel_tool_calls"):
                 settings.pop(name, None)
@@ -94,8 +131,10 @@ class RemoteModelConfig(ServiceConfig):
 Config = TypeVar("Config", bound=ServiceConfig)
 
 
-def configured(kind: type[Config], name: Any, api_key: Any, base_url: str | None, more: Mapping[str, Any]) -> Config:
-    """A config from what a constructor was given: a config, or its entries, the first three by position.
+def configured(
+    kind: type[Config], name: Any, api_key: Any, base_url: str | None, more: Mapping[str, Any]
+) -> Config:
+    """Make a config from a constructor's arguments: a config, or its entries, three by position.
 
     MASFactory's names for some of them will do: ``model_name`` (or ``model``), ``invoke_settings``.
     Raises: ConfigError: all that is wrong with it.
@@ -108,7 +147,9 @@ def configured(kind: type[Config], name: Any, api_key: Any, base_url: str | None
         given["settings"] = settings
     name = name or given.pop("model_name", None) or given.pop("model", None)
     said = {"name": name, "api_key": api_key, "base_url": base_url}
-    return decode(kind, {key: value for key, value in {**said, **given}.items() if value is not None})
+    return decode_config(
+        kind, {key: value for key, value in {**said, **given}.items() if value is not None}
+    )
 
 
 class BrokenOff(Exception):
@@ -141,7 +182,8 @@ class Service(Generic[C]):
         """Connects to nothing.
 
         Args:
-            make: makes a client with a key, which is empty where none is needed; called in a thread.
+            make: makes a client with a key, which is empty where none is needed; called in a
+                thread.
             told: what an error of the SDK means; None: it is none of its errors.
         """
         self.config, self.usual = config, usual
@@ -156,7 +198,11 @@ class Service(Generic[C]):
     @property
     def base_url(self) -> str | None:
         """Where the service is; None: at its maker's."""
-        return self.config.base_url or (os.environ.get(self.usual.url) if self.usual.url else None) or None
+        return (
+            self.config.base_url
+            or (os.environ.get(self.usual.url) if self.usual.url else None)
+            or None
+        )
 
     @property
     def host(self) -> str:
@@ -166,7 +212,9 @@ class Service(Generic[C]):
     @property
     def is_at_its_makers(self) -> bool:
         """Whether its maker serves it, rather than somebody else who speaks as it does."""
-        return self.host == self.usual.host or self.host.endswith("." + ".".join(self.usual.host.split(".")[-2:]))
+        return self.host == self.usual.host or self.host.endswith(
+            "." + ".".join(self.usual.host.split(".")[-2:])
+        )
 
     def _resolved(self) -> str:
         if self.config.api_key is not None:
@@ -174,13 +222,20 @@ class Service(Generic[C]):
         found = next((value for name in self.usual.keys if (value := os.environ.get(name))), "")
         if not found and self.is_at_its_makers:
             hint = f"Set {self.usual.keys[0]}, or give api_key: {{env: NAME}}."
-            raise ConfigError(Problem("AX800", "api_key", f"there is no key for {self.host}.", hint))
+            raise ConfigError(
+                Problem("AX800", "api_key", f"there is no key for {self.host}.", hint)
+            )
         return found
 
     async def call(self, attempt: Callable[[C, Showing], Awaitable[T]], emit: Emit) -> T:
-        """What ``attempt`` gives, tried as the config says. Raises: ModelError (AX660); ConfigError (AX800): there is no key."""
+        """What ``attempt`` gives, tried as the config says.
+
+        Raises: ModelError (AX660); ConfigError (AX800): there is no key.
+        """
         async with self.clients.lease() as client:
-            return await persevere(lambda show: attempt(client, show), self.config.retry, emit, self.told)
+            return await persevere(
+                lambda show: attempt(client, show), self.config.retry, emit, self.told
+            )
 
     # -- errors
 
@@ -208,16 +263,32 @@ class Service(Generic[C]):
         return None
 
     def told_by(self, sdk: Any, error: Exception) -> ModelError | None:
-        """What an error of an SDK means that has ``APIStatusError``, ``APITimeoutError``, ``APIConnectionError`` and ``APIError``."""
+        """What an error of an SDK means that has ``APIStatusError``, ``APITimeoutError``,
+        ``APIConnectionError`` and ``APIError``.
+        """
         if isinstance(error, sdk.APIStatusError):
             given: Any = error
             body: Any = given.body
-            inner: Any = cast("Mapping[str, Any]", body).get("error", body) if isinstance(body, Mapping) else None
-            told = cast("Mapping[str, Any]", inner).get("message") if isinstance(inner, Mapping) else None
+            inner: Any = (
+                cast("Mapping[str, Any]", body).get("error", body)
+                if isinstance(body, Mapping)
+                else None
+            )
+            told = (
+                cast("Mapping[str, Any]", inner).get("message")
+                if isinstance(inner, Mapping)
+                else None
+            )
             if int(given.status_code) < 400:  # an error in the middle of a stream that began well
                 return self.failed(cast("Any", inner if inner is not None else given.message))
-            transient = False if getattr(given, "code", None) == "insufficient_quota" else None  # no money left
-            return self.refused(int(given.status_code), told or given.message, given.response.headers, transient=transient)
+            # no money left
+            transient = False if getattr(given, "code", None) == "insufficient_quota" else None
+            return self.refused(
+                int(given.status_code),
+                told or given.message,
+                given.response.headers,
+                transient=transient,
+            )
         if isinstance(error, sdk.APITimeoutError):
             return self.silent()
         if isinstance(error, sdk.APIConnectionError):
@@ -229,14 +300,29 @@ class Service(Generic[C]):
 
     def silent(self) -> ModelError:
         """It said nothing for too long."""
-        return ModelError(f"{self.host} was silent for longer than timeout_seconds.", transient=True)
+        return ModelError(
+            f"{self.host} was silent for longer than timeout_seconds.", transient=True
+        )
 
     def unreachable(self, error: BaseException) -> ModelError:
         """The connection could not be made, or broke."""
-        return ModelError(f"the connection to {self.host} failed: {self.clean(error) or type(error).__name__}.", transient=True)
+        return ModelError(
+            f"the connection to {self.host} failed: {self.clean(error) or type(error).__name__}.",
+            transient=True,
+        )
 
-    def refused(self, status: int, told: Any, headers: Mapping[str, str] | None, *, transient: bool | None = None) -> ModelError:
-        """It answered with an error's status. ``transient``: whether asking again may help; None: as the status says."""
+    def refused(
+        self,
+        status: int,
+        told: Any,
+        headers: Mapping[str, str] | None,
+        *,
+        transient: bool | None = None,
+    ) -> ModelError:
+        """It answered with an error's status.
+
+        ``transient``: whether asking again may help; None: as the status says.
+        """
         if headers is not None and headers.get("x-should-retry") == "false":
             transient = False
         return ModelError(
@@ -248,11 +334,19 @@ class Service(Generic[C]):
         )
 
     def failed(self, body: Any) -> ModelError:
-        """It said in the middle of a reply that it failed; ``body``: what it said, with ``message``, ``type``, ``code``."""
-        given: Mapping[str, Any] = cast("Mapping[str, Any]", body) if isinstance(body, Mapping) else {"message": str(body)}
+        """It said in the middle of a reply that it failed; ``body``: what it said, with
+        ``message``, ``type``, ``code``.
+        """
+        given: Mapping[str, Any] = (
+            cast("Mapping[str, Any]", body) if isinstance(body, Mapping) else {"message": str(body)}
+        )
         code = given.get("code")
         words = {str(code), str(given.get("type"))}
-        status = int(code) if isinstance(code, int) or (isinstance(code, str) and code.isdigit()) else None
+        status = (
+            int(code)
+            if isinstance(code, int) or (isinstance(code, str) and code.isdigit())
+            else None
+        )
         told = f"{self.host} failed in the middle: {self.clean(given.get('message') or given)}"
         if status is not None and 400 <= status <= 599:
             return ModelError(told, status=status)
@@ -276,7 +370,9 @@ class Service(Generic[C]):
 
 
 def split(settings: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]:
-    """Settings as arguments of the SDK: what it has no argument for goes into the body; None leaves one out."""
+    """Settings as arguments of the SDK: what it has no argument for goes into the body; None leaves
+    one out.
+    """
     given = {name: value for name, value in settings.items() if value is not None}
     strange = {name: given.pop(name) for name in list(given) if name not in known}
     if strange:
@@ -300,7 +396,10 @@ def with_told(messages: list[Message], told: str) -> list[Message]:
     if not told:
         return messages
     if messages and messages[0].get("role") == "system":
-        return [{**messages[0], "content": f"{messages[0].get('content') or ''}\n\n{told}"}, *messages[1:]]
+        return [
+            {**messages[0], "content": f"{messages[0].get('content') or ''}\n\n{told}"},
+            *messages[1:],
+        ]
     return [{"role": "system", "content": told}, *messages]
 
 
@@ -320,12 +419,18 @@ def sound(text: str) -> str:
 def refuse(part: Mapping[str, Any], api: str) -> PartError:
     """The error of a part that cannot be sent in the way in which it is given."""
     source = next((key for key in ("url", "file_id", "data") if part.get(key)), "path")
-    hint = "Let an agent send it: it reads paths in the workspace of the run." if source == "path" else "Give it in another way."
+    hint = (
+        "Let an agent send it: it reads paths in the workspace of the run."
+        if source == "path"
+        else "Give it in another way."
+    )
     return PartError("AX801", f"{api} cannot be sent {label(part)} by its {source}.", hint)
 
 
 class Remote:
-    """What models and embedders are that ask a ``service``: something that can be held open, closed and shown."""
+    """What models and embedders are that ask a ``service``: something that can be held open, closed
+    and shown.
+    """
 
     service: Any
     """A ``Service``, of whatever kind the adapter has."""

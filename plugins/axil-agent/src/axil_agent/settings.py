@@ -1,11 +1,13 @@
-"""Settings of models: those whose range everybody agrees on are checked, all others are the adapter's business."""
+"""Settings of models: those whose range everybody agrees on are checked, all others are the
+adapter's business.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, cast
 
-from axil.errors import ConfigError, Problem
+from axil import ConfigError, Problem
 
 _RANGES: Mapping[str, tuple[type, float, float]] = {
     "temperature": (float, 0, 2),
@@ -27,7 +29,11 @@ def checked(settings: Mapping[str, Any] | None, where: str = "model_settings") -
     Raises: ConfigError (AX655): with all that is out of range.
     """
     given = {name: value for name, value in (settings or {}).items() if value is not None}
-    problems = [problem for name, value in given.items() if (problem := _misfit(name, value, where)) is not None]
+    problems = [
+        problem
+        for name, value in given.items()
+        if (problem := _misfit(name, value, where)) is not None
+    ]
     if problems:
         raise ConfigError(problems)
     return given
@@ -35,15 +41,34 @@ def checked(settings: Mapping[str, Any] | None, where: str = "model_settings") -
 
 def _misfit(name: str, value: Any, where: str) -> Problem | None:
     if name == "stop":
-        fits = isinstance(value, str) or (isinstance(value, (list, tuple)) and all(isinstance(s, str) for s in cast("list[Any]", value)))
-        return None if fits else Problem("AX655", f"{where}.stop", f"expected text or a list of texts, found {value!r:.60}.")
+        fits = isinstance(value, str) or (
+            isinstance(value, (list, tuple))
+            and all(isinstance(s, str) for s in cast("list[Any]", value))
+        )
+        return (
+            None
+            if fits
+            else Problem(
+                "AX655", f"{where}.stop", f"expected text or a list of texts, found {value!r:.60}."
+            )
+        )
     if name == "tool_choice":
         fits = isinstance(value, (str, Mapping))
-        return None if fits else Problem("AX655", f"{where}.tool_choice", f"expected auto, none, required or a tool, found {value!r:.60}.")
+        return (
+            None
+            if fits
+            else Problem(
+                "AX655",
+                f"{where}.tool_choice",
+                f"expected auto, none, required or a tool, found {value!r:.60}.",
+            )
+        )
     if name not in _RANGES:
         return None
     kind, least, most = _RANGES[name]
-    number = isinstance(value, (int, float) if kind is float else int) and not isinstance(value, bool)
+    number = isinstance(value, (int, float) if kind is float else int) and not isinstance(
+        value, bool
+    )
     if number and least <= value <= most:
         return None
     word = "a number" if kind is float else "a whole number"

@@ -1,7 +1,8 @@
 """What memories keep in the state: with the node, or in an attribute that agents share.
 
-While a body runs, an attribute's new value and what was added to it stand side by side in ``local``; when it ends, the field's
-reducer says which of them is the delta. So a field that appends gets each note once, whoever else writes beside it.
+While a body runs, an attribute's new value and what was added to it stand side by side in
+``local``; when it ends, the field's reducer says which of them is the delta. So a field that
+appends gets each note once, whoever else writes beside it.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from axil.tokens import Task
+from axil.plugin import Task
 from axil_agent.interfaces import ChatMemory, Message
 
 _SHARED = "@shared"
@@ -18,7 +19,9 @@ _GROWING = ("append", "append_messages")
 
 def is_shared(memory: Any) -> bool:
     """Whether agents of one run share it by an attribute, as a blackboard."""
-    return hasattr(memory, "notes") and hasattr(memory, "keep") and bool(getattr(memory, "share", ""))
+    return (
+        hasattr(memory, "notes") and hasattr(memory, "keep") and bool(getattr(memory, "share", ""))
+    )
 
 
 def shared_now(name: str, ctx: Any) -> list[Any]:
@@ -28,14 +31,22 @@ def shared_now(name: str, ctx: Any) -> list[Any]:
 
 
 def held(state: Any, name: str) -> Sequence[Any]:
-    """What a state holds under a name, whether it is seen as a mapping or as its schema's own kind."""
-    found = cast("Mapping[str, Any]", state).get(name) if isinstance(state, Mapping) else getattr(state, name, None)
+    """Look up a name in a state, whether it is seen as a mapping or as its schema's own kind."""
+    found = (
+        cast("Mapping[str, Any]", state).get(name)
+        if isinstance(state, Mapping)
+        else getattr(state, name, None)
+    )
     return found or ()
 
 
 def kept(memory: ChatMemory, ctx: Any) -> Sequence[Message]:
     """What a chat memory was given to keep."""
-    return shared_now(memory.share, ctx) if memory.share else ctx.kept.get("history", {}).get(memory.label, ())
+    return (
+        shared_now(memory.share, ctx)
+        if memory.share
+        else ctx.kept.get("history", {}).get(memory.label, ())
+    )
 
 
 def keep(memory: Any, ctx: Any, whole: list[Any], new: list[Any]) -> None:
@@ -54,7 +65,7 @@ def shared_values(ctx: Any) -> dict[str, Any]:
 
 
 def shared_delta(ctx: Any, task: Task) -> dict[str, Any]:
-    """What the body writes to shared attributes, as their reducers take it; it is no longer in ``local``."""
+    """Take what the body writes to shared attributes out of ``local``, as reducers take it."""
     delta: dict[str, Any] = {}
     if ctx.touched is None:  # nothing was kept: asking for ``local`` would begin to
         return delta

@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, cast
 
-from axil.sync import run_sync
+from axil import run_sync
 from axil_agent.agent import Agent
 from axil_agent.alone import Alone
 from axil_agent.prompt import Wiring
@@ -30,7 +30,9 @@ class _Conversation:
 
     @asynccontextmanager
     async def turn(self) -> AsyncGenerator[None]:
-        """Within it there is no other turn, in any thread and on any event loop, but those that it asks for itself; they come in order."""
+        """Within it there is no other turn, in any thread and on any event loop, but those that it
+        asks for itself; they come in order.
+        """
         if self in _inside.get():
             yield
             return
@@ -52,14 +54,19 @@ class _Conversation:
                 before.add_done_callback(lambda _: mine.set_result(None))
 
 
-_inside: ContextVar[frozenset[_Conversation]] = ContextVar("axil_agent_conversations", default=frozenset())
+_inside: ContextVar[frozenset[_Conversation]] = ContextVar(
+    "axil_agent_conversations", default=frozenset()
+)
 """Conversations of which a turn is under way here."""
 
 
 class SingleAgent(Agent):
-    """An agent that is asked directly: ``invoke(fields) -> fields``. It cannot be inside a graph; there, use ``Agent``.
+    """An agent that is asked directly: ``invoke(fields) -> fields``.
 
-    Invocations share nothing, and any number may be under way; those that name a ``thread`` go on with its conversation.
+    It cannot be inside a graph; there, use ``Agent``.
+
+    Invocations share nothing, and any number may be under way; those that name a ``thread`` go on
+    with its conversation.
     """
 
     root_only = True
@@ -72,15 +79,31 @@ class SingleAgent(Agent):
         workspace: str | Path | None = None,
         **settings: Any,
     ) -> None:
-        """``output_keys``: fields that a reply has to have, with descriptions. ``workspace``: where the paths of images and files begin."""
+        """``output_keys``: fields that a reply has to have, with descriptions.
+
+        ``workspace``: where the paths of images and files begin.
+        """
         super().__init__(*args, name=name, **settings)
         self._workspace = None if workspace is None else Path(workspace)
-        keys = dict(output_keys) if isinstance(output_keys, Mapping) else dict.fromkeys(output_keys or (), "")
+        keys = (
+            dict(output_keys)
+            if isinstance(output_keys, Mapping)
+            else dict.fromkeys(output_keys or (), "")
+        )
         self._wiring = Wiring(node=name, needed=keys)
         self._threads: dict[str, _Conversation] = {}
 
-    def invoke(self, inputs: Mapping[str, Any], attributes: Mapping[str, Any] | None = None, *, thread: str = "") -> dict[str, Any]:
-        """The sync door: the fields of the reply. Raises: as ``run``; RuntimeError: an event loop is running."""
+    def invoke(
+        self,
+        inputs: Mapping[str, Any],
+        attributes: Mapping[str, Any] | None = None,
+        *,
+        thread: str = "",
+    ) -> dict[str, Any]:
+        """The sync door: the fields of the reply.
+
+        Raises: as ``run``; RuntimeError: an event loop is running.
+        """
 
         async def once() -> dict[str, Any]:
             try:
@@ -101,12 +124,16 @@ class SingleAgent(Agent):
         """One turn. Connections of its model are kept until ``close``.
 
         Args:
-            thread: the conversation that this turn belongs to; kept in this object. Its turns wait for one another. Empty: none.
+            thread: the conversation that this turn belongs to; kept in this object. Its turns wait
+                for one another. Empty: none.
             on_chunk: is called with what is streamed: texts, tool calls, results.
-        Raises: ReplyError, TurnLimit, ContextError, PromptError, WiringError; and what the model raises.
+        Raises: ReplyError, TurnLimit, ContextError, PromptError, WiringError; and what the model
+        raises.
         """
         self.check(self._wiring)
-        conversation = self._threads.setdefault(thread, _Conversation()) if thread else _Conversation()
+        conversation = (
+            self._threads.setdefault(thread, _Conversation()) if thread else _Conversation()
+        )
         async with conversation.turn():
             stage = Alone(plain(conversation.local), on_chunk, dict(conversation.state))
             stage.workspace, stage.thread = self._workspace, thread

@@ -1,4 +1,6 @@
-"""A skill: how something is done, in a folder with a ``SKILL.md`` and perhaps other files. They are read, never run, and only inside it.
+"""A skill: how something is done, in a folder with a ``SKILL.md`` and perhaps other files.
+
+They are read, never run, and only inside it.
 
 Who finds skills, and which tools a model reads them with, is the business of those who offer them.
 """
@@ -10,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from axil.errors import listed
+from axil.plugin import format_names
 from axil_agent.tools import Refused
 
 FILE: Final = "SKILL.md"
@@ -37,21 +39,32 @@ class Skill:
         given: Any = self.front.get("allowed-tools")
         if not given:
             return None
-        return tuple(given.replace(",", " ").split()) if isinstance(given, str) else tuple(str(each) for each in given)
+        return (
+            tuple(given.replace(",", " ").split())
+            if isinstance(given, str)
+            else tuple(str(each) for each in given)
+        )
 
     def files(self) -> list[str]:
         """The files beside it, as paths below its folder, sorted."""
         found = (each for each in self.folder.rglob("*") if each.is_file() and each.name != FILE)
-        return sorted(each.relative_to(self.folder).as_posix() for each in found if _is_inside(each, self.folder))
+        return sorted(
+            each.relative_to(self.folder).as_posix()
+            for each in found
+            if _is_inside(each, self.folder)
+        )
 
     def read(self, path: str, most_bytes: int = LARGEST_BYTES) -> str:
-        """A file beside it. Raises: Refused: it is not there, not inside the folder, not text, or too large."""
+        """A file beside it.
+
+        Raises: Refused: it is not there, not inside the folder, not text, or too large.
+        """
         try:
             file = (self.folder / path).resolve()
             if not _is_inside(file, self.folder):
                 raise Refused(f'"{path}" leads out of the skill\'s folder.')
             if not file.is_file():
-                there = listed(self.files(), 20) or "none"
+                there = format_names(self.files(), 20) or "none"
                 raise Refused(f'the skill "{self.name}" has no file "{path}". Its files: {there}.')
             with file.open("rb") as opened:
                 data = opened.read(most_bytes + 1)

@@ -6,11 +6,8 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from axil.bodies import Rules, adapt
-from axil.errors import did_you_mean, listed
-from axil.plan import Body
-from axil.tokens import EXIT, Out
-from axil.views import plain
+from axil import Out
+from axil.plugin import EXIT, Body, BodyRules, as_body, did_you_mean, format_names, without_views
 from axil_agent.converse import think
 from axil_agent.errors import ReplyError, WiringError
 from axil_agent.interfaces import Request
@@ -23,20 +20,30 @@ _SYSTEM = (
 )
 _ALL_AT_ONCE = (
     "You judge which conditions hold for what the user gives; several may, or none. "
-    'Answer with a JSON object and nothing else: {"holds": [the numbers of the conditions that hold]}.'
+    "Answer with a JSON object and nothing else: "
+    '{"holds": [the numbers of the conditions that hold]}.'
 )
 _WORDS = {"yes": True, "no": False}
 
 
 class AgentSwitch:
-    """A switch whose conditions are sentences. All are judged, side by side or in one call; several may hold.
+    """A switch whose conditions are sentences.
 
-    As soon as one edge is bound, those that are not bound are never taken; a switch without any binding sends to all.
-    What it sends is what it received.
+    All are judged, side by side or in one call; several may hold.
+
+    As soon as one edge is bound, those that are not bound are never taken; a switch without any
+    binding sends to all. What it sends is what it received.
     """
 
-    def __init__(self, model: Any = None, routes: Mapping[str, str] | None = None, *, in_one_call: bool = False, name: str = "") -> None:
-        """``routes``: a condition for every receiver, by its name, instead of ``condition_binding``."""
+    def __init__(
+        self,
+        model: Any = None,
+        routes: Mapping[str, str] | None = None,
+        *,
+        in_one_call: bool = False,
+        name: str = "",
+    ) -> None:
+        """Take ``routes``, a condition for each receiver's name, or ``condition_binding``."""
         self.name = name
         self.in_one_call = in_one_call
         self._model = Chosen(model)
@@ -45,49 +52,86 @@ class AgentSwitch:
         self._setting: Any = None
 
     def condition_binding(self, prompt: str, out_edge: Any) -> None:
-        """Take ``out_edge`` where the model says that ``prompt`` holds. Raises: WiringError (AX665): it is not free."""
+        """Take ``out_edge`` where the model says that ``prompt`` holds.
+
+        Raises: WiringError (AX665): it is not free.
+        """
         spec = getattr(out_edge, "spec", None)
         target = str(spec.target if spec is not None else out_edge.receiver)
         if out_edge.sender is not self and out_edge.sender != self.name:
             raise WiringError(
-                "AX665", f"the edge to {target} does not start at this switch.", "Bind edges made with create_edge(switch, …)."
+                "AX665",
+                f"the edge to {target} does not start at this switch.",
+                "Bind edges made with create_edge(switch, …).",
             )
         if target in self._bound or self._routes:
-            raise WiringError("AX665", f"the edge to {target} is bound already, or by routes.", "Say all of it in one condition.")
+            raise WiringError(
+                "AX665",
+                f"the edge to {target} is bound already, or by routes.",
+                "Say all of it in one condition.",
+            )
         self._bound[target] = prompt
 
     def bind(self, out_edges: Sequence[Any], setting: Any = None) -> None:
-        """Called when the plan is made. Raises: WiringError (AX665): a condition has no edge, or routes miss one."""
+        """Called when the plan is made.
+
+        Raises: WiringError (AX665): a condition has no edge, or routes miss one.
+        """
         self._setting = setting
         receivers = list(dict.fromkeys(str(edge.receiver) for edge in out_edges))
-        found = {_spoken(target, receivers): prompt for target, prompt in (self._routes or self._bound).items()}
+        found = {
+            _spoken(target, receivers): prompt
+            for target, prompt in (self._routes or self._bound).items()
+        }
         strangers = [target for target in found if target not in receivers]
         missing = [target for target in receivers if target not in found]
         if strangers:
-            hint = did_you_mean(strangers[0], receivers) or f"Its out-edges lead to {listed(receivers) or 'nothing'}."
-            raise WiringError("AX665", f"a condition names {listed(strangers)}, where no edge leads.", hint, f'node "{self.name}"')
+            hint = (
+                did_you_mean(strangers[0], receivers)
+                or f"Its out-edges lead to {format_names(receivers) or 'nothing'}."
+            )
+            raise WiringError(
+                "AX665",
+                f"a condition names {format_names(strangers)}, where no edge leads.",
+                hint,
+                f'node "{self.name}"',
+            )
         if self._routes and missing:
             raise WiringError(
-                "AX665", f"routes say nothing of {listed(missing)}.", "Add them, or bind edge by edge.", f'node "{self.name}"'
+                "AX665",
+                f"routes say nothing of {format_names(missing)}.",
+                "Add them, or bind edge by edge.",
+                f'node "{self.name}"',
             )
         self._conditions = found
 
-    def adapted(self, rules: Rules) -> Body:
+    def adapted(self, rules: BodyRules) -> Body:
         """The body. Raises: as making the model does."""
         if self._conditions:
             self._model.check(self._setting)
         conditions, where = dict(self._conditions), f'node "{rules.node}"'
 
         async def run(inputs: dict[str, Any], payloads: list[Any], ctx: Any) -> Out:
-            output = payloads[0] if rules.payload == "messages" and len(payloads) == 1 else plain(inputs)
+            output = (
+                payloads[0]
+                if rules.payload == "messages" and len(payloads) == 1
+                else without_views(inputs)
+            )
             if not conditions:
                 return Out(output)
-            holds = await (self._at_once if self.in_one_call else self._side_by_side)(plain(inputs), conditions, ctx, where)
-            return Out(output, to=frozenset(target for target, yes in zip(conditions, holds, strict=True) if yes))
+            holds = await (self._at_once if self.in_one_call else self._side_by_side)(
+                without_views(inputs), conditions, ctx, where
+            )
+            return Out(
+                output,
+                to=frozenset(target for target, yes in zip(conditions, holds, strict=True) if yes),
+            )
 
-        return adapt(run, rules)
+        return as_body(run, rules)
 
-    async def _side_by_side(self, inputs: dict[str, Any], conditions: Mapping[str, str], ctx: Any, where: str) -> list[bool]:
+    async def _side_by_side(
+        self, inputs: dict[str, Any], conditions: Mapping[str, str], ctx: Any, where: str
+    ) -> list[bool]:
         model = await self._model.ready()
 
         async def ask(condition: str, number: int) -> bool:
@@ -97,13 +141,21 @@ class AgentSwitch:
 
         try:
             async with asyncio.TaskGroup() as group:
-                asked = [group.create_task(ask(condition, number)) for number, condition in enumerate(conditions.values())]
+                asked = [
+                    group.create_task(ask(condition, number))
+                    for number, condition in enumerate(conditions.values())
+                ]
         except BaseExceptionGroup as errors:
             raise errors.exceptions[0] from None
         return [task.result() for task in asked]
 
-    async def _at_once(self, inputs: dict[str, Any], conditions: Mapping[str, str], ctx: Any, where: str) -> list[bool]:
-        model, shown = await self._model.ready(), "\n".join(f"{n}. {condition}" for n, condition in enumerate(conditions.values(), 1))
+    async def _at_once(
+        self, inputs: dict[str, Any], conditions: Mapping[str, str], ctx: Any, where: str
+    ) -> list[bool]:
+        model, shown = (
+            await self._model.ready(),
+            "\n".join(f"{n}. {condition}" for n, condition in enumerate(conditions.values(), 1)),
+        )
         said = [
             {"role": "system", "content": _ALL_AT_ONCE},
             {"role": "user", "content": f"USER INPUT:\nANSWER:\n{inputs}\nCONDITIONS:\n{shown}\n"},
@@ -114,14 +166,23 @@ class AgentSwitch:
             text = reply.text
             found, _ = read_arguments(text[text.find("{") : text.rfind("}") + 1])
             numbers: Any = found.get("holds")
-            if isinstance(numbers, list) and all(type(n) is int and 1 <= n <= len(conditions) for n in cast("list[Any]", numbers)):
+            if isinstance(numbers, list) and all(
+                type(n) is int and 1 <= n <= len(conditions) for n in cast("list[Any]", numbers)
+            ):
                 return [n in cast("list[Any]", numbers) for n in range(1, len(conditions) + 1)]
             said += [
                 reply.message(),
-                {"role": "user", "content": f'Please answer with {{"holds": […]}}, numbers from 1 to {len(conditions)}.'},
+                {
+                    "role": "user",
+                    "content": f'Please answer with {{"holds": […]}}, '
+                    f"numbers from 1 to {len(conditions)}.",
+                },
             ]
         raise ReplyError(
-            "AX659", f'the model was asked which conditions hold and answered "{text:.80}".', "Judge them side by side.", where
+            "AX659",
+            f'the model was asked which conditions hold and answered "{text:.80}".',
+            "Judge them side by side.",
+            where,
         )
 
     async def close(self) -> None:
@@ -132,4 +193,8 @@ class AgentSwitch:
 def _spoken(name: str, receivers: Sequence[str]) -> str:
     if name not in receivers and name in ("exit", "end", "terminate") and EXIT in receivers:
         return EXIT
-    return "controller" if name not in receivers and name.endswith("_controller") and "controller" in receivers else name
+    return (
+        "controller"
+        if name not in receivers and name.endswith("_controller") and "controller" in receivers
+        else name
+    )

@@ -1,7 +1,7 @@
 """Prompts with places for fields: ``"Write about {topic}."``
 
-``{name}`` is the place of a field, ``{{name}}`` is the text ``{name}``. All other braces are text: ``{"a": 1}``, ``x^{2}``,
-``\\frac{a+b}{c d}``. What is put in is never read as a template.
+``{name}`` is the place of a field, ``{{name}}`` is the text ``{name}``. All other braces are text:
+``{"a": 1}``, ``x^{2}``, ``\\frac{a+b}{c d}``. What is put in is never read as a template.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
-from axil.errors import did_you_mean, listed
+from axil.plugin import did_you_mean, format_names
 from axil_agent.errors import PromptError
 from axil_agent.values import text_of
 
@@ -27,7 +27,11 @@ def joined(template: Any) -> str:
     """A template's text: itself, or its lines."""
     if template is None:
         return ""
-    return template if isinstance(template, str) else "\n".join(str(line) for line in cast("Sequence[Any]", template))
+    return (
+        template
+        if isinstance(template, str)
+        else "\n".join(str(line) for line in cast("Sequence[Any]", template))
+    )
 
 
 def places(template: str) -> set[str]:
@@ -36,7 +40,8 @@ def places(template: str) -> set[str]:
 
 
 def rendered(template: str, fields: Mapping[str, Any], where: str = "") -> str:
-    """The template with the fields put in; what is not text is put in as JSON, indented as its place is.
+    """The template with the fields put in; what is not text is put in as JSON, indented as its
+    place is.
 
     >>> rendered('{a} and {{a}}, {"b": 1}, x^{2}', {"a": 1})
     '1 and {a}, {"b": 1}, x^{2}'
@@ -46,12 +51,19 @@ def rendered(template: str, fields: Mapping[str, Any], where: str = "") -> str:
     if isinstance(template, Verbatim):
         return str(template)
     missing = [
-        name for name in dict.fromkeys(m[2] for m in _PLACE.finditer(template)) if name and not name.isdigit() and name not in fields
+        name
+        for name in dict.fromkeys(m[2] for m in _PLACE.finditer(template))
+        if name and not name.isdigit() and name not in fields
     ]
     if missing:
-        has = listed(sorted(fields)) or "no fields"
-        hint = did_you_mean(missing[0], fields) or f"Bring the field on an edge or pull it; for the text itself write {{{{{missing[0]}}}}}."
-        raise PromptError("AX650", f"the prompt asks for {listed(missing)}; there is {has}.", hint, where)
+        has = format_names(sorted(fields)) or "no fields"
+        hint = did_you_mean(missing[0], fields) or (
+            "Bring the field on an edge or pull it; "
+            f"for the text itself write {{{{{missing[0]}}}}}."
+        )
+        raise PromptError(
+            "AX650", f"the prompt asks for {format_names(missing)}; there is {has}.", hint, where
+        )
     return _PLACE.sub(_filling(fields), template)
 
 

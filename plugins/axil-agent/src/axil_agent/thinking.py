@@ -1,7 +1,8 @@
 """Thinking around a reply: before the model is asked for it, and once more when it is there.
 
-``Reflection`` does it with two prompts. Anything else is an object with ``before`` or ``after``; an agent takes several, and
-they act in their order. Tools are for the reply itself: what is asked around it is answered without them.
+``Reflection`` does it with two prompts. Anything else is an object with ``before`` or ``after``; an
+agent takes several, and they act in their order. Tools are for the reply itself: what is asked
+around it is answered without them.
 """
 
 from __future__ import annotations
@@ -21,11 +22,13 @@ class Thinking(Protocol):
     """What an agent does around its reply. One of the two may be missing."""
 
     async def before(self, messages: Sequence[Message], ask: Ask, /) -> Sequence[Message]:
-        """The messages with which the model is asked for the reply; ``ask`` asks it something else first."""
+        """Return the messages that ask for the reply; ``ask`` asks the model other things first."""
         ...
 
     async def after(self, messages: Sequence[Message], reply: str, /) -> Sequence[Message] | None:
-        """The messages with which the model is asked again, for the reply that counts; None: the one it gave stands."""
+        """The messages with which the model is asked again, for the reply that counts; None: the
+        one it gave stands.
+        """
         ...
 
 
@@ -39,12 +42,22 @@ class Reflection:
     class Config(BaseModel, extra="forbid", frozen=True):
         """What the model is asked around its reply."""
 
-        before: str = Field("", description="Asked before the reply; what the model notes is put before it as its own words.")
-        after: str = Field("", description="Asked with the reply; what the model then says is the reply.")
+        before: str = Field(
+            "",
+            description="Asked before the reply; "
+            "what the model notes is put before it as its own words.",
+        )
+        after: str = Field(
+            "", description="Asked with the reply; what the model then says is the reply."
+        )
 
     def __init__(self, before: str | Config = "", after: str = "") -> None:
         """``before``, ``after``: prompts; empty: not asked."""
-        self.first, self.then = (before.before, before.after) if isinstance(before, Reflection.Config) else (before, after)
+        self.first, self.then = (
+            (before.before, before.after)
+            if isinstance(before, Reflection.Config)
+            else (before, after)
+        )
 
     async def before(self, messages: Sequence[Message], ask: Ask, /) -> Sequence[Message]:
         """The messages, with what the model noted behind them."""
@@ -52,19 +65,29 @@ class Reflection:
             return messages
         said: list[Message] = [*messages, {"role": "user", "content": self.first}]
         noted = await ask(Request(messages=said))
-        return [*said, {"role": "assistant", "content": noted.text}, {"role": "user", "content": "Now reply."}]
+        return [
+            *said,
+            {"role": "assistant", "content": noted.text},
+            {"role": "user", "content": "Now reply."},
+        ]
 
     async def after(self, messages: Sequence[Message], reply: str, /) -> Sequence[Message] | None:
         """The conversation, with the reply and the question about it."""
         if not self.then:
             return None
-        return [*messages, {"role": "assistant", "content": reply}, {"role": "user", "content": self.then}]
+        return [
+            *messages,
+            {"role": "assistant", "content": reply},
+            {"role": "user", "content": self.then},
+        ]
 
     def __repr__(self) -> str:
         return f"Reflection(before={self.first!r}, after={self.then!r})"
 
 
-async def considered(messages: Sequence[Message], manner: Manner, ctx: Stage, thinking: Sequence[Any]) -> Answer:
+async def considered(
+    messages: Sequence[Message], manner: Manner, ctx: Stage, thinking: Sequence[Any]
+) -> Answer:
     """The answer that counts, with all that is thought around it. Raises: as ``converse``."""
     for number, each in enumerate(thinking):
         if hasattr(each, "before"):
@@ -79,5 +102,11 @@ async def considered(messages: Sequence[Message], manner: Manner, ctx: Stage, th
 
 
 async def _asked(manner: Manner, ctx: Stage, name: str, request: Request) -> Any:
-    settings = {key: value for key, value in manner.settings.items() if key not in ("tool_choice", "parallel_tool_calls")}
-    return await think(manner.model, replace(request, settings={**settings, **request.settings}), ctx, name)
+    settings = {
+        key: value
+        for key, value in manner.settings.items()
+        if key not in ("tool_choice", "parallel_tool_calls")
+    }
+    return await think(
+        manner.model, replace(request, settings={**settings, **request.settings}), ctx, name
+    )

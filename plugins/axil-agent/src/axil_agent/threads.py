@@ -1,4 +1,4 @@
-"""Plain functions that may block, awaited: each in a thread of its own, so that none waits for another."""
+"""Plain functions that may block, awaited: each has its own thread, and none waits for another."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from axil.bodies import is_async
+from axil.plugin import is_async
 
 
 async def away(call: Callable[[], Any], name: str = "axil-call") -> Any:
-    """What ``call`` gives, run in a thread. If the waiting is cancelled, the thread finishes unseen."""
+    """What ``call`` gives, run in a thread.
+
+    If the waiting is cancelled, the thread finishes unseen.
+    """
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[Any] = loop.create_future()
     context = contextvars.copy_context()
@@ -32,7 +35,11 @@ async def away(call: Callable[[], Any], name: str = "axil-call") -> Any:
         try:
             value = context.run(call)
         except BaseException as error:  # noqa: BLE001  # it is raised again where it is waited for
-            fault = error if isinstance(error, Exception) and not isinstance(error, StopIteration) else _told(error)
+            fault = (
+                error
+                if isinstance(error, Exception) and not isinstance(error, StopIteration)
+                else _told(error)
+            )
         try:
             loop.call_soon_threadsafe(tell, value, fault)
         except RuntimeError:  # the loop is closed: nobody waits any more
@@ -43,7 +50,7 @@ async def away(call: Callable[[], Any], name: str = "axil-call") -> Any:
 
 
 def _told(error: BaseException) -> RuntimeError:
-    """An error in place of one that means something else to an event loop: a ``sys.exit()`` ends no run."""
+    """Replace an error that means something else to an event loop: ``sys.exit()`` ends no run."""
     told = RuntimeError(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
     told.__cause__ = error
     return told

@@ -1,8 +1,11 @@
-"""Tools: functions that a model may ask for. What it is told of them is read from the signature and the docstring.
+"""Tools: functions that a model may ask for.
 
-Everything that pydantic can validate can be a parameter: literals, enums, nested models, typed dicts, unions, annotations
-written as strings, ``Annotated[int, "how many"]``. A parameter called ``ctx`` is given the context of the firing and is not
-shown to the model. Arguments are validated before the call, so a tool is never called with what it cannot take.
+What it is told of them is read from the signature and the docstring.
+
+Everything that pydantic can validate can be a parameter: literals, enums, nested models, typed
+dicts, unions, annotations written as strings, ``Annotated[int, "how many"]``. A parameter called
+``ctx`` is given the context of the firing and is not shown to the model. Arguments are validated
+before the call, so a tool is never called with what it cannot take.
 """
 
 from __future__ import annotations
@@ -25,9 +28,7 @@ from pydantic.errors import PydanticUserError
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema
 
-from axil.bodies import is_async
-from axil.errors import did_you_mean, listed
-from axil.tokens import Effects
+from axil.plugin import Effects, did_you_mean, format_names, is_async
 from axil_agent.docstrings import described
 from axil_agent.errors import ToolError
 from axil_agent.interfaces import ToolSpec
@@ -48,7 +49,10 @@ class Toolset(Protocol):
     """Several tools from one place, found out when they are needed. ``axil.tools``."""
 
     async def tools(self) -> Sequence[Any]:
-        """The tools. With a parameter ``ctx`` it is given the context of the firing that they are for."""
+        """The tools.
+
+        With a parameter ``ctx`` it is given the context of the firing that they are for.
+        """
         ...
 
 
@@ -78,24 +82,38 @@ class Tool:
     parameters: Mapping[str, Any]
     call: Callable[..., Any]
     validate: Callable[[Mapping[str, Any]], tuple[Sequence[Any], Mapping[str, Any]]] | None = None
-    """Arguments as the model gave them → by position and by name; None: by name, as they are. Raises: Refused."""
+    """Arguments as the model gave them → by position and by name; None: by name, as they are.
+
+    Raises: Refused.
+    """
     wants_ctx: bool = False
     needs_approval: bool | Callable[[Mapping[str, Any]], bool] = False
-    """Whether a person has to agree to each call, or to those with such arguments. Of a function it is read from its attribute."""
+    """Whether a person has to agree to each call, or to those with such arguments.
+
+    Of a function it is read from its attribute.
+    """
     approval: Approval = Approval()
-    """How long a person has to agree, and what counts where nobody does. Of a function it is read from its attribute."""
+    """How long a person has to agree, and what counts where nobody does.
+
+    Of a function it is read from its attribute.
+    """
     effects: Effects | Callable[[Mapping[str, Any]], Effects] = "idempotent"
-    """``external``: a call must not be made twice unasked: after a crash in the middle of one a person is asked. Read like the above."""
+    """``external``: a call must not be made twice unasked: after a crash in the middle of one a
+    person is asked. Read like the above.
+    """
     recorded: bool = True
-    """False: a body that is resumed calls it again, instead of reading what it gave: for tools that change what others may do."""
+    """False: a body that is resumed calls it again, instead of reading what it gave: for tools that
+    change what others may do.
+    """
 
     def effects_of(self, arguments: Mapping[str, Any]) -> Effects:
-        """What a call with these arguments may do a second time; where nobody can tell, ``external``."""
+        """Say what a second call with these arguments may do; ``external``, if it is unknown."""
         if not callable(self.effects):
             return self.effects
         try:
             given = self.effects(arguments)
-        except Exception:  # noqa: BLE001  # whatever it raises, it has not said that a second call does no harm
+        except Exception:  # noqa: BLE001
+            # whatever it raises, it has not said that a second call does no harm
             return "external"
         return given if given in _EFFECTS else "external"
 
@@ -104,8 +122,13 @@ class Tool:
         """What the model sees."""
         return ToolSpec(name=self.name, description=self.description, parameters=self.parameters)
 
-    async def __call__(self, arguments: Mapping[str, Any], ctx: Any = None) -> str | list[dict[str, Any]]:
-        """The result as text, or as the parts of a message's content. Raises: Refused; and what the function raises."""
+    async def __call__(
+        self, arguments: Mapping[str, Any], ctx: Any = None
+    ) -> str | list[dict[str, Any]]:
+        """The result as text, or as the parts of a message's content.
+
+        Raises: Refused; and what the function raises.
+        """
         given, named = ((), dict(arguments)) if self.validate is None else self.validate(arguments)
         if self.wants_ctx:
             named = {**named, _CONTEXT: ctx}
@@ -113,7 +136,8 @@ class Tool:
 
 
 def result_of(value: Any) -> str | list[dict[str, Any]]:
-    """A tool's result: an image, a file or a recording, or a list with some, as parts of the content; all else as text.
+    """A tool's result: an image, a file or a recording, or a list with some, as parts of the
+    content; all else as text.
 
     >>> result_of({"type": "image", "url": "https://example.org/leaf.png"})
     [{'type': 'image', 'url': 'https://example.org/leaf.png'}]
@@ -131,7 +155,11 @@ def result_of(value: Any) -> str | list[dict[str, Any]]:
 
 def result_text(value: Any) -> str:
     """A tool's result as the model reads it: text as it is, all else as JSON."""
-    return value if isinstance(value, str) else json.dumps(plain(value), ensure_ascii=False, default=str)
+    return (
+        value
+        if isinstance(value, str)
+        else json.dumps(plain(value), ensure_ascii=False, default=str)
+    )
 
 
 def tool_of(given: Any) -> Tool:
@@ -142,24 +170,38 @@ def tool_of(given: Any) -> Tool:
     if isinstance(given, Tool):
         return given
     if not callable(given):
-        raise ToolError("AX657", f"a {type(given).__name__} cannot be a tool.", "Give a function, a Tool, or a toolset.")
+        raise ToolError(
+            "AX657",
+            f"a {type(given).__name__} cannot be a tool.",
+            "Give a function, a Tool, or a toolset.",
+        )
     target, bound = _unwrapped(given)
     name = _named(given)
     if not _NAME.fullmatch(name):
-        raise ToolError("AX657", f'"{name}" cannot be the name of a tool.', "Name the function: letters, digits, _ and -, at most 64.")
+        raise ToolError(
+            "AX657",
+            f'"{name}" cannot be the name of a tool.',
+            "Name the function: letters, digits, _ and -, at most 64.",
+        )
     parameters = _shown(target, bound, name)
     said = described(_docstring(given, target))
     hints = _hints(target, name)
     fields: dict[str, Any] = {}
     for number, parameter in enumerate(parameters.values()):
         if parameter.name != _CONTEXT:
-            fields[f"p{number}"] = _field(parameter, hints.get(parameter.name, Any), said.parameters.get(parameter.name, ""))
+            fields[f"p{number}"] = _field(
+                parameter, hints.get(parameter.name, Any), said.parameters.get(parameter.name, "")
+            )
     try:
-        model = create_model(name, __config__=ConfigDict(extra="forbid", arbitrary_types_allowed=False), **fields)
+        model = create_model(
+            name, __config__=ConfigDict(extra="forbid", arbitrary_types_allowed=False), **fields
+        )
         schema = untitled(model.model_json_schema(by_alias=True, schema_generator=_Quiet))
     except PydanticUserError as error:
         raise ToolError(
-            "AX657", f'the tool "{name}" cannot be described: {error.message.splitlines()[0]}', "Annotate with plain types."
+            "AX657",
+            f'the tool "{name}" cannot be described: {error.message.splitlines()[0]}',
+            "Annotate with plain types.",
         ) from error
     schema.pop("additionalProperties", None)
     schema.pop("description", None)
@@ -189,17 +231,22 @@ def _approval(given: Any, name: str) -> bool | Callable[[Mapping[str, Any]], boo
     if isinstance(needed, bool) or callable(needed):
         return cast("bool | Callable[[Mapping[str, Any]], bool]", needed)
     hint = "Give True, or a function of the arguments."
-    raise ToolError("AX657", f'needs_approval of the tool "{name}" is a {type(needed).__name__}.', hint)
+    raise ToolError(
+        "AX657", f'needs_approval of the tool "{name}" is a {type(needed).__name__}.', hint
+    )
 
 
 class _Quiet(GenerateJsonSchema):
     """Defaults that JSON cannot say are left out without a word."""
 
-    ignored_warning_kinds = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012  # pydantic's own attribute
+    # pydantic's own attribute
+    ignored_warning_kinds = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012
 
 
 def _unwrapped(given: Any) -> tuple[Any, tuple[int, set[str]]]:
-    """The function behind partials and callable objects, with how many positions and which names are filled."""
+    """The function behind partials and callable objects, with how many positions and which names
+    are filled.
+    """
     count, names = 0, set[str]()
     while isinstance(given, functools.partial):
         partial = cast("functools.partial[Any]", given)
@@ -221,28 +268,44 @@ def _shown(target: Any, bound: tuple[int, set[str]], name: str) -> dict[str, ins
         signature = inspect.signature(target)
     except (TypeError, ValueError) as error:
         raise ToolError(
-            "AX657", f'the signature of the tool "{name}" cannot be read.', "Wrap it in a function with annotations."
+            "AX657",
+            f'the signature of the tool "{name}" cannot be read.',
+            "Wrap it in a function with annotations.",
         ) from error
     kinds = inspect.Parameter
-    free = [p for p in list(signature.parameters.values())[bound[0] :] if not p.name.startswith("_") or p.default is p.empty]
+    free = [
+        p
+        for p in list(signature.parameters.values())[bound[0] :]
+        if not p.name.startswith("_") or p.default is p.empty
+    ]
     # One that begins with _ and has a default is the function's own business.
-    return {p.name: p for p in free if p.kind not in (kinds.VAR_POSITIONAL, kinds.VAR_KEYWORD) and p.name not in bound[1]}
+    return {
+        p.name: p
+        for p in free
+        if p.kind not in (kinds.VAR_POSITIONAL, kinds.VAR_KEYWORD) and p.name not in bound[1]
+    }
 
 
 def _docstring(given: Any, target: Any) -> str | None:
     own: Any = target if isinstance(given, functools.partial) else given
-    return own.__doc__ if inspect.isroutine(own) or inspect.isclass(own) else cast("Any", type(own)).__doc__
+    return (
+        own.__doc__
+        if inspect.isroutine(own) or inspect.isclass(own)
+        else cast("Any", type(own)).__doc__
+    )
 
 
 def _hints(target: Any, name: str) -> dict[str, Any]:
-    """The annotations, those written as strings read where the function was written, its closure included."""
+    """Read the annotations; strings are read where the function was written, closure included."""
     function = getattr(target, "__func__", target)
     function = function.__init__ if inspect.isclass(function) else inspect.unwrap(function)
     try:
         hints = typing.get_type_hints(function, localns=_closure(function), include_extras=True)
     except (NameError, TypeError, AttributeError) as error:
         raise ToolError(
-            "AX657", f'the annotations of the tool "{name}" cannot be read: {error}.', "Import the types, or define them first."
+            "AX657",
+            f'the annotations of the tool "{name}" cannot be read: {error}.',
+            "Import the types, or define them first.",
         ) from error
     return {name: _readable(hint) for name, hint in hints.items()}
 
@@ -251,27 +314,39 @@ def _closure(function: Any) -> dict[str, Any]:
     """What a function sees of the functions around it, as far as it is there already."""
     found: dict[str, Any] = {}
     if inspect.isfunction(function):
-        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        for name, cell in zip(
+            function.__code__.co_freevars, function.__closure__ or (), strict=True
+        ):
             with contextlib.suppress(ValueError):
                 found[name] = cell.cell_contents
     return found
 
 
+def _annotated(hint: Any, notes: tuple[Any, ...]) -> Any:
+    """Return ``Annotated`` of a hint and notes that are known only at run time."""
+    annotated: Any = typing.Annotated
+    return annotated[(hint, *notes)]
+
+
 def _readable(hint: Any, seen: tuple[Any, ...] = ()) -> Any:
-    """``hint`` with typed dicts as pydantic reads them: before Python 3.12 not those of ``typing``."""
+    """Return ``hint`` with typed dicts that pydantic reads: not ``typing``'s before Python 3.12."""
     if typing.is_typeddict(hint):
         if sys.version_info >= (3, 12) or hint in seen or type(hint).__module__ != "typing":
             return hint
         hints = typing.get_type_hints(hint, include_extras=True)
         needed = cast("frozenset[str]", hint.__required_keys__)
         inner = {key: _readable(each, (*seen, hint)) for key, each in hints.items()}
-        fields = {key: each if key in needed else typing_extensions.NotRequired[each] for key, each in inner.items()}
-        return typing_extensions.TypedDict(hint.__name__, fields)  # type: ignore[operator]  # made at run time
+        fields = {
+            key: each if key in needed else typing_extensions.NotRequired[each]
+            for key, each in inner.items()
+        }
+        # made at run time
+        return typing_extensions.TypedDict(hint.__name__, fields)  # type: ignore[operator]
     parts = typing.get_args(hint)
     if not parts or typing.get_origin(hint) in (typing.Literal, Callable):
         return hint
     if typing.get_origin(hint) is typing.Annotated:
-        return typing.Annotated[(_readable(parts[0], seen), *parts[1:])]  # pyright: ignore[reportInvalidTypeForm]  # built at run time
+        return _annotated(_readable(parts[0], seen), parts[1:])
     new = tuple(_readable(part, seen) for part in parts)
     if new == parts:
         return hint
@@ -281,13 +356,13 @@ def _readable(hint: Any, seen: tuple[Any, ...] = ()) -> Any:
 
 
 def _field(parameter: inspect.Parameter, hint: Any, description: str) -> tuple[Any, Any]:
-    """A model's field for a parameter; ``Annotated[int, "text"]`` describes, and so does the docstring."""
+    """Make a model's field of a parameter, described by ``Annotated[int, "text"]`` or docstring."""
     inner = typing.get_args(hint) if typing.get_origin(hint) is typing.Annotated else ()
     texts = [each for each in inner[1:] if isinstance(each, str)]
     described_already = any(isinstance(each, FieldInfo) and each.description for each in inner[1:])
     if inner and texts:
         rest = tuple(each for each in inner[1:] if not isinstance(each, str))
-        hint = typing.Annotated[(inner[0], *rest)] if rest else inner[0]  # pyright: ignore[reportInvalidTypeForm]  # built at run time
+        hint = _annotated(inner[0], rest) if rest else inner[0]
     settings: dict[str, Any] = {"alias": parameter.name}
     if texts or (description and not described_already):
         settings["description"] = texts[0] if texts else description
@@ -304,7 +379,9 @@ class _Validator:
 
     def __init__(self, model: type[BaseModel], parameters: Mapping[str, inspect.Parameter]) -> None:
         self._model = model
-        self._parameters = [(f"p{number}", p) for number, p in enumerate(parameters.values()) if p.name != _CONTEXT]
+        self._parameters = [
+            (f"p{number}", p) for number, p in enumerate(parameters.values()) if p.name != _CONTEXT
+        ]
 
     def __call__(self, arguments: Mapping[str, Any]) -> tuple[Sequence[Any], Mapping[str, Any]]:
         try:
@@ -322,7 +399,7 @@ class _Validator:
 
 
 def misfits(error: ValidationError) -> str:
-    """A validation error in words for a model: ``a: Input should be a valid integer; b: Field required``."""
+    """Word a validation error for a model: ``a: Input should be an integer; b: Field required``."""
     parts: list[str] = []
     for each in error.errors(include_url=False, include_context=False, include_input=False):
         where = ".".join(str(key) for key in each["loc"])
@@ -331,7 +408,10 @@ def misfits(error: ValidationError) -> str:
 
 
 def untitled(schema: Any, *, names: bool = False) -> Any:
-    """A JSON Schema without the titles that pydantic makes up. ``names``: the keys here are names of properties."""
+    """A JSON Schema without the titles that pydantic makes up.
+
+    ``names``: the keys here are names of properties.
+    """
     if isinstance(schema, Mapping):
         items = cast("Mapping[str, Any]", schema).items()
         return {
@@ -339,7 +419,11 @@ def untitled(schema: Any, *, names: bool = False) -> Any:
             for key, value in items
             if names or key != "title" or not isinstance(value, str)
         }
-    return [untitled(each) for each in cast("list[Any]", schema)] if isinstance(schema, list) else schema
+    return (
+        [untitled(each) for each in cast("list[Any]", schema)]
+        if isinstance(schema, list)
+        else schema
+    )
 
 
 def by_name(tools: Sequence[Tool]) -> dict[str, Tool]:
@@ -347,13 +431,20 @@ def by_name(tools: Sequence[Tool]) -> dict[str, Tool]:
     known: dict[str, Tool] = {}
     for tool in tools:
         if tool.name in known:
-            raise ToolError("AX656", f'two tools are called "{tool.name}".', "Rename one: the model could not tell them apart.")
+            raise ToolError(
+                "AX656",
+                f'two tools are called "{tool.name}".',
+                "Rename one: the model could not tell them apart.",
+            )
         known[tool.name] = tool
     return known
 
 
 async def tools_of(given: Sequence[Any], ctx: Any = None) -> list[Tool]:
-    """The tools of those that are toolsets, for a firing. Raises: as asking for and making them does."""
+    """The tools of those that are toolsets, for a firing.
+
+    Raises: as asking for and making them does.
+    """
     found: list[Tool] = []
     for each in given:
         if is_toolset(each):
@@ -368,21 +459,32 @@ def _asks_for_ctx(function: Callable[..., Any]) -> bool:
     return _CONTEXT in inspect.signature(function).parameters
 
 
-def guarded(tools: Mapping[str, Tool], approve: Sequence[str], approval: Approval | None = None) -> dict[str, Tool]:
+def guarded(
+    tools: Mapping[str, Tool], approve: Sequence[str], approval: Approval | None = None
+) -> dict[str, Tool]:
     """The tools, with those that ``approve`` names in need of approval; ``*`` names all.
 
-    ``approval``: how it is asked for, of all tools that need it. Raises: ToolError (AX885): one is not there.
+    ``approval``: how it is asked for, of all tools that need it. Raises: ToolError (AX885): one is
+    not there.
     """
     for name in approve:
         if name != "*" and name not in tools:
-            hint = did_you_mean(name, tools) or f"There are {listed(list(tools), 20)}."
-            raise ToolError("AX885", f'"{name}" is to be approved, and there is no such tool.', hint)
+            hint = did_you_mean(name, tools) or f"There are {format_names(list(tools), 20)}."
+            raise ToolError(
+                "AX885", f'"{name}" is to be approved, and there is no such tool.', hint
+            )
     if not approve and approval is None:
         return dict(tools)
-    guarded = {name: replace(tool, needs_approval=True) if {name, "*"} & set(approve) else tool for name, tool in tools.items()}
+    guarded = {
+        name: replace(tool, needs_approval=True) if {name, "*"} & set(approve) else tool
+        for name, tool in tools.items()
+    }
     if approval is None:
         return guarded
-    return {name: replace(tool, approval=approval) if tool.needs_approval is not False else tool for name, tool in guarded.items()}
+    return {
+        name: replace(tool, approval=approval) if tool.needs_approval is not False else tool
+        for name, tool in guarded.items()
+    }
 
 
 def is_toolset(given: Any) -> bool:

@@ -1,4 +1,6 @@
-"""Components that the settings of a node name: made one by one, and what is wrong with them told together, each at its place."""
+"""Components that the settings of a node name: made one by one, and what is wrong with them told
+together, each at its place.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar, cast
 
-from axil.config import make
-from axil.errors import AxilError, ConfigError, Problem, SpecError
+from axil import AxilError, ConfigError, Problem, SpecError
+from axil.plugin import make_component
 
 T = TypeVar("T")
 
@@ -15,7 +17,11 @@ T = TypeVar("T")
 def used(given: Any) -> tuple[str, Any]:
     """The name and the settings of a component that is written as its name or as ``{type: …, …}``.
 
-    >>> used("history"), used({"type": "history", "config": {"k": 3}}), used({"type": "history", "k": 3})
+    >>> (
+    ...     used("history"),
+    ...     used({"type": "history", "config": {"k": 3}}),
+    ...     used({"type": "history", "k": 3}),
+    ... )
     (('history', None), ('history', {'k': 3}), ('history', {'k': 3}))
     """
     use = {"type": given} if isinstance(given, str) else dict(cast("Mapping[str, Any]", given))
@@ -24,7 +30,10 @@ def used(given: Any) -> tuple[str, Any]:
 
 
 class Parts:
-    """What a node is made of. ``setting``: of the plan; where it says the node's place in a file, problems are told there."""
+    """What a node is made of.
+
+    ``setting``: of the plan; where it says the node's place in a file, problems are told there.
+    """
 
     def __init__(self, setting: Any) -> None:
         self.problems: list[Problem] = []
@@ -33,32 +42,46 @@ class Parts:
 
     def place(self, *keys: str | int) -> Any:
         """Where a setting is written: a ``Place``, or without a file its keys as text."""
-        return self._place.at("config", *keys) if self._place is not None else ".".join(map(str, keys))
+        return (
+            self._place.at("config", *keys) if self._place is not None else ".".join(map(str, keys))
+        )
 
     def where(self, *keys: str | int) -> str:
         """The same as text."""
         return str(self.place(*keys))
 
     def made(self, kind: str, given: Any, *keys: str | int) -> Any:
-        """A component by its name; None: it cannot be had, and ``problems`` say why. What is no name is given back."""
+        """A component by its name; None: it cannot be had, and ``problems`` say why.
+
+        What is no name is given back.
+        """
         if not isinstance(given, (str, Mapping)):
             return given
-        from axil import registry
+        from axil.plugin import default_registry
 
         name, config = used(given)
-        known = self._registry or registry.default()
+        known = self._registry or default_registry()
         inside = ("config",) if isinstance(given, Mapping) and "config" in given else ()
-        return self.attempt(lambda: make(known.resolve(kind, name, self.where(*keys)), config, self.place(*keys, *inside)), *keys)
+        return self.attempt(
+            lambda: make_component(
+                known.resolve(kind, name, self.where(*keys)), config, self.place(*keys, *inside)
+            ),
+            *keys,
+        )
 
     def attempt(self, ask: Callable[[], T], *keys: str | int) -> T | None:
-        """What ``ask`` gives; what it raises of ours is kept, at the place of these keys where it says none."""
+        """What ``ask`` gives; what it raises of ours is kept, at the place of these keys where it
+        says none.
+        """
         try:
             return ask()
         except AxilError as error:
             told: Any = getattr(error, "problems", None) or (getattr(error, "problem", None),)
             if None in told:
                 raise
-            self.problems += [each if each.where else replace(each, where=self.where(*keys)) for each in told]
+            self.problems += [
+                each if each.where else replace(each, where=self.where(*keys)) for each in told
+            ]
             return None
 
     def error(self) -> AxilError:

@@ -5,15 +5,14 @@ from __future__ import annotations
 import dataclasses
 import enum
 import json
-from collections.abc import Mapping, Sequence
-from collections.abc import Set as AnySet
+from collections.abc import Mapping, Sequence, Set as AnySet
 from typing import Any, cast
 
-from axil.values import thaw
+from axil.plugin import thaw
 
 
 def plain(value: Any) -> Any:
-    """A value as plain data: models and dataclasses become mappings, sets sorted lists, tuples lists.
+    """Turn a value into plain data: models and dataclasses to mappings, sets to sorted lists.
 
     >>> plain({"b": {2, 1}, "a": (1,)})
     {'b': [1, 2], 'a': [1]}
@@ -24,7 +23,9 @@ def plain(value: Any) -> Any:
     if hasattr(value, "model_dump"):
         return plain(value.model_dump(mode="json"))
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        return {
+            field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)
+        }
     if isinstance(value, Mapping):
         return {str(name): plain(each) for name, each in cast("Mapping[Any, Any]", value).items()}
     if isinstance(value, AnySet):
@@ -40,4 +41,8 @@ def text_of(value: Any) -> str:
     >>> text_of("a"), text_of({"b": 1, "a": None})
     ('a', '{\\n  "a": null,\\n  "b": 1\\n}')
     """
-    return value if isinstance(value, str) else json.dumps(plain(value), ensure_ascii=False, indent=2, sort_keys=True, default=str)
+    return (
+        value
+        if isinstance(value, str)
+        else json.dumps(plain(value), ensure_ascii=False, indent=2, sort_keys=True, default=str)
+    )

@@ -1,4 +1,6 @@
-"""A yes or a no from a model, read as words and not as letters: "eyes" is no yes, and "I would not stop" is no stop."""
+"""A yes or a no from a model, read as words and not as letters: "eyes" is no yes, and "I would not
+stop" is no stop.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +18,12 @@ _THOUGHT = re.compile(r"<(think|thinking)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNOR
 
 
 def verdict(text: str, words: Mapping[str, bool]) -> bool | None:
-    """What the text says: its first or its last word, else the only verdict in it; None: that is not to be known.
+    """What the text says: its first or its last word, else the only verdict in it; None: that is
+    not to be known.
 
     >>> words = {"yes": True, "no": False}
-    >>> [verdict(text, words) for text in ("YES.", "Answer: **no**", "eyes", "yes and no", "<think>no</think>yes")]
+    >>> [verdict(text, words) for text in ("YES.", "Answer: **no**", "eyes", "yes and no",
+    ...     "<think>no</think>yes")]
     [True, False, None, None, True]
     """
     said = [word.casefold() for word in _WORD.findall(_THOUGHT.sub("", text))]
@@ -33,7 +37,14 @@ def verdict(text: str, words: Mapping[str, bool]) -> bool | None:
     return found[0] if plain else None
 
 
-async def decided(model: Model, messages: Sequence[Message], words: Mapping[str, bool], ctx: Stage, name: str, where: str = "") -> bool:
+async def decided(
+    model: Model,
+    messages: Sequence[Message],
+    words: Mapping[str, bool],
+    ctx: Stage,
+    name: str,
+    where: str = "",
+) -> bool:
     """Ask until the answer is one of ``words``; three times at most. Raises: ReplyError (AX659)."""
     said = list(messages)
     asked = " or ".join(word.upper() for word in list(words)[:2])
@@ -44,5 +55,13 @@ async def decided(model: Model, messages: Sequence[Message], words: Mapping[str,
         answer = verdict(text, words)
         if answer is not None:
             return answer
-        said += [reply.message(), {"role": "user", "content": f"Please answer with one word: {asked}."}]
-    raise ReplyError("AX659", f'the model was asked for {asked} and answered "{text:.80}".', "Ask more clearly, or another model.", where)
+        said += [
+            reply.message(),
+            {"role": "user", "content": f"Please answer with one word: {asked}."},
+        ]
+    raise ReplyError(
+        "AX659",
+        f'the model was asked for {asked} and answered "{text:.80}".',
+        "Ask more clearly, or another model.",
+        where,
+    )

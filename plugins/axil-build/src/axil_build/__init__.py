@@ -1,1 +1,3 @@
-"""Slim distributions: from workflow files to exactly the distributions that they need, locked, assembled and proved."""
+"""Slim distributions: from workflow files to exactly the distributions that they need, locked,
+assembled and proved.
+"""

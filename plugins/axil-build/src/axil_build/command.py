@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from axil.errors import ConfigError, Problem
-from axil.registry import Registry, canonical
+from axil import ConfigError, Problem
+from axil.plugin import Registry, canonical_name
 from axil_build import outputs, report, verify, wheels
 from axil_build.plan import Plan, plan
 from axil_build.settings import Settings, read
@@ -34,18 +34,24 @@ class Made:
 
 
 class Build:
-    """Make a slim distribution of workflow files, or of axil-build.toml: exactly the plugins that they need, locked and proved.
+    """Make a slim distribution of workflow files, or of axil-build.toml: exactly the plugins that
+    they need, locked and proved.
 
-    What is in this environment is what is shipped. The folder gets the wheels, their lock with hashes, a wheel that requires exactly them,
-    a single file that runs with nothing but Python, a folder for a container, a bill of materials, the licences and a report.
-    The same input gives the same bytes.
+    What is in this environment is what is shipped. The folder gets the wheels, their lock with
+    hashes, a wheel that requires exactly them, a single file that runs with nothing but Python, a
+    folder for a container, a bill of materials, the licences and a report. The same input gives the
+    same bytes.
     """
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         """Add the arguments."""
-        parser.add_argument("files", nargs="+", metavar="FILE", help="workflow files, or axil-build.toml")
+        parser.add_argument(
+            "files", nargs="+", metavar="FILE", help="workflow files, or axil-build.toml"
+        )
         parser.add_argument("--out", metavar="FOLDER", help="where it goes; without it build/NAME")
-        parser.add_argument("--until", choices=STEPS, default="verify", help="the last step to be done")
+        parser.add_argument(
+            "--until", choices=STEPS, default="verify", help="the last step to be done"
+        )
         parser.add_argument("--format", choices=("text", "json"), default="text")
 
     def run(self, options: argparse.Namespace, session: Any) -> int:
@@ -54,14 +60,22 @@ class Build:
         out = Path(options.out) if options.out else Path("build") / settings.name
         made = build(settings, session.registry, out, until=options.until)
         if options.format == "json":
-            session.say(json.dumps({"plan": made.plan.plain(), "files": made.files, "report": made.report}, ensure_ascii=False, indent=2))
+            session.say(
+                json.dumps(
+                    {"plan": made.plan.plain(), "files": made.files, "report": made.report},
+                    ensure_ascii=False,
+                    indent=2,
+                )
+            )
         else:
             session.say("\n".join(lines(made, out)))
         return 0
 
 
 def build(settings: Settings, registry: Registry, out: Path, *, until: str = "verify") -> Made:
-    """Do the steps, up to ``until``. ``out`` is replaced as a whole when all of them hold, and not touched before.
+    """Do the steps, up to ``until``.
+
+    ``out`` is replaced as a whole when all of them hold, and not touched before.
 
     Raises: ConfigError, SpecError: what does not hold, all at once.
     """
@@ -78,18 +92,29 @@ def build(settings: Settings, registry: Registry, out: Path, *, until: str = "ve
             if until == "verify":
                 made.report["verified"] = verify.prove(made.plan, settings, made.wheels, main)
         made.report["sizes"] = report.sizes(made.plan, made.wheels)
-        (place / "report.json").write_text(json.dumps(made.report, ensure_ascii=False, indent=2) + "\n", "utf-8")
-        (place / "plan.json").write_text(json.dumps(made.plan.plain(), ensure_ascii=False, indent=2) + "\n", "utf-8")
-        made.files = sorted(file.relative_to(place).as_posix() for file in place.rglob("*") if file.is_file())
+        (place / "report.json").write_text(
+            json.dumps(made.report, ensure_ascii=False, indent=2) + "\n", "utf-8"
+        )
+        (place / "plan.json").write_text(
+            json.dumps(made.plan.plain(), ensure_ascii=False, indent=2) + "\n", "utf-8"
+        )
+        made.files = sorted(
+            file.relative_to(place).as_posix() for file in place.rglob("*") if file.is_file()
+        )
         _put(place, out)
     return made
 
 
 def _put(place: Path, out: Path) -> None:
-    """Copy what was made to where it goes. Until it is whole there is what was there before. Raises: ConfigError (AX955)."""
+    """Copy what was made to where it goes.
+
+    Until it is whole there is what was there before. Raises: ConfigError (AX955).
+    """
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent, ignore_cleanup_errors=True) as aside:
+        with tempfile.TemporaryDirectory(
+            prefix=f".{out.name}-", dir=out.parent, ignore_cleanup_errors=True
+        ) as aside:
             new, old = Path(aside) / "new", Path(aside) / "old"
             shutil.copytree(place, new)
             if out.exists():
@@ -102,23 +127,35 @@ def _put(place: Path, out: Path) -> None:
                 raise
     except OSError as error:
         told = f"{out} cannot be written: {error.strerror or error}."
-        raise ConfigError(Problem("AX955", "--out", told, "Look at its folder and at the room on the disk.")) from error
+        raise ConfigError(
+            Problem("AX955", "--out", told, "Look at its folder and at the room on the disk.")
+        ) from error
 
 
 def _replaceable(out: Path) -> None:
     """A folder that holds something else than a build is not ours to replace."""
-    if out.exists() and (not out.is_dir() or (any(out.iterdir()) and not (out / "plan.json").is_file())):
+    if out.exists() and (
+        not out.is_dir() or (any(out.iterdir()) and not (out / "plan.json").is_file())
+    ):
         told = f"{out} is there, and holds something else than a build."
         raise ConfigError(Problem("AX746", "--out", told, "Name another folder, or remove it."))
 
 
 def _lock(made: Made, settings: Settings, place: Path) -> None:
-    sources = {canonical(name): str(Path(settings.folder) / path) for name, path in settings.sources.items()}
+    sources = {
+        canonical_name(name): str(Path(settings.folder) / path)
+        for name, path in settings.sources.items()
+    }
     strangers = sorted(set(sources) - set(made.plan.distributions))
     if strangers:
         told = f"{', '.join(strangers)} would not be in it."
-        raise ConfigError(Problem("AX740", "sources", told, "Remove the line, or include the distribution."))
-    made.wheels = [wheels.make(name, place / "wheels", sources.get(name, "")) for name in made.plan.distributions]
+        raise ConfigError(
+            Problem("AX740", "sources", told, "Remove the line, or include the distribution.")
+        )
+    made.wheels = [
+        wheels.make(name, place / "wheels", sources.get(name, ""))
+        for name in made.plan.distributions
+    ]
     (place / outputs.LOCK).write_text(outputs.lock_text(made.wheels), "utf-8")
     (place / "sbom.cdx.json").write_text(report.bill(made.plan, made.wheels), "utf-8")
     (place / "licences.txt").write_text(report.licences(made.wheels), "utf-8")
@@ -143,7 +180,11 @@ def _entry(made: Plan, settings: Settings) -> Path:
     wanted = (Path(settings.folder) / settings.dist.entry).resolve()
     if wanted not in made.workflows:
         names = ", ".join(made.inside(each) for each in made.workflows)
-        raise ConfigError(Problem("AX745", "dist.entry", f"{settings.dist.entry} is none of the workflows: {names}."))
+        raise ConfigError(
+            Problem(
+                "AX745", "dist.entry", f"{settings.dist.entry} is none of the workflows: {names}."
+            )
+        )
     return wanted
 
 
@@ -153,13 +194,29 @@ def lines(made: Made, out: Path) -> Sequence[str]:
     for name, uses in made.plan.roots.items():
         brought = made.report.get("sizes", {}).get("only_because_of", {}).get(name)
         size = f", {brought / 1e6:.2f} MB that nothing else needs" if brought is not None else ""
-        told.append(f"    {name} {made.plan.distributions[name]}: {', '.join(uses[:4])}{' …' if len(uses) > 4 else ''}{size}")
+        told.append(
+            f"    {name} {made.plan.distributions[name]}: "
+            f"{', '.join(uses[:4])}{' …' if len(uses) > 4 else ''}{size}"
+        )
     for word in made.plan.blind:
-        told.append(f"warning: the settings of {word} were not looked into: its distribution has no manifest.")
+        told.append(
+            f"warning: the settings of {word} were not looked into: "
+            "its distribution has no manifest."
+        )
     if "sizes" in made.report:
         told.append(f"unpacked {made.report['sizes']['total'] / 1e6:.1f} MB")
     if "verified" in made.report:
         for name, ran in made.report["verified"]["ran"].items():
-            told.append(f"verified: {name} checks, and its dry run is {ran['status']} after {ran['firings']} firings")
+            told.append(
+                f"verified: {name} checks, "
+                f"and its dry run is {ran['status']} after {ran['firings']} firings"
+            )
             told += [f"    {ran['note']}"] if "note" in ran else []
-    return [*told, *([f"{out}: {', '.join(each for each in made.files if '/' not in each)}"] if made.files else [])]
+    return [
+        *told,
+        *(
+            [f"{out}: {', '.join(each for each in made.files if '/' not in each)}"]
+            if made.files
+            else []
+        ),
+    ]

@@ -1,4 +1,6 @@
-"""What a build is made into: a lock, a wheel that requires exactly it, a single file, a folder for a container."""
+"""What a build is made into: a lock, a wheel that requires exactly it, a single file, a folder for
+a container.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ FLOW = Path(__file__).parent / "flows" / {workflow!r}
 
 
 def main():
-    """The command: what is typed goes to `axil run`; of a build without it, the arguments are the input."""
+    """Give what is typed to `axil run`; a build without it takes the arguments as the input."""
     try:
         from axil_cli.main import main as command
     except ImportError:
@@ -42,7 +44,10 @@ if __name__ == "__main__":
     sys.exit(main())
 '''
 
-_BOOTSTRAP: Final = '''"""Unpacks what this file holds, and runs it; native parts cannot be imported from an archive."""
+_BOOTSTRAP: Final = '''"""Unpacks what this file holds, and runs it.
+
+Native parts cannot be imported from an archive.
+"""
 
 import os
 import shutil
@@ -54,7 +59,8 @@ NAME, DIGEST, PACKAGE, PYTHON = {name!r}, {digest!r}, {package!r}, {python!r}
 
 
 def unpacked():
-    base = os.environ.get("AXIL_BUILD_CACHE") or os.path.join(os.path.expanduser("~"), ".cache", "axil-build")
+    usual = os.path.join(os.path.expanduser("~"), ".cache", "axil-build")
+    base = os.environ.get("AXIL_BUILD_CACHE") or usual
     place = os.path.join(base, NAME + "-" + DIGEST[:16])
     if not os.path.isdir(place):
         os.makedirs(base, mode=0o700, exist_ok=True)
@@ -75,9 +81,12 @@ def unpacked():
 
 
 if sys.version_info[:2] != PYTHON:
-    sys.exit("%s was built for Python %d.%d; this is %d.%d." % ((NAME,) + PYTHON + sys.version_info[:2]))
-OWN = (sys.base_prefix, sys.base_exec_prefix)  # nothing that happens to be installed here may take part
-sys.path[:] = [unpacked(), *(path for path in sys.path if path.startswith(OWN) and "-packages" not in path)]
+    told = "%s was built for Python %d.%d; this is %d.%d."
+    sys.exit(told % ((NAME,) + PYTHON + sys.version_info[:2]))
+# Nothing that happens to be installed here may take part.
+OWN = (sys.base_prefix, sys.base_exec_prefix)
+rest = [path for path in sys.path if path.startswith(OWN) and "-packages" not in path]
+sys.path[:] = [unpacked(), *rest]
 from importlib import import_module
 
 sys.exit(import_module(PACKAGE + ".__main__").main())
@@ -89,7 +98,9 @@ ARG PYTHON={python}
 FROM python:${{PYTHON}}-slim AS install
 COPY wheels /wheels
 COPY {lock} /{lock}
-RUN python -m venv /app && /app/bin/pip install --no-cache-dir --no-index --find-links /wheels --require-hashes -r /{lock} \\
+RUN python -m venv /app \\
+ && /app/bin/pip install --no-cache-dir --no-index --find-links /wheels --require-hashes \\
+        -r /{lock} \\
  && /app/bin/pip uninstall -y pip
 
 FROM python:${{PYTHON}}-slim
@@ -104,7 +115,10 @@ ENTRYPOINT ["{script}"]
 
 def lock_text(wheels: Sequence[Wheel]) -> str:
     """The lock as pip reads it: every distribution with its version and its wheel's hash."""
-    return "".join(f"{each.name}=={each.version} --hash=sha256:{each.sha256}\n" for each in sorted(wheels, key=lambda each: each.name))
+    return "".join(
+        f"{each.name}=={each.version} --hash=sha256:{each.sha256}\n"
+        for each in sorted(wheels, key=lambda each: each.name)
+    )
 
 
 def package_of(plan: Plan) -> str:
@@ -116,23 +130,33 @@ def main_wheel(plan: Plan, entry: Path, wheels: Sequence[Wheel], into: Path) -> 
     """A wheel with the workflows and a command, that requires the locked versions and no others."""
     package, stem = package_of(plan), plan.name.replace("-", "_")
     info = f"{stem}-{plan.version}.dist-info"
-    requires = "".join(f"Requires-Dist: {each.name}=={each.version}\n" for each in sorted(wheels, key=lambda each: each.name))
-    head = f"Metadata-Version: 2.3\nName: {plan.name}\nVersion: {plan.version}\nSummary: {plan.inside(entry)}, with exactly what it needs\n"
+    requires = "".join(
+        f"Requires-Dist: {each.name}=={each.version}\n"
+        for each in sorted(wheels, key=lambda each: each.name)
+    )
+    head = (
+        f"Metadata-Version: 2.3\nName: {plan.name}\nVersion: {plan.version}\n"
+        f"Summary: {plan.inside(entry)}, with exactly what it needs\n"
+    )
     workflow = plan.inside(entry)
     files = {
         f"{package}/__init__.py": f'"""The workflows of {plan.name}."""\n'.encode(),
         f"{package}/__main__.py": _MAIN.format(workflow=workflow).encode(),
         **{f"{package}/flows/{plan.inside(file)}": file.read_bytes() for file in plan.files},
         f"{info}/METADATA": f"{head}{requires}".encode(),
-        f"{info}/WHEEL": b"Wheel-Version: 1.0\nGenerator: axil-build\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-        f"{info}/entry_points.txt": f"[console_scripts]\n{plan.name} = {package}.__main__:main\n".encode(),
+        f"{info}/WHEEL": (
+            b"Wheel-Version: 1.0\nGenerator: axil-build\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        ),
+        f"{info}/entry_points.txt": (
+            f"[console_scripts]\n{plan.name} = {package}.__main__:main\n"
+        ).encode(),
     }
     files[f"{info}/RECORD"] = record_of(files, f"{info}/RECORD")
     return write_zip(into / f"{stem}-{plan.version}-py3-none-any.whl", files)
 
 
 def single_file(plan: Plan, wheels: Sequence[Path], python: tuple[int, int], into: Path) -> Path:
-    """One file that holds everything but Python, and unpacks itself into a cache when it is run first."""
+    """Write one file that holds everything but Python, and unpacks itself on its first run."""
     files: dict[str, bytes] = {}
     for wheel in wheels:
         with zipfile.ZipFile(wheel) as archive:
@@ -142,8 +166,14 @@ def single_file(plan: Plan, wheels: Sequence[Path], python: tuple[int, int], int
     digest = hashlib.sha256()
     for name, data in sorted(files.items()):
         digest.update(f"{name} {len(data)} ".encode() + data)
-    boot = _BOOTSTRAP.format(name=plan.name, digest=digest.hexdigest(), package=package_of(plan), python=python)
-    path = write_zip(into / f"{plan.name}.pyz", {**files, "__main__.py": boot.encode()}, before=b"#!/usr/bin/env python3\n")
+    boot = _BOOTSTRAP.format(
+        name=plan.name, digest=digest.hexdigest(), package=package_of(plan), python=python
+    )
+    path = write_zip(
+        into / f"{plan.name}.pyz",
+        {**files, "__main__.py": boot.encode()},
+        before=b"#!/usr/bin/env python3\n",
+    )
     path.chmod(0o755)
     return path
 
@@ -151,11 +181,17 @@ def single_file(plan: Plan, wheels: Sequence[Path], python: tuple[int, int], int
 def _purelib(name: str) -> str:
     """Where a wheel's file is put: ``x.data/purelib/a.py`` is ``a.py``."""
     parts = name.split("/", 2)
-    return parts[2] if len(parts) == 3 and parts[0].endswith(".data") and parts[1] in ("purelib", "platlib") else name
+    return (
+        parts[2]
+        if len(parts) == 3 and parts[0].endswith(".data") and parts[1] in ("purelib", "platlib")
+        else name
+    )
 
 
-def container(plan: Plan, entry: Path, wheels: Sequence[Wheel], python: tuple[int, int], into: Path) -> Path:
-    """A folder that ``docker build`` takes as it is: the wheels, their lock, and how they are put together."""
+def container(
+    plan: Plan, entry: Path, wheels: Sequence[Wheel], python: tuple[int, int], into: Path
+) -> Path:
+    """Write a folder that ``docker build`` takes as it is: wheels, their lock, and a Dockerfile."""
     folder = into / "container"
     (folder / "wheels").mkdir(parents=True, exist_ok=True)
     for each in wheels:

@@ -1,4 +1,7 @@
-"""The plan: which distributions a build holds, and because of what. Nothing is imported but the loaders of the files."""
+"""The plan: which distributions a build holds, and because of what.
+
+Nothing is imported but the loaders of the files.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from axil.errors import ConfigError, Problem, SpecError
-from axil.kinds import KERNEL, canonical
-from axil.needs import Needs, needs
-from axil.registry import Registry
+from axil import ConfigError, Problem, SpecError
+from axil.plugin import KERNEL, Dependencies, Registry, canonical_name, dependencies_of
 from axil_build.settings import Settings
 
 COMMAND = "axil-cli"
+PINNING = "axil-dependencies"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,14 +59,18 @@ class Plan:
 def plan(settings: Settings, registry: Registry) -> Plan:
     """The plan of a build.
 
-    Raises: ConfigError: AX741 something that is needed is not installed, all at once; AX744 something is denied. SpecError: a workflow
-    cannot be read.
+    Raises: ConfigError: AX741 something that is needed is not installed, all at once; AX744
+    something is denied. SpecError: a workflow cannot be read.
     """
     workflows = tuple(Path(os.path.realpath(file)) for file in settings.workflow_files())
-    found = needs([str(file) for file in settings.workflow_files()], registry=registry)
+    found = dependencies_of([str(file) for file in settings.workflow_files()], registry=registry)
     if found.problems:
         raise SpecError(found.problems)
-    missing = [Problem("AX741", need.where, need.error.message, need.error.hint) for need in found.found if need.error is not None]
+    missing = [
+        Problem("AX741", need.where, need.error.message, need.error.hint)
+        for need in found.found
+        if need.error is not None
+    ]
     if missing:
         raise ConfigError(missing)
     roots = _roots(found, settings)
@@ -72,7 +78,9 @@ def plan(settings: Settings, registry: Registry) -> Plan:
     strangers = [name for name in roots if name not in distributions]
     if strangers:
         hint = f"pip install {' '.join(strangers)}"
-        raise ConfigError(Problem("AX741", "plugins.include", f"not installed: {', '.join(strangers)}.", hint))
+        raise ConfigError(
+            Problem("AX741", "plugins.include", f"not installed: {', '.join(strangers)}.", hint)
+        )
     _admitted(distributions, settings)
     files = tuple(Path(file) for file in found.files)
     root = Path(os.path.commonpath([file.parent for file in files]))
@@ -89,33 +97,50 @@ def plan(settings: Settings, registry: Registry) -> Plan:
     )
 
 
-def _roots(found: Needs, settings: Settings) -> dict[str, tuple[str, ...]]:
-    roots: dict[str, tuple[str, ...]] = {KERNEL: ("runs workflows",)}
+def _roots(found: Dependencies, settings: Settings) -> dict[str, tuple[str, ...]]:
+    roots: dict[str, tuple[str, ...]] = {
+        KERNEL: ("runs workflows",),
+        PINNING: ("pins runs to versions",),
+    }
     if settings.dist.command:
         roots[COMMAND] = ("dist.command",)
     for name in settings.plugins.include:
-        roots[canonical(name)] = ("plugins.include",)
+        roots[canonical_name(name)] = ("plugins.include",)
     for name, uses in found.distributions().items():
-        told = dict.fromkeys(f"{use.kind}:{use.name}{' (default)' if use.is_default else ''}" for use in uses)
+        told = dict.fromkeys(
+            f"{use.kind}:{use.name}{' (default)' if use.is_default else ''}" for use in uses
+        )
         roots[name] = (*roots.get(name, ()), *told)
     return dict(sorted(roots.items()))
 
 
 def _admitted(distributions: Mapping[str, str], settings: Settings) -> None:
     limits = settings.limits
-    denied = sorted({canonical(name) for name in limits.deny} & set(distributions))
-    problems = [Problem("AX744", "limits.deny", f"{name} would be in it: {' → '.join(chain(name, distributions))}.") for name in denied]
+    denied = sorted({canonical_name(name) for name in limits.deny} & set(distributions))
+    problems = [
+        Problem(
+            "AX744",
+            "limits.deny",
+            f"{name} would be in it: {' → '.join(chain(name, distributions))}.",
+        )
+        for name in denied
+    ]
     if limits.max_distributions is not None and len(distributions) > limits.max_distributions:
-        told = f"{len(distributions)} distributions, and {limits.max_distributions} are the limit: {', '.join(distributions)}."
+        told = (
+            f"{len(distributions)} distributions, and {limits.max_distributions} are the limit: "
+            f"{', '.join(distributions)}."
+        )
         problems.append(Problem("AX744", "limits.max_distributions", told))
     if problems:
         raise ConfigError(problems)
 
 
 def closure(roots: Sequence[str]) -> dict[str, str]:
-    """Distributions and all that they require here → their versions, by name; what is not installed is left out."""
+    """Distributions and all that they require here → their versions, by name; what is not installed
+    is left out.
+    """
     seen: dict[str, str] = {}
-    waiting = [(canonical(name), frozenset[str]()) for name in roots]
+    waiting = [(canonical_name(name), frozenset[str]()) for name in roots]
     done: set[tuple[str, frozenset[str]]] = set()
     while waiting:
         name, extras = waiting.pop()
@@ -128,7 +153,9 @@ def closure(roots: Sequence[str]) -> dict[str, str]:
     return dict(sorted(seen.items()))
 
 
-def required(metadata: Any, extras: frozenset[str] = frozenset()) -> list[tuple[str, frozenset[str]]]:
+def required(
+    metadata: Any, extras: frozenset[str] = frozenset()
+) -> list[tuple[str, frozenset[str]]]:
     """What a distribution requires in this environment, with the extras that it asks for."""
     from packaging.requirements import InvalidRequirement, Requirement
 
@@ -138,16 +165,22 @@ def required(metadata: Any, extras: frozenset[str] = frozenset()) -> list[tuple[
             wanted = Requirement(text)
         except InvalidRequirement:
             continue
-        if wanted.marker is None or any(wanted.marker.evaluate({"extra": extra}) for extra in (*extras, "")):
-            found.append((canonical(wanted.name), frozenset(wanted.extras)))
+        if wanted.marker is None or any(
+            wanted.marker.evaluate({"extra": extra}) for extra in (*extras, "")
+        ):
+            found.append((canonical_name(wanted.name), frozenset(wanted.extras)))
     return found
 
 
 def chain(name: str, distributions: Mapping[str, str]) -> list[str]:
     """How a distribution comes in: from one that nobody requires to it."""
-    requirers = {each: [inner for inner, _ in required(metadata_of(each))] for each in distributions}
+    requirers = {
+        each: [inner for inner, _ in required(metadata_of(each))] for each in distributions
+    }
     path = [name]
-    while above := next((each for each, inner in requirers.items() if path[0] in inner and each not in path), ""):
+    while above := next(
+        (each for each, inner in requirers.items() if path[0] in inner and each not in path), ""
+    ):
         path.insert(0, above)
     return path
 

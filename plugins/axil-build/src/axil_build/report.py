@@ -22,25 +22,36 @@ def sizes(plan: Plan, wheels: Sequence[Wheel]) -> dict[str, Any]:
     for root in plan.roots:
         rest = closure([each for each in plan.roots if each != root])
         alone[root] = sum(size for name, size in by_name.items() if name not in rest)
-    return {"total": total, "distributions": dict(sorted(by_name.items(), key=lambda item: -item[1])), "only_because_of": alone}
+    return {
+        "total": total,
+        "distributions": dict(sorted(by_name.items(), key=lambda item: -item[1])),
+        "only_because_of": alone,
+    }
 
 
 def licence_of(name: str) -> str:
-    """The licence that a distribution says it is under, in its own words; empty: it does not say."""
+    """Return the licence that a distribution names, in its own words; empty: it names none."""
     metadata = metadata_of(name)
     if metadata is None:
         return ""
     said = metadata.metadata
     if said.get("License-Expression"):
         return str(said["License-Expression"])
-    classified = [str(each).rpartition(" :: ")[2] for each in said.get_all("Classifier") or [] if str(each).startswith("License ::")]
+    classified = [
+        str(each).rpartition(" :: ")[2]
+        for each in said.get_all("Classifier") or []
+        if str(each).startswith("License ::")
+    ]
     text = str(said.get("License") or "").strip()
     return ", ".join(classified) or (text.splitlines()[0][:80] if text else "")
 
 
 def licences(wheels: Sequence[Wheel]) -> str:
     """A list of all licences, a line for each distribution."""
-    lines = [f"{each.name} {each.version}: {licence_of(each.name) or 'not said'}" for each in sorted(wheels, key=lambda each: each.name)]
+    lines = [
+        f"{each.name} {each.version}: {licence_of(each.name) or 'not said'}"
+        for each in sorted(wheels, key=lambda each: each.name)
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -57,11 +68,25 @@ def bill(plan: Plan, wheels: Sequence[Wheel]) -> str:
         "specVersion": "1.6",
         "serialNumber": f"urn:uuid:{uuid.uuid5(_SPACE, f'{root} {marks}')}",
         "version": 1,
-        "metadata": {"component": {"type": "application", "bom-ref": root, "name": plan.name, "version": plan.version, "purl": root}},
+        "metadata": {
+            "component": {
+                "type": "application",
+                "bom-ref": root,
+                "name": plan.name,
+                "version": plan.version,
+                "purl": root,
+            }
+        },
         "components": [_component(each, refs[each.name]) for each in ordered],
         "dependencies": [
             {"ref": root, "dependsOn": [refs[name] for name in plan.roots if name in refs]},
-            *({"ref": refs[each.name], "dependsOn": sorted(refs[name] for name in _required(each.name) & names)} for each in ordered),
+            *(
+                {
+                    "ref": refs[each.name],
+                    "dependsOn": sorted(refs[name] for name in _required(each.name) & names),
+                }
+                for each in ordered
+            ),
         ],
     }
     return json.dumps(data, ensure_ascii=False, indent=2) + "\n"
@@ -70,7 +95,13 @@ def bill(plan: Plan, wheels: Sequence[Wheel]) -> str:
 def _component(wheel: Wheel, ref: str) -> dict[str, Any]:
     said = licence_of(wheel.name)
     told: Mapping[str, Any] = (
-        {"licenses": [{"expression": said} if _is_expression(wheel.name) else {"license": {"name": said}}]} if said else {}
+        {
+            "licenses": [
+                {"expression": said} if _is_expression(wheel.name) else {"license": {"name": said}}
+            ]
+        }
+        if said
+        else {}
     )
     return {
         "type": "library",

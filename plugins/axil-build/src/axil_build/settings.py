@@ -10,8 +10,8 @@ from typing import Any, Literal, cast
 
 from pydantic import BaseModel, Field, field_validator
 
-from axil.config import decode
-from axil.errors import ConfigError, Problem
+from axil import ConfigError, Problem
+from axil.plugin import decode_config
 
 FILE = "axil-build.toml"
 Output = Literal["wheel", "pyz", "container"]
@@ -27,8 +27,12 @@ class Dist(_Part):
     name: str = Field("", description="Of the distribution; empty: the first workflow's.")
     version: str = Field("0.1.0", description="Of the distribution.")
     entry: str = Field("", description="The workflow that it runs; empty: the first one.")
-    command: bool = Field(True, description="Put the axil command in, so that runs can be watched and asked.")
-    outputs: tuple[Output, ...] = Field(("wheel", "pyz", "container"), description="Beside the lock, the wheels and the reports.")
+    command: bool = Field(
+        True, description="Put the axil command in, so that runs can be watched and asked."
+    )
+    outputs: tuple[Output, ...] = Field(
+        ("wheel", "pyz", "container"), description="Beside the lock, the wheels and the reports."
+    )
 
     @field_validator("name")
     @classmethod
@@ -41,28 +45,41 @@ class Dist(_Part):
 class Plugins(_Part):
     """What is put in beside what the workflows name."""
 
-    include: tuple[str, ...] = Field((), description="Distributions, for what no workflow names: channels, journals, hooks.")
+    include: tuple[str, ...] = Field(
+        (), description="Distributions, for what no workflow names: channels, journals, hooks."
+    )
 
 
 class Workflows(_Part):
     """What is built."""
 
-    files: tuple[str, ...] = Field((), description="Patterns, from the file's folder: flows/**/*.yaml.")
+    files: tuple[str, ...] = Field(
+        (), description="Patterns, from the file's folder: flows/**/*.yaml."
+    )
 
 
 class Limits(_Part):
     """What may not be passed."""
 
-    max_mb: float | None = Field(None, gt=0, description="Megabytes, installed.", json_schema_extra={"unit": "megabytes"})
-    max_distributions: int | None = Field(None, ge=1, description="Distributions, this one left out.")
+    max_mb: float | None = Field(
+        None, gt=0, description="Megabytes, installed.", json_schema_extra={"unit": "megabytes"}
+    )
+    max_distributions: int | None = Field(
+        None, ge=1, description="Distributions, this one left out."
+    )
     deny: tuple[str, ...] = Field((), description="Distributions that may not be in it.")
 
 
 class Verify(_Part):
     """How the result is proved."""
 
-    dry_run: bool = Field(True, description="Run each workflow, with models that answer without being asked.")
-    inputs: dict[str, str] = Field(default_factory=dict[str, str], description="What is put in, by workflow; else a short text.")
+    dry_run: bool = Field(
+        True, description="Run each workflow, with models that answer without being asked."
+    )
+    inputs: dict[str, str] = Field(
+        default_factory=dict[str, str],
+        description="What is put in, by workflow; else a short text.",
+    )
     allow_code: bool = Field(False, description="Let the dry run run code that the workflows hold.")
 
 
@@ -75,19 +92,35 @@ class Settings(_Part):
     limits: Limits = Limits()
     verify: Verify = Verify()
     sources: dict[str, str] = Field(
-        default_factory=dict[str, str], description="Where a distribution comes from instead of this environment: a wheel, or its source."
+        default_factory=dict[str, str],
+        description="Where a distribution comes from instead of this environment: "
+        "a wheel, or its source.",
     )
     folder: str = Field(".", description="What paths begin at; set by whoever reads the file.")
 
     def workflow_files(self) -> list[Path]:
-        """The workflows, each once, sorted within a pattern. Raises: ConfigError (AX745): there is none."""
+        """The workflows, each once, sorted within a pattern.
+
+        Raises: ConfigError (AX745): there is none.
+        """
         found: dict[Path, None] = {}
         for pattern in self.workflows.files:
             base = Path(self.folder)
-            matched = sorted(base.glob(pattern)) if re.search(r"[*?\[]", pattern) else [base / pattern]
-            found.update(dict.fromkeys(path for path in matched if path.is_file() or "*" not in pattern))
+            matched = (
+                sorted(base.glob(pattern)) if re.search(r"[*?\[]", pattern) else [base / pattern]
+            )
+            found.update(
+                dict.fromkeys(path for path in matched if path.is_file() or "*" not in pattern)
+            )
         if not found:
-            raise ConfigError(Problem("AX745", "workflows.files", "there is no workflow to build.", f"Name files, or {FILE}."))
+            raise ConfigError(
+                Problem(
+                    "AX745",
+                    "workflows.files",
+                    "there is no workflow to build.",
+                    f"Name files, or {FILE}.",
+                )
+            )
         return list(found)
 
     @property
@@ -100,16 +133,28 @@ class Settings(_Part):
 
 
 def read(files: Sequence[str]) -> Settings:
-    """The settings in a build file, or those that workflow files alone mean. Raises: ConfigError: AX740, and what ``decode`` finds."""
+    """Return the settings in a build file, or those that workflow files alone mean.
+
+    Raises: ConfigError: AX740, and what ``decode_config`` finds.
+    """
     if len(files) == 1 and files[0].endswith(".toml") and "build" in Path(files[0]).name:
         path = Path(files[0])
         try:
             data = tomllib.loads(path.read_text("utf-8"))
         except (OSError, ValueError) as error:
             why = error.strerror if isinstance(error, OSError) else str(error)
-            raise ConfigError(Problem("AX740", files[0], f"the settings of the build cannot be read: {why}.")) from None
+            raise ConfigError(
+                Problem("AX740", files[0], f"the settings of the build cannot be read: {why}.")
+            ) from None
         if "folder" in data:
-            raise ConfigError(Problem("AX130", f"{files[0]} folder", 'unknown key "folder".', "Paths begin at the file's folder."))
-        return decode(Settings, {**data, "folder": str(path.parent)}, files[0])
+            raise ConfigError(
+                Problem(
+                    "AX130",
+                    f"{files[0]} folder",
+                    'unknown key "folder".',
+                    "Paths begin at the file's folder.",
+                )
+            )
+        return decode_config(Settings, {**data, "folder": str(path.parent)}, files[0])
     given: Mapping[str, Any] = {"workflows": {"files": [str(Path(file)) for file in files]}}
-    return decode(Settings, given, cast("str", ", ".join(files)))
+    return decode_config(Settings, given, cast("str", ", ".join(files)))

@@ -1,4 +1,6 @@
-"""The proof: the build is installed into a fresh environment, and looked at and run there, with nothing else in sight."""
+"""The proof: the build is installed into a fresh environment, and looked at and run there, with
+nothing else in sight.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
 
-from axil.errors import ConfigError, Problem
+from axil import ConfigError, Problem
 from axil_build.outputs import lock_text, package_of
 from axil_build.plan import Plan
 from axil_build.settings import Settings
@@ -23,11 +25,16 @@ LONGEST_SECONDS: Final = 600.0
 
 
 def prove(plan: Plan, settings: Settings, wheels: Sequence[Wheel], main: Wheel) -> dict[str, Any]:
-    """What was found in a fresh environment. Raises: ConfigError: AX743 something does not hold, AX744 a limit is passed; all at once."""
+    """What was found in a fresh environment.
+
+    Raises: ConfigError: AX743 something does not hold, AX744 a limit is passed; all at once.
+    """
     with tempfile.TemporaryDirectory(prefix="axil-build-") as folder:
         python = _installed(Path(folder), [*wheels, main])
         said = _inside(Path(folder), python, plan, settings)
-        said["bytes"] = sum(file.stat().st_size for file in _site(Path(folder)).rglob("*") if file.is_file())
+        said["bytes"] = sum(
+            file.stat().st_size for file in _site(Path(folder)).rglob("*") if file.is_file()
+        )
     problems = list(_faults(said, plan, settings, [*wheels, main]))
     if problems:
         raise ConfigError(problems)
@@ -35,7 +42,7 @@ def prove(plan: Plan, settings: Settings, wheels: Sequence[Wheel], main: Wheel) 
 
 
 def _installed(folder: Path, wheels: Sequence[Wheel]) -> Path:
-    """A fresh environment with exactly these wheels, checked against their hashes, and its interpreter."""
+    """Make a fresh environment with exactly these wheels, by their hashes; give its interpreter."""
     venv.create(folder / "env", with_pip=False)
     python = folder / "env" / ("Scripts" if sys.platform == "win32" else "bin") / "python"
     (folder / "lock").write_text(lock_text(wheels), "utf-8")
@@ -52,10 +59,21 @@ def _installed(folder: Path, wheels: Sequence[Wheel]) -> Path:
         "--no-index",
         "--no-compile",
     ]
-    command = [*pip, *(f"--find-links={place}" for place in places), "--require-hashes", "-r", str(folder / "lock")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_SECONDS, check=False)
+    command = [
+        *pip,
+        *(f"--find-links={place}" for place in places),
+        "--require-hashes",
+        "-r",
+        str(folder / "lock"),
+    ]
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=LONGEST_SECONDS, check=False
+    )
     if done.returncode:
-        told = "; ".join(line for line in done.stderr.strip().splitlines() if line.startswith("ERROR")) or done.stderr[-500:]
+        told = (
+            "; ".join(line for line in done.stderr.strip().splitlines() if line.startswith("ERROR"))
+            or done.stderr[-500:]
+        )
         raise ConfigError(Problem("AX743", "verify", f"the lock cannot be installed: {told}"))
     return python
 
@@ -76,10 +94,22 @@ def _inside(folder: Path, python: Path, plan: Plan, settings: Settings) -> dict[
     }
     script = folder / "inside.py"
     script.write_text((files("axil_build") / "inside.txt").read_text("utf-8"), "utf-8")
-    kept = {key: value for key, value in os.environ.items() if key in ("PATH", "SYSTEMROOT", "TMPDIR", "LANG")}
+    kept = {
+        key: value
+        for key, value in os.environ.items()
+        if key in ("PATH", "SYSTEMROOT", "TMPDIR", "LANG")
+    }
     environment = {**kept, "AXIL_CONFIG": "", "HOME": str(folder)}
     command = [str(python), "-I", str(script), json.dumps(asked)]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=folder, timeout=LONGEST_SECONDS, check=False)
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        env=environment,
+        cwd=folder,
+        timeout=LONGEST_SECONDS,
+        check=False,
+    )
     try:
         return json.loads(done.stdout.strip().rpartition("\n")[2])
     except ValueError:
@@ -87,16 +117,32 @@ def _inside(folder: Path, python: Path, plan: Plan, settings: Settings) -> dict[
         raise ConfigError(Problem("AX743", "verify", f"it cannot be looked at: {told}")) from None
 
 
-def _faults(said: dict[str, Any], plan: Plan, settings: Settings, wheels: Sequence[Wheel]) -> list[Problem]:
+def _faults(
+    said: dict[str, Any], plan: Plan, settings: Settings, wheels: Sequence[Wheel]
+) -> list[Problem]:
     locked = {each.name: each.version for each in wheels}
     problems = [Problem("AX743", "verify", told) for told in said["faults"]]
     if said["installed"] != locked:
         apart = sorted(set(said["installed"].items()) ^ set(locked.items()))
-        problems.append(Problem("AX743", "verify", f"what is installed is not what was locked: {apart}."))
+        problems.append(
+            Problem("AX743", "verify", f"what is installed is not what was locked: {apart}.")
+        )
     strangers = sorted(set(said["registering"]) - set(locked))
     if strangers:
-        problems.append(Problem("AX743", "verify", f"components are registered by {', '.join(strangers)}, which are not in the lock."))
+        problems.append(
+            Problem(
+                "AX743",
+                "verify",
+                f"components are registered by {', '.join(strangers)}, which are not in the lock.",
+            )
+        )
     most = settings.limits.max_mb
     if most is not None and said["bytes"] > most * 1e6:
-        problems.append(Problem("AX744", "limits.max_mb", f"it is {said['bytes'] / 1e6:.1f} MB, and {most:g} are the limit."))
+        problems.append(
+            Problem(
+                "AX744",
+                "limits.max_mb",
+                f"it is {said['bytes'] / 1e6:.1f} MB, and {most:g} are the limit.",
+            )
+        )
     return problems

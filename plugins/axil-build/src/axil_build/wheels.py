@@ -1,7 +1,8 @@
 """Wheels: what is installed here, packed again, the same bytes every time.
 
-A build ships what was tested: the distributions of this environment, in their versions. One that was installed from a wheel is packed
-from its ``RECORD``; one that is installed in place, or comes from a source, is built by its own backend, without a network.
+A build ships what was tested: the distributions of this environment, in their versions. One that
+was installed from a wheel is packed from its ``RECORD``; one that is installed in place, or comes
+from a source, is built by its own backend, without a network.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote, urlparse
 
-from axil.errors import ConfigError, Problem
+from axil import ConfigError, Problem
 from axil_build.plan import metadata_of
 
 _INSTALLERS: Final = ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json", "uv_cache.json")
@@ -42,7 +43,7 @@ class Wheel:
 
 
 def make(name: str, into: Path, source: str = "") -> Wheel:
-    """The wheel of an installed distribution, or of ``source``: a wheel, or a folder with a pyproject.toml.
+    """Make the wheel of an installed distribution, or of ``source``: a wheel or a project's folder.
 
     Raises: ConfigError (AX742): it cannot be packed.
     """
@@ -62,7 +63,13 @@ def described(name: str, path: Path) -> Wheel:
     """A wheel's facts."""
     with zipfile.ZipFile(path) as file:
         size = sum(each.file_size for each in file.infolist())
-    return Wheel(name=name, version=path.name.split("-")[1], path=path, sha256=hashlib.sha256(path.read_bytes()).hexdigest(), size=size)
+    return Wheel(
+        name=name,
+        version=path.name.split("-")[1],
+        path=path,
+        sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
+        size=size,
+    )
 
 
 def _editable(metadata: Any) -> Path | None:
@@ -70,7 +77,11 @@ def _editable(metadata: Any) -> Path | None:
         said = json.loads(metadata.read_text("direct_url.json") or "{}")
     except ValueError:
         return None
-    return Path(unquote(urlparse(said["url"]).path)) if said.get("dir_info", {}).get("editable") else None
+    return (
+        Path(unquote(urlparse(said["url"]).path))
+        if said.get("dir_info", {}).get("editable")
+        else None
+    )
 
 
 def _built(name: str, source: Path, into: Path) -> Path:
@@ -89,12 +100,16 @@ def _built(name: str, source: Path, into: Path) -> Path:
     environment = {**os.environ, "SOURCE_DATE_EPOCH": "315532800"}
     with tempfile.TemporaryDirectory() as folder:
         command = [*pip, "--wheel-dir", folder, str(source)]
-        done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=600, check=False)
+        done = subprocess.run(
+            command, capture_output=True, text=True, env=environment, timeout=600, check=False
+        )
         made = list(Path(folder).glob("*.whl"))
         if done.returncode or not made:
             told = (done.stderr.strip().splitlines() or ["its backend made no wheel"])[-1]
             hint = f"Is its build backend installed here? Or name a wheel: [sources] {name} = …"
-            raise ConfigError(Problem("AX742", name, f"its source {source} cannot be built: {told}", hint))
+            raise ConfigError(
+                Problem("AX742", name, f"its source {source} cannot be built: {told}", hint)
+            )
         return _normal(made[0], into)
 
 
@@ -125,9 +140,16 @@ def _packed(name: str, metadata: Any, into: Path) -> Path:
             files[path] = Path(metadata.locate_file(path)).read_bytes()
         except OSError as error:
             raise ConfigError(
-                Problem("AX742", name, f"{path} cannot be read: {error.strerror}.", f"pip install --force-reinstall {name}")
+                Problem(
+                    "AX742",
+                    name,
+                    f"{path} cannot be read: {error.strerror}.",
+                    f"pip install --force-reinstall {name}",
+                )
             ) from None
-    tags = [line.partition(":")[2].strip() for line in described.splitlines() if line.startswith("Tag:")]
+    tags = [
+        line.partition(":")[2].strip() for line in described.splitlines() if line.startswith("Tag:")
+    ]
     files[f"{info}/RECORD"] = record_of(files, f"{info}/RECORD")
     return write_zip(into / f"{info.removesuffix('.dist-info')}-{_compressed(tags)}.whl", files)
 
@@ -151,11 +173,16 @@ def _quoted(path: str) -> str:
     return f'"{path}"' if "," in path else path
 
 
-def write_zip(path: Path, files: Mapping[str, bytes], *, before: bytes = b"", compressed: bool = True) -> Path:
-    """An archive whose bytes depend on nothing but its files: sorted, without dates, with one mode."""
+def write_zip(
+    path: Path, files: Mapping[str, bytes], *, before: bytes = b"", compressed: bool = True
+) -> Path:
+    """Write an archive whose bytes depend on its files alone: sorted, undated, with one mode."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(
-        buffer, "w", zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED, compresslevel=9 if compressed else None
+        buffer,
+        "w",
+        zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED,
+        compresslevel=9 if compressed else None,
     ) as file:
         for name, data in sorted(files.items()):
             entry = zipfile.ZipInfo(name, _MOMENT)

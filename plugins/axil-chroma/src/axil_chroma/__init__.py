@@ -1,4 +1,7 @@
-"""Vector retrieval and vector memory on ChromaDB. Chroma's SDK is imported when a store is first used."""
+"""Vector retrieval and vector memory on ChromaDB.
+
+Chroma's SDK is imported when a store is first used.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""``context:chroma_memory``: what was said, found by vectors that Chroma keeps; for all runs, or each run, agent or user apart."""
+"""``context:chroma_memory``: what was said, found by vectors that Chroma keeps; for all runs, or
+each run, agent or user apart.
+"""
 
 from __future__ import annotations
 
@@ -18,34 +20,53 @@ from axil_chroma.store import Place, Store
 class ChromaMemoryConfig(Place):
     """Where it is kept, whose it is, and how much of it."""
 
-    namespace: list[Owner] = Field(default_factory=list[Owner], description="Kept apart for each: run, session, agent, user.")
+    namespace: list[Owner] = Field(
+        default_factory=list[Owner], description="Kept apart for each: run, session, agent, user."
+    )
     user_field: str = Field("user", description="The attribute or input that says who the user is.")
-    remember: Literal["turn", "reply"] = Field("turn", description="The reply, or the task and the reply.")
-    max_items: int = Field(1000, ge=1, description="Of each namespace, so many are kept, the newest.")
+    remember: Literal["turn", "reply"] = Field(
+        "turn", description="The reply, or the task and the reply."
+    )
+    max_items: int = Field(
+        1000, ge=1, description="Of each namespace, so many are kept, the newest."
+    )
 
 
 class ChromaMemory:
-    """Turns in a collection of Chroma's: looked for before each step, written after it. An index, too."""
+    """Turns in a collection of Chroma's: looked for before each step, written after it.
+
+    An index, too.
+    """
 
     examples = ({"path": "notes", "embedder": "lexical"},)
 
     Config = ChromaMemoryConfig
 
     def __init__(self, config: ChromaMemoryConfig | None = None, **settings: Any) -> None:
-        """``settings``: those of ``ChromaMemoryConfig``; nothing is opened before it is used. Raises: ConfigError."""
+        """``settings``: those of ``ChromaMemoryConfig``; nothing is opened before it is used.
+
+        Raises: ConfigError.
+        """
         self.config = configured(ChromaMemoryConfig, config, settings)
         self.context_label = self.config.context_label or "chroma_memory"
         self.passive, self.active = self.config.passive, self.config.active
         self.store = Store(self.config, "memories")
 
     async def get_blocks(self, query: ContextQuery, top_k: int = 8) -> list[ContextBlock]:
-        """What is nearest; for an empty query, what is newest. Raises: ContextError (AX893, AX894, AX910, AX911)."""
+        """What is nearest; for an empty query, what is newest.
+
+        Raises: ContextError (AX893, AX894, AX910, AX911).
+        """
         wanted = {**query.filters, **owners(self.config.namespace, query, self.config.user_field)}
         if query.query_text.strip() or top_k < 1:
             found = await self.store.search(query.query_text, top_k, wanted)
         else:
             newest = sorted(await self.store.all(wanted), key=_age, reverse=True)
-            found = [block for block in (rows.block(metadata) for _, metadata in newest) if fits(block.metadata, wanted)][:top_k]
+            found = [
+                block
+                for block in (rows.block(metadata) for _, metadata in newest)
+                if fits(block.metadata, wanted)
+            ][:top_k]
         return signed(found, self.context_label)
 
     async def learn(self, turn: Turn, /) -> None:
@@ -53,20 +74,42 @@ class ChromaMemory:
         own = owners(self.config.namespace, turn.query, self.config.user_field)
         text = remembered(turn, self.config.remember)
         if text.strip():
-            about = {"by": turn.role_name, "node": turn.query.node_name, "turn": turn.number, "at": time.time()}
-            await self.put([ContextBlock(text, f"memory:{self.store.name}", turn_id(turn), metadata={**about, **own})])
+            about = {
+                "by": turn.role_name,
+                "node": turn.query.node_name,
+                "turn": turn.number,
+                "at": time.time(),
+            }
+            await self.put(
+                [
+                    ContextBlock(
+                        text, f"memory:{self.store.name}", turn_id(turn), metadata={**about, **own}
+                    )
+                ]
+            )
 
     async def insert(self, key: str, value: str) -> None:
         """Remember a reply; ``key`` is the JSON of ``Turn.key``. Raises: as ``get_blocks``."""
         await self.learn(turn_of(key, value))
 
     async def put(self, blocks: Sequence[ContextBlock], /) -> None:
-        """Add or replace blocks; of each namespace the oldest go where there are too many. Raises: ContextError (AX892 and as above)."""
+        """Add or replace blocks; of each namespace the oldest go where there are too many.
+
+        Raises: ContextError (AX892 and as above).
+        """
         now = time.time()
-        await self.store.put([(block, {"axil_kind": "memory", "axil_at": now + n * 1e-6}) for n, block in enumerate(blocks)])
+        await self.store.put(
+            [
+                (block, {"axil_kind": "memory", "axil_at": now + n * 1e-6})
+                for n, block in enumerate(blocks)
+            ]
+        )
         names = [f"owner_{name}" for name in self.config.namespace]
-        owned = [block.metadata for block in blocks if all(name in block.metadata for name in names)]
-        whose = {tuple((name, metadata[name]) for name in names) for metadata in owned}  # what is nobody's pushes nobody's out
+        owned = [
+            block.metadata for block in blocks if all(name in block.metadata for name in names)
+        ]
+        # what is nobody's pushes nobody's out
+        whose = {tuple((name, metadata[name]) for name in names) for metadata in owned}
         for owner in sorted(whose, key=repr):
             await self._evict(dict(owner))
 

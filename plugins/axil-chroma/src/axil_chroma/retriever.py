@@ -19,7 +19,9 @@ from axil_chroma.store import Place, Store
 class ChromaConfig(Sources, Place):
     """What is searched, and where its vectors are kept."""
 
-    refresh: Literal["once", "query", "never"] = Field("once", description="When sources are looked at: once, at each query, or never.")
+    refresh: Literal["once", "query", "never"] = Field(
+        "once", description="When sources are looked at: once, at each query, or never."
+    )
 
 
 class ChromaRetriever:
@@ -30,7 +32,9 @@ class ChromaRetriever:
     Config = ChromaConfig
 
     def __init__(self, config: ChromaConfig | None = None, **settings: Any) -> None:
-        """``settings``: those of ``ChromaConfig``; nothing is opened, read or embedded before the first query. Raises: ConfigError."""
+        """``settings``: those of ``ChromaConfig``; nothing is opened, read or embedded before the
+        first query. Raises: ConfigError.
+        """
         self.config = configured(ChromaConfig, config, settings)
         self.context_label = self.config.context_label or "chroma"
         self.passive, self.active = self.config.passive, self.config.active
@@ -40,7 +44,10 @@ class ChromaRetriever:
         """How often the collection had been lost when all sources were in it."""
 
     async def get_blocks(self, query: ContextQuery, top_k: int = 8) -> list[ContextBlock]:
-        """The nearest blocks; their score is the cosine. Raises: ContextError; and what the embedder and Chroma raise."""
+        """The nearest blocks; their score is the cosine.
+
+        Raises: ContextError; and what the embedder and Chroma raise.
+        """
         if not self._is_fresh() or self.config.refresh == "query":
             await self.refresh()
         found = await self.store.search(query.query_text, top_k, query.filters)
@@ -53,9 +60,11 @@ class ChromaRetriever:
         return self.config.refresh == "never" or self._fresh_at == self.store.lost
 
     async def refresh(self) -> list[str]:
-        """Embed what is new or has changed, forget what is gone; the names of the documents that were embedded.
+        """Embed what is new or has changed, forget what is gone; the names of the documents that
+        were embedded.
 
-        A document's old chunks are there until its new ones are. Whoever was interrupted is finished by the next one.
+        A document's old chunks are there until its new ones are. Whoever was interrupted is
+        finished by the next one.
         """
         return await self._flight.run(self._refreshed)
 
@@ -66,8 +75,18 @@ class ChromaRetriever:
         lost = self.store.lost
         found = difference(_whole(held), documents, cut.at, cut.chars, cut.overlap_chars)
         made = [(document, chunked(document.text, cut)) for document in found.changed]
-        await self.store.put([each for document, chunks in made for each in _marked(document, chunks, found.digests[document.uri])])
-        stale = [id for id, metadata in held if found.digests.get(_uri(metadata)) != metadata["axil_digest"]]
+        await self.store.put(
+            [
+                each
+                for document, chunks in made
+                for each in _marked(document, chunks, found.digests[document.uri])
+            ]
+        )
+        stale = [
+            id
+            for id, metadata in held
+            if found.digests.get(_uri(metadata)) != metadata["axil_digest"]
+        ]
         new = {rows.id_of(chunk.block(document)) for document, chunks in made for chunk in chunks}
         await self.store.delete([id for id in stale if id not in new])
         self._fresh_at = lost
@@ -89,7 +108,9 @@ class ChromaRetriever:
         return f"ChromaRetriever({self.store.name!r})"
 
 
-def _marked(document: Document, chunks: Sequence[Chunk], digest: str) -> list[tuple[ContextBlock, dict[str, Any]]]:
+def _marked(
+    document: Document, chunks: Sequence[Chunk], digest: str
+) -> list[tuple[ContextBlock, dict[str, Any]]]:
     marks = {"axil_kind": "document", "axil_digest": digest, "axil_chunks": len(chunks)}
     return [(chunk.block(document), marks) for chunk in chunks]
 
@@ -100,5 +121,7 @@ def _uri(metadata: Any) -> str:
 
 def _whole(held: Sequence[tuple[str, Any]]) -> dict[str, str]:
     """The digest of each document whose chunks are all there."""
-    counts: Counter[tuple[str, str, int]] = Counter((_uri(m), m["axil_digest"], int(m["axil_chunks"])) for _, m in held)
+    counts: Counter[tuple[str, str, int]] = Counter(
+        (_uri(m), m["axil_digest"], int(m["axil_chunks"])) for _, m in held
+    )
     return {uri: digest for (uri, digest, chunks), count in counts.items() if count == chunks}

@@ -1,7 +1,8 @@
 """Blocks as Chroma keeps them, and filters as it understands them.
 
-Chroma's metadata holds only flat values, and its strings are UTF-8. So a block is kept whole as JSON in one metadata field, and beside it
-those values that filters can ask Chroma for. What Chroma cannot compare is compared when the block is read.
+Chroma's metadata holds only flat values, and its strings are UTF-8. So a block is kept whole as
+JSON in one metadata field, and beside it those values that filters can ask Chroma for. What Chroma
+cannot compare is compared when the block is read.
 """
 
 from __future__ import annotations
@@ -21,8 +22,13 @@ Row = tuple[str, str, dict[str, Any]]
 
 
 def row(block: ContextBlock, **marks: str | float) -> Row:
-    """A block as Chroma keeps it; ``marks``: metadata of the store's own, which the block does not show."""
-    metadata = {**flat(block.metadata), "axil_uri": clean(block.uri or ""), **marks, BLOCK: json.dumps(held(block), default=str)}
+    """Turn a block into Chroma's form; ``marks``: the store's metadata, which no block shows."""
+    metadata = {
+        **flat(block.metadata),
+        "axil_uri": clean(block.uri or ""),
+        **marks,
+        BLOCK: json.dumps(held(block), default=str),
+    }
     return id_of(block), clean(block.text), metadata
 
 
@@ -32,7 +38,10 @@ def block(metadata: Mapping[str, Any], score: float | None = None) -> ContextBlo
 
 
 def id_of(block: ContextBlock) -> str:
-    """What Chroma knows a block by. Raises: ContextError (AX892): it has neither ``uri`` nor ``chunk_id``."""
+    """What Chroma knows a block by.
+
+    Raises: ContextError (AX892): it has neither ``uri`` nor ``chunk_id``.
+    """
     return json.dumps(keyed(block))
 
 
@@ -57,9 +66,14 @@ def _is_flat(name: str, value: Any) -> bool:
 
 
 def where(filters: Mapping[str, Any], **marks: Any) -> Where | None:
-    """``filters``, as far as Chroma can hold them, and ``marks``, as a condition of Chroma's; None: there is none."""
+    """``filters``, as far as Chroma can hold them, and ``marks``, as a condition of Chroma's; None:
+    there is none.
+    """
     wanted = {**flat(filters), **marks}
-    parts: list[Where] = [{name: value if isinstance(value, dict) else {"$eq": value}} for name, value in wanted.items()]
+    parts: list[Where] = [
+        {name: value if isinstance(value, dict) else {"$eq": value}}
+        for name, value in wanted.items()
+    ]
     return None if not parts else parts[0] if len(parts) == 1 else {"$and": parts}
 
 

@@ -1,4 +1,6 @@
-"""``embedders:sentence_transformers``: a model of sentence-transformers, from a folder; nothing is downloaded unless that is allowed."""
+"""``embedders:sentence_transformers``: a model of sentence-transformers, from a folder; nothing is
+downloaded unless that is allowed.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +22,19 @@ class SentenceConfig(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    model: str = Field(min_length=1, description="A folder with the model; or its name, if downloads are allowed.")
+    model: str = Field(
+        min_length=1, description="A folder with the model; or its name, if downloads are allowed."
+    )
     allow_downloads: bool = Field(False, description="Let the library fetch the model by its name.")
     device: str = Field("cpu", description="As torch names it: cpu, cuda, mps.")
     batch: int = Field(32, ge=1, description="Texts at once.")
 
 
 class SentenceEmbedder:
-    """Vectors of what sentences mean, of length 1. The library is imported, and the model loaded, at the first call."""
+    """Vectors of what sentences mean, of length 1.
+
+    The library is imported, and the model loaded, at the first call.
+    """
 
     examples = ({"model": "models/all-MiniLM-L6-v2"},)
 
@@ -42,7 +49,9 @@ class SentenceEmbedder:
     @property
     def name(self) -> str:
         """The kind, and the folder's or the model's name."""
-        return f"sentence_transformers/{self.config.model if self.config.allow_downloads else Path(self.config.model).name}"
+        model = self.config.model
+        name = model if self.config.allow_downloads else Path(model).name
+        return f"sentence_transformers/{name}"
 
     @property
     def dimensions(self) -> int | None:
@@ -51,13 +60,21 @@ class SentenceEmbedder:
         return None if model is None else int(model.get_sentence_embedding_dimension())
 
     async def embed(self, texts: Sequence[str], /) -> list[list[float]]:
-        """A vector for each text. Raises: ContextError (AX912): the library is not installed; AX913: the model is no folder."""
+        """A vector for each text.
+
+        Raises: ContextError (AX912): the library is not installed; AX913: the model is no folder.
+        """
         return await called(self._embedded, list(texts))
 
     def _embedded(self, texts: list[str]) -> list[list[float]]:
         with self._lock:  # a model is used by one thread at a time
             self._model = self._model or self._loaded()
-            found = self._model.encode(texts, batch_size=self.config.batch, normalize_embeddings=True, show_progress_bar=False)
+            found = self._model.encode(
+                texts,
+                batch_size=self.config.batch,
+                normalize_embeddings=True,
+                show_progress_bar=False,
+            )
         return [[float(value) for value in vector] for vector in found]
 
     def _loaded(self) -> Any:
@@ -69,7 +86,11 @@ class SentenceEmbedder:
         except ImportError as error:
             hint = "pip install axil-chroma[sentence-transformers]"
             raise ContextError("AX912", "sentence-transformers is not installed.", hint) from error
-        return library.SentenceTransformer(self.config.model, device=self.config.device, local_files_only=not self.config.allow_downloads)
+        return library.SentenceTransformer(
+            self.config.model,
+            device=self.config.device,
+            local_files_only=not self.config.allow_downloads,
+        )
 
     def __repr__(self) -> str:
         return f"SentenceEmbedder({self.name!r})"

@@ -1,7 +1,8 @@
 """A collection of Chroma's: where it is, how it is opened, what is put into it and found in it.
 
-Vectors are always ours: Chroma is never given an embedding function, so it never fetches a model. Whose vectors a collection holds is
-written into its metadata when it is made, and another embedder is refused. Its client blocks, so each call has a thread.
+Vectors are always ours: Chroma is never given an embedding function, so it never fetches a model.
+Whose vectors a collection holds is written into its metadata when it is made, and another embedder
+is refused. Its client blocks, so each call has a thread.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any, Protocol, TypeVar
 
 from pydantic import Field, model_validator
 
-from axil.config import Secret, refers
+from axil.plugin import Secret, refers_to
 from axil_agent.documents import fits
 from axil_agent.errors import ContextError
 from axil_agent.interfaces import ContextBlock, Embedder
@@ -29,21 +30,31 @@ Result = TypeVar("Result")
 class Place(Offered):
     """Where a collection is: the settings that everything on Chroma has."""
 
-    path: str = Field("", description="A folder that keeps it, for one process at a time; made when it is first used.")
+    path: str = Field(
+        "",
+        description="A folder that keeps it, for one process at a time; "
+        "made when it is first used.",
+    )
     host: str = Field("", description="Or a server (chroma run), for many.")
     port: int = Field(8000, ge=1, le=65535, description="The server's.")
     ssl: bool = Field(False, description="Speak to the server by TLS.")
-    token: Secret | None = Field(None, description="What the server asks for, as a bearer token: {env: NAME} or ${NAME}.")
+    token: Secret | None = Field(
+        None, description="What the server asks for, as a bearer token: {env: NAME} or ${NAME}."
+    )
     tenant: str = Field("default_tenant", description="As Chroma names it.")
     database: str = Field("default_database", description="As Chroma names it.")
-    collection: str = Field("", pattern=r"^$|^[a-zA-Z0-9][a-zA-Z0-9._-]{1,510}[a-zA-Z0-9]$", description="Its name.")
+    collection: str = Field(
+        "", pattern=r"^$|^[a-zA-Z0-9][a-zA-Z0-9._-]{1,510}[a-zA-Z0-9]$", description="Its name."
+    )
     embedder: Any = Field(
         "lexical",
         description="Makes vectors of texts: a name, {type: …}, or an object.",
-        json_schema_extra=refers("embedders", default=["lexical"]),
+        json_schema_extra=refers_to("embedders", default=["lexical"]),
     )
     batch: int = Field(64, ge=1, description="Texts that the embedder is given at once.")
-    min_score: float | None = Field(None, description="Blocks with a lower score (cosine, at most 1) are left out.")
+    min_score: float | None = Field(
+        None, description="Blocks with a lower score (cosine, at most 1) are left out."
+    )
 
     @model_validator(mode="after")
     def _is_one_place(self) -> Place:
@@ -59,7 +70,15 @@ class _Collection(Protocol):
 
     def upsert(self, ids: Any, embeddings: Any, metadatas: Any, documents: Any) -> None: ...
     def query(self, *, query_embeddings: Any, n_results: int, where: Any, include: Any) -> Any: ...
-    def get(self, ids: Any = None, *, where: Any = None, limit: Any = None, offset: Any = None, include: Any) -> Any: ...
+    def get(
+        self,
+        ids: Any = None,
+        *,
+        where: Any = None,
+        limit: Any = None,
+        offset: Any = None,
+        include: Any,
+    ) -> Any: ...
     def delete(self, ids: Any = None, *, where: Any = None) -> Any: ...
     def count(self) -> int: ...
 
@@ -68,11 +87,17 @@ _PAGE = 5000
 """Rows that are read or written at once; Chroma takes some more."""
 
 _opening = threading.Lock()
-"""Chroma's clients of one folder share what is below them, and count themselves without a lock of their own."""
+"""Chroma's clients of one folder share what is below them, and count themselves without a lock of
+their own.
+"""
 
 
 class Store:
-    """One collection. Safe to use from any thread and event loop. Opened when it is first used, and again after ``close``."""
+    """One collection.
+
+    Safe to use from any thread and event loop. Opened when it is first used, and again after
+    ``close``.
+    """
 
     def __init__(self, place: Place, collection: str) -> None:
         self.place, self.name = place, place.collection or collection
@@ -90,7 +115,9 @@ class Store:
     @property
     def embedder(self) -> Embedder:
         """What makes the vectors; made when it is first used."""
-        made = self._embedder = self._embedder or component("embedders", self.place.embedder, self.name)
+        made = self._embedder = self._embedder or component(
+            "embedders", self.place.embedder, self.name
+        )
         return made
 
     # -- opening
@@ -117,33 +144,50 @@ class Store:
                 return chromadb.PersistentClient(path=place.path, settings=settings, **named)
             secret = place.token.resolve(where="token").get_secret_value() if place.token else ""
             headers = {"Authorization": f"Bearer {secret}"} if secret else {}
-            return chromadb.HttpClient(place.host, place.port, ssl=place.ssl, headers=headers, settings=settings, **named)
+            return chromadb.HttpClient(
+                place.host, place.port, ssl=place.ssl, headers=headers, settings=settings, **named
+            )
         except (OSError, ValueError, ChromaError) as error:
             raise self._unreachable("opened", error) from error
 
     def _unreachable(self, act: str, error: Exception) -> ContextError:
         place = self.place
         where = f'"{place.path}"' if place.path else f"{place.host}:{place.port}"
-        hint = "Check the path." if place.path else "Is the server running (chroma run), and is it at this host and port?"
+        hint = (
+            "Check the path."
+            if place.path
+            else "Is the server running (chroma run), and is it at this host and port?"
+        )
         return ContextError("AX911", f"the store {where} cannot be {act}: {_short(error)}.", hint)
 
     def _checked(self, client: Any) -> _Collection:
         name = self.embedder.name
         told = {"axil_embedder": name, "axil_version": 1}
         found: _Collection = client.get_or_create_collection(
-            self.name, metadata=told, embedding_function=None, configuration={"hnsw": {"space": "cosine"}}
+            self.name,
+            metadata=told,
+            embedding_function=None,
+            configuration={"hnsw": {"space": "cosine"}},
         )
         known = (found.metadata or {}).get("axil_embedder")
         if known != name:
             whose = f'vectors of "{known}"' if known else "vectors of an unknown embedder"
-            hint = "Use that embedder, or another collection; vectors of two embedders cannot be compared."
-            raise ContextError("AX910", f'the collection "{self.name}" holds {whose}, and the embedder is "{name}".', hint)
+            hint = (
+                "Use that embedder, or another collection; "
+                "vectors of two embedders cannot be compared."
+            )
+            raise ContextError(
+                "AX910",
+                f'the collection "{self.name}" holds {whose}, and the embedder is "{name}".',
+                hint,
+            )
         return found
 
     # -- using
 
     async def _asked(self, use: Callable[..., Result], *given: Any) -> Result:
-        """What ``use`` gives, in a thread; once more where somebody has deleted the collection, or its server has begun anew.
+        """What ``use`` gives, in a thread; once more where somebody has deleted the collection, or
+        its server has begun anew.
 
         Raises: ContextError (AX911): a server has gone; the next use asks it again.
         """
@@ -155,7 +199,8 @@ class Store:
                     raise
             return await called(self._using, use, given)
         except Exception as error:
-            if type(error).__module__.partition(".")[0] in ("httpx", "httpcore"):  # Chroma lets its client's errors through
+            # Chroma lets its client's errors through
+            if type(error).__module__.partition(".")[0] in ("httpx", "httpcore"):
                 raise self._unreachable("asked", error) from error
             raise
 
@@ -174,7 +219,9 @@ class Store:
 
     def _lose(self, error: Exception) -> bool:
         """Let go of a collection that is not there any more; whether that is what was wrong."""
-        if type(error).__name__ != "NotFoundError" or not type(error).__module__.startswith("chromadb."):
+        if type(error).__name__ != "NotFoundError" or not type(error).__module__.startswith(
+            "chromadb."
+        ):
             return False
         with self._lock:
             was_open, self._collection = self._collection is not None, None
@@ -182,41 +229,76 @@ class Store:
         return was_open
 
     async def put(self, made: Sequence[tuple[ContextBlock, Mapping[str, Any]]]) -> None:
-        """Add or replace blocks, each with marks of the store's own. Raises: ContextError (AX892, AX893, AX910, AX911)."""
-        latest = {rows.id_of(block): (block, marks) for block, marks in made}  # Chroma refuses an id that comes twice in one call
+        """Add or replace blocks, each with marks of the store's own.
+
+        Raises: ContextError (AX892, AX893, AX910, AX911).
+        """
+        # Chroma refuses an id that comes twice in one call
+        latest = {rows.id_of(block): (block, marks) for block, marks in made}
         wanted = list(latest.values())
         for at in range(0, len(wanted), self.place.batch):
             part = wanted[at : at + self.place.batch]
-            await self._asked(self._opened)  # a store that refuses is found before anything is embedded
+            # a store that refuses is found before anything is embedded
+            await self._asked(self._opened)
             vectors = await embedded(self.embedder, [block.text for block, _ in part])
-            await self._asked(self._put, [rows.row(block, **marks) for block, marks in part], vectors)
+            await self._asked(
+                self._put, [rows.row(block, **marks) for block, marks in part], vectors
+            )
 
     def _put(self, made: Sequence[rows.Row], vectors: Sequence[Sequence[float]]) -> None:
         ids, documents, metadatas = zip(*made, strict=True)
-        self._opened().upsert(ids=list(ids), embeddings=list(vectors), metadatas=list(metadatas), documents=list(documents))
+        self._opened().upsert(
+            ids=list(ids),
+            embeddings=list(vectors),
+            metadatas=list(metadatas),
+            documents=list(documents),
+        )
 
-    async def search(self, text: str, top_k: int, filters: Mapping[str, Any], **marks: Any) -> list[ContextBlock]:
-        """The nearest blocks, best first; the score is the cosine. Raises: ContextError (AX893, AX910, AX911)."""
+    async def search(
+        self, text: str, top_k: int, filters: Mapping[str, Any], **marks: Any
+    ) -> list[ContextBlock]:
+        """The nearest blocks, best first; the score is the cosine.
+
+        Raises: ContextError (AX893, AX910, AX911).
+        """
         if top_k < 1 or not text.strip():
             return []
         await self._asked(self._opened)
         vector = (await embedded(self.embedder, [text]))[0]
         return await self._asked(self._search, vector, top_k, filters, marks) if any(vector) else []
 
-    def _search(self, vector: Sequence[float], top_k: int, filters: Mapping[str, Any], marks: Mapping[str, Any]) -> list[ContextBlock]:
+    def _search(
+        self,
+        vector: Sequence[float],
+        top_k: int,
+        filters: Mapping[str, Any],
+        marks: Mapping[str, Any],
+    ) -> list[ContextBlock]:
         store = self._opened()
-        count = min(top_k, max(store.count(), 1)) if rows.is_whole(filters) else max(store.count(), 1)
+        count = (
+            min(top_k, max(store.count(), 1)) if rows.is_whole(filters) else max(store.count(), 1)
+        )
         found = store.query(
-            query_embeddings=[list(vector)], n_results=count, where=rows.where(filters, **marks), include=["metadatas", "distances"]
+            query_embeddings=[list(vector)],
+            n_results=count,
+            where=rows.where(filters, **marks),
+            include=["metadatas", "distances"],
         )
         least = -math.inf if self.place.min_score is None else self.place.min_score
         scored = zip(found["ids"][0], found["metadatas"][0], found["distances"][0], strict=True)
-        blocks = [(-(1.0 - distance), id, rows.block(metadata, 1.0 - distance)) for id, metadata, distance in scored]
-        return [block for cost, _, block in sorted(blocks, key=lambda each: each[:2]) if -cost >= least and fits(block.metadata, filters)][
-            :top_k
+        blocks = [
+            (-(1.0 - distance), id, rows.block(metadata, 1.0 - distance))
+            for id, metadata, distance in scored
         ]
+        return [
+            block
+            for cost, _, block in sorted(blocks, key=lambda each: each[:2])
+            if -cost >= least and fits(block.metadata, filters)
+        ][:top_k]
 
-    async def all(self, filters: Mapping[str, Any], **marks: Any) -> list[tuple[str, Mapping[str, Any]]]:
+    async def all(
+        self, filters: Mapping[str, Any], **marks: Any
+    ) -> list[tuple[str, Mapping[str, Any]]]:
         """Ids and metadata of all rows that fit, as far as Chroma can say."""
         return await self._asked(self._all, rows.where(filters, **marks))
 
@@ -232,7 +314,9 @@ class Store:
     async def count(self, filters: Mapping[str, Any], **marks: Any) -> int:
         """How many rows fit, as far as Chroma can say."""
         condition = rows.where(filters, **marks)
-        return await self._asked(lambda: len(self._opened().get(where=condition, include=[])["ids"]))
+        return await self._asked(
+            lambda: len(self._opened().get(where=condition, include=[])["ids"])
+        )
 
     async def delete(self, ids: Sequence[str]) -> None:
         """Forget rows; those that are not there are passed over."""
@@ -243,7 +327,7 @@ class Store:
         self._opened().delete(ids=ids)
 
     async def close(self) -> None:
-        """Close the client, as soon as no other run uses it, and an embedder that was made by name."""
+        """Close the client once no other run uses it, and an embedder that was made by name."""
         with self._lock:
             client, self._client, self._collection = self._client, None, None
             if client is not None and self._busy:

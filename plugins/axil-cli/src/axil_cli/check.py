@@ -1,4 +1,4 @@
-"""``axil check``: everything that is wrong with workflow files, said at once, and what bounds their cycles."""
+"""``axil check``: everything that is wrong with workflow files, and their cycles' bounds."""
 
 from __future__ import annotations
 
@@ -7,12 +7,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from axil.errors import AxilError, Problem
-from axil.plan import Plan
-from axil.planner import Planner
-from axil.spec import EdgeSpec, GraphSpec, NodeSpec
-from axil.tokens import ENTRY
-from axil.workflow import Workflow, load
+from axil import AxilError, EdgeSpec, GraphSpec, NodeSpec, Problem, Workflow, load
+from axil.plugin import ENTRY, Compiler, Plan
 from axil_cli.command import Exit, Session, allowing, equipped, problems_of
 from axil_cli.plain import as_json
 from axil_cli.run import settings
@@ -35,18 +31,29 @@ class Finding:
     @property
     def cycles(self) -> list[Scope]:
         """Its cycles, nested ones and those of inner graphs included."""
-        return [] if self.plan is None else [step.scope for step in walk(self.plan) if step.kind == "open" and step.scope.kind == "cycle"]
+        return (
+            []
+            if self.plan is None
+            else [
+                step.scope
+                for step in walk(self.plan)
+                if step.kind == "open" and step.scope.kind == "cycle"
+            ]
+        )
 
 
 class Check:
     """Say everything that is wrong with workflow files.
 
-    Components are resolved and configured, cycles are folded; nothing runs. Exit code 2 if there are errors in any file.
+    Components are resolved and configured, cycles are folded; nothing runs. Exit code 2 if there
+    are errors in any file.
     """
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("files", nargs="+", metavar="FILE", help="workflow files")
-        parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="as for axil run")
+        parser.add_argument(
+            "--set", action="append", default=[], metavar="NAME=VALUE", help="as for axil run"
+        )
         allowing(parser)
         parser.add_argument("--format", choices=("text", "json"), default="text")
 
@@ -54,9 +61,19 @@ class Check:
         """Check the files."""
         variables = settings(options.set)
         with equipped(options, session) as here:
-            findings = [finding(file, here, vars=variables, allow_code="code" in options.allow) for file in options.files]
+            findings = [
+                finding(file, here, vars=variables, allow_code="code" in options.allow)
+                for file in options.files
+            ]
         if options.format == "json":
-            session.say(as_json({"fine": all(each.is_fine for each in findings), "files": [_data(each) for each in findings]}))
+            session.say(
+                as_json(
+                    {
+                        "fine": all(each.is_fine for each in findings),
+                        "files": [_data(each) for each in findings],
+                    }
+                )
+            )
         else:
             for each in findings:
                 _tell(each, session)
@@ -73,13 +90,17 @@ def finding(file: str, session: Session, **reading: Any) -> Finding:
         session.registry.tell = telling
 
 
-def _examined(file: str, session: Session, renamed: list[Problem], reading: dict[str, Any]) -> Finding:
+def _examined(
+    file: str, session: Session, renamed: list[Problem], reading: dict[str, Any]
+) -> Finding:
     try:
         workflow: Workflow = load(file, registry=session.registry, hooks=session.hooks, **reading)
     except AxilError as error:
-        return Finding(file=file, problems=(*(each for each in renamed if each.where), *problems_of(error)))
+        return Finding(
+            file=file, problems=(*(each for each in renamed if each.where), *problems_of(error))
+        )
     warnings: tuple[Problem, ...] = tuple(workflow.spec.extras.get("warnings", ()))
-    planner = Planner(workflow.setting)
+    planner = Compiler(workflow.setting)
     plan = None
     told: tuple[Problem, ...] = ()
     try:
@@ -87,24 +108,43 @@ def _examined(file: str, session: Session, renamed: list[Problem], reading: dict
     except AxilError as error:
         told = problems_of(error)
     unsure = () if plan is None else tuple(_at_once(plan, session))
-    found = dict.fromkeys((*warnings, *(each for each in renamed if each.where), *planner.problems, *told, *unsure))
+    found = dict.fromkeys(
+        (*warnings, *(each for each in renamed if each.where), *planner.problems, *told, *unsure)
+    )
     return Finding(file=file, problems=tuple(found), plan=plan)
 
 
 def _at_once(plan: Plan, session: Session) -> Iterator[Problem]:
-    """Cycles that two nodes enter which both fire whenever their graph runs: what comes of that is AX402."""
+    """Find cycles that two nodes enter which both fire in every run: that fails with AX402."""
     for step in walk(plan):
         scope = step.scope
-        if step.kind != "open" or scope.kind != "cycle" or scope.parent is None or scope.parent.kind != "graph" or len(scope.entries) < 2:
+        if (
+            step.kind != "open"
+            or scope.kind != "cycle"
+            or scope.parent is None
+            or scope.parent.kind != "graph"
+            or len(scope.entries) < 2
+        ):
             continue
         spec, members = scope.plan.graph.spec, set(scope.members)
         sure = _always(spec, members, session)
-        taken = [e for e in spec.edges if e.target in members and e.source not in members and e.source in sure and _is_plain(e)]
+        taken = [
+            e
+            for e in spec.edges
+            if e.target in members and e.source not in members and e.source in sure and _is_plain(e)
+        ]
         if len({edge.target for edge in taken}) > 1:
             ways = ", ".join(f"{edge.source} -> {edge.target}" for edge in taken)
-            told = f"{scope.name} is entered by {ways}, which are all taken in every run: that fails with AX402."
+            told = (
+                f"{scope.name} is entered by {ways}, "
+                "which are all taken in every run: that fails with AX402."
+            )
             yield Problem(
-                "AX402", str(taken[1].place or scope.name), told, "Let one edge enter it, or give the edges conditions.", "warning"
+                "AX402",
+                str(taken[1].place or scope.name),
+                told,
+                "Let one edge enter it, or give the edges conditions.",
+                "warning",
             )
 
 
@@ -113,15 +153,27 @@ def _is_plain(edge: EdgeSpec) -> bool:
 
 
 def _always(spec: GraphSpec, members: set[str], session: Session) -> set[str]:
-    """``@entry``, and nodes outside the cycle that fire in every run and do not choose where their output goes."""
-    nodes = {node.id: node for node in spec.nodes if node.id not in members and not _chooses(node, session)}
+    """``@entry``, and nodes outside the cycle that fire in every run and do not choose where their
+    output goes.
+    """
+    nodes = {
+        node.id: node
+        for node in spec.nodes
+        if node.id not in members and not _chooses(node, session)
+    }
     sure = {ENTRY}
     waiting = [ENTRY]
     while waiting:
         source = waiting.pop()
         for edge in spec.edges:
             node = nodes.get(edge.target)
-            if edge.source == source and node is not None and node.id not in sure and node.join in (None, "gate") and _is_plain(edge):
+            if (
+                edge.source == source
+                and node is not None
+                and node.id not in sure
+                and node.join in (None, "gate")
+                and _is_plain(edge)
+            ):
                 sure.add(node.id)
                 waiting.append(node.id)
     return sure
@@ -129,7 +181,11 @@ def _always(spec: GraphSpec, members: set[str], session: Session) -> set[str]:
 
 def _chooses(node: NodeSpec, session: Session) -> bool:
     try:
-        return node.use is None or bool(node.wrappers) or hasattr(session.registry.resolve("nodes", node.use.type), "bind")
+        return (
+            node.use is None
+            or bool(node.wrappers)
+            or hasattr(session.registry.resolve("nodes", node.use.type), "bind")
+        )
     except AxilError:
         return True
 
@@ -139,16 +195,26 @@ def _tell(each: Finding, session: Session) -> None:
         session.say(f"{problem.severity}: {problem}")
     errors = sum(1 for problem in each.problems if problem.severity == "error")
     warnings = len(each.problems) - errors
-    counts = ", ".join(_counted(n, word) for n, word in ((errors, "error"), (warnings, "warning")) if n)
+    counts = ", ".join(
+        _counted(n, word) for n, word in ((errors, "error"), (warnings, "warning")) if n
+    )
     if each.plan is None:
         hidden = any(problem.id != "AX100" for problem in each.problems)
-        session.say(f"{each.file}: {counts}" + ("; more may follow once these are mended" if hidden else ""))
+        session.say(
+            f"{each.file}: {counts}" + ("; more may follow once these are mended" if hidden else "")
+        )
         return
     spec, cycles = each.plan.graph.spec, each.cycles
-    size = [_counted(len(spec.nodes), "node"), _counted(len(spec.edges), "edge"), *([_counted(len(cycles), "cycle")] if cycles else [])]
+    size = [
+        _counted(len(spec.nodes), "node"),
+        _counted(len(spec.edges), "edge"),
+        *([_counted(len(cycles), "cycle")] if cycles else []),
+    ]
     session.say(f"{each.file}: {counts or 'fine'}; {', '.join(size)}")
     for cycle in cycles:
-        session.say(f"{'  ' * cycle.depth}{cycle.name}: {', '.join(cycle.members)}; {bounded(cycle)}")
+        session.say(
+            f"{'  ' * cycle.depth}{cycle.name}: {', '.join(cycle.members)}; {bounded(cycle)}"
+        )
 
 
 def _counted(n: int, word: str) -> str:
@@ -166,7 +232,12 @@ def _data(each: Finding) -> dict[str, Any]:
                 "members": list(cycle.members),
                 "depth": cycle.depth,
                 "entries": [
-                    {"node": name, "rounds": cycle.limits[name].rounds, "at_limit": cycle.limits[name].at_limit} for name in cycle.entries
+                    {
+                        "node": name,
+                        "rounds": cycle.limits[name].rounds,
+                        "at_limit": cycle.limits[name].at_limit,
+                    }
+                    for name in cycle.entries
                 ],
             }
             for cycle in each.cycles

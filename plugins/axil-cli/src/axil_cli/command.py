@@ -1,17 +1,19 @@
-"""What a sub-command is, and what it is given: the contract of the entry-point group ``axil.commands``.
+"""Sub-commands and what they are given: the contract of the entry-point group ``axil.commands``.
 
     [project.entry-points."axil.commands"]
     hello = "acme_hello:Hello"
 
-An entry point names a class without arguments, or an object, with two methods; nothing has to be inherited or imported:
+An entry point names a class without arguments, or an object, with two methods; nothing has to be
+inherited or imported:
 
     class Hello:
-        \"\"\"say hello\"\"\"                                # the text of `axil hello --help`
+        \"\"\"say hello\"\"\"                            # the text of `axil hello --help`
 
-        def configure(self, parser): ...                # add arguments to an argparse.ArgumentParser
-        def run(self, options, session) -> int: ...     # do it, and give the exit code
+        def configure(self, parser): ...            # add arguments to an argparse.ArgumentParser
+        def run(self, options, session) -> int: ... # do it, and give the exit code
 
-It is imported when it is typed. What it raises as ``AxilError`` is printed as problems, with exit code 2.
+It is imported when it is typed. What it raises as ``AxilError`` is printed as problems, with exit
+code 2.
 """
 
 from __future__ import annotations
@@ -27,8 +29,8 @@ from enum import IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
-from axil.errors import AxilError, ConfigError, Problem, listed
-from axil.registry import Registry, use
+from axil import AxilError, ConfigError, Problem
+from axil.plugin import Registry, format_names, use_registry
 
 if TYPE_CHECKING:
     from axil_cli.launch import Given
@@ -50,7 +52,9 @@ class Exit(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """What every sub-command is given: the installed components under the policy in force, and where to write."""
+    """What every sub-command is given: the installed components under the policy in force, and
+    where to write.
+    """
 
     registry: Registry
     stdin: TextIO
@@ -76,20 +80,34 @@ WAYS = ("code", "network", "mcp")
 
 def allowing(parser: argparse.ArgumentParser) -> None:
     """Add ``--allow``, ``--allow-code`` and ``--functions``."""
-    parser.add_argument("--allow", action="append", default=[], choices=WAYS, help="let the run do this; may be repeated")
     parser.add_argument(
-        "--allow-code", action="append_const", dest="allow", const="code", help="the same as --allow code: run code, with your rights"
+        "--allow",
+        action="append",
+        default=[],
+        choices=WAYS,
+        help="let the run do this; may be repeated",
+    )
+    parser.add_argument(
+        "--allow-code",
+        action="append_const",
+        dest="allow",
+        const="code",
+        help="the same as --allow code: run code, with your rights",
     )
     parser.add_argument(
         "--functions",
         metavar="DIR",
-        help="functions in this folder's files are tools, conditions, processors; needs --allow code",
+        help="functions in this folder's files are tools, conditions, processors; "
+        "needs --allow code",
     )
 
 
 @contextmanager
-def equipped(options: argparse.Namespace, session: Session, functions: str | None = None) -> Generator[Session]:
-    """The session with the components of one run: those that are installed, and those of ``--functions``, or else of ``functions``.
+def equipped(
+    options: argparse.Namespace, session: Session, functions: str | None = None
+) -> Generator[Session]:
+    """The session with the components of one run: those that are installed, and those of
+    ``--functions``, or else of ``functions``.
 
     Raises: ConfigError (AX700, AX884).
     """
@@ -99,7 +117,9 @@ def equipped(options: argparse.Namespace, session: Session, functions: str | Non
         return
     from axil_cli.functions import with_functions
 
-    with use(with_functions(session.registry, folder, allowed="code" in options.allow)) as registry:
+    with use_registry(
+        with_functions(session.registry, folder, allowed="code" in options.allow)
+    ) as registry:
         yield replace(session, registry=registry)
 
 
@@ -115,11 +135,14 @@ class Command(Protocol):
         ...
 
 
-_STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_STEERING = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
 
 
 def clean(text: str) -> str:
-    r"""``text`` with its control characters shown instead of obeyed: models and files do not steer a terminal.
+    r"""``text`` with its control characters shown instead of obeyed: models and files do not steer
+    a terminal.
 
     >>> clean("a\x1b[2Jb\tc")
     'a\\x1b[2Jb\tc'
@@ -132,7 +155,10 @@ class Unwritten(OSError):
 
 
 def write(stream: TextIO, text: str) -> None:
-    """Write and flush; what the stream's encoding lacks is written as an escape. Raises: BrokenPipeError; Unwritten."""
+    """Write and flush; what the stream's encoding lacks is written as an escape.
+
+    Raises: BrokenPipeError; Unwritten.
+    """
     try:
         try:
             stream.write(text)
@@ -156,11 +182,18 @@ def can_show(stream: TextIO, text: str) -> bool:
 
 
 def read_text(path: str, option: str) -> str:
-    """The text of a file, or of standard input for ``-``. Raises: ConfigError (AX700): it cannot be read."""
+    """The text of a file, or of standard input for ``-``.
+
+    Raises: ConfigError (AX700): it cannot be read.
+    """
     try:
         return sys.stdin.read() if path == "-" else Path(path).read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror or str(error) if isinstance(error, OSError) else "this is not text in UTF-8"
+        why = (
+            error.strerror or str(error)
+            if isinstance(error, OSError)
+            else "this is not text in UTF-8"
+        )
         raise misuse(option, f"{path} cannot be read: {why}.") from error
 
 
@@ -178,14 +211,19 @@ def problems_of(error: AxilError) -> tuple[Problem, ...]:
 
 
 def told_once(problems: Iterable[Problem]) -> list[str]:
-    """Problems as lines; what is wrong at several places in the same way is told once, with the places."""
+    """Write problems as lines; one that is found at several places is told once, with them."""
     places: dict[Problem, dict[str, None]] = {}
     for problem in problems:
         places.setdefault(replace(problem, where=""), {})[problem.where] = None
     return [
-        f"{replace(problem, where=first)}{f' Also at {listed([_short(place) for place in others])}.' if others else ''}"
+        f"{replace(problem, where=first)}{_also(others)}"
         for problem, (first, *others) in places.items()
     ]
+
+
+def _also(places: list[str]) -> str:
+    """Name the other places of a problem, without their folders; empty: there are none."""
+    return f" Also at {format_names([_short(place) for place in places])}." if places else ""
 
 
 def _short(place: str) -> str:

@@ -51,27 +51,46 @@ class Artifact(Kept):
 
 
 class RunFolder:
-    """The folder of one run. It is made when something is put there; if it was made for this run and stays empty, it is gone at the end."""
+    """The folder of one run.
+
+    It is made when something is put there; if it was made for this run and stays empty, it is gone
+    at the end.
+    """
 
     def __init__(self, given: str | None, run_id: str) -> None:
-        """``given``: the folder that the user named; None: one of the run's own. Raises: ConfigError (AX700): it is no folder."""
+        """``given``: the folder that the user named; None: one of the run's own.
+
+        Raises: ConfigError (AX700): it is no folder.
+        """
         self.is_own = given is None
         self.path = Path(os.path.realpath(given if given is not None else Path(RUNS) / run_id))
         self.shown = given if given is not None else f"{RUNS}/{run_id}"
         if self.path.exists() and not self.path.is_dir():
-            raise misuse("--workspace", f"{self.shown} is no folder.", "Give a folder, or the name of one that is to be made.")
+            raise misuse(
+                "--workspace",
+                f"{self.shown} is no folder.",
+                "Give a folder, or the name of one that is to be made.",
+            )
         self._before: dict[str, tuple[int, ...]] = {}
         self.attachments: list[Kept] = []
         self.artifacts: list[Artifact] = []
-        """Files that the run made or changed; hidden ones and those of caches are left out. Known when it is over."""
+        """Files that the run made or changed; hidden ones and those of caches are left out.
+
+        Known when it is over.
+        """
 
     def attach(self, files: Iterable[str]) -> None:
-        """Copy files into it, and record what they are. Raises: ConfigError (AX700): one cannot be read, or its name is taken."""
+        """Copy files into it, and record what they are.
+
+        Raises: ConfigError (AX700): one cannot be read, or its name is taken.
+        """
         taken: dict[str, str] = {}
         for file in files:
             name = Path(file).name
             if name in taken:
-                raise misuse("--attach", f"{taken[name]} and {file} have the same name.", "Rename one.")
+                raise misuse(
+                    "--attach", f"{taken[name]} and {file} have the same name.", "Rename one."
+                )
             taken[name] = file
             self.attachments.append(self._copied(file, name))
         if self.attachments:
@@ -86,7 +105,9 @@ class RunFolder:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """The run is over: find what it made; take the folder away, if it is the run's own and there is nothing in it."""
+        """The run is over: find what it made; take the folder away, if it is the run's own and
+        there is nothing in it.
+        """
         self.artifacts = list(self._changed())
         if self.is_own:
             for folder in (self.path, self.path.parent):
@@ -132,12 +153,20 @@ class RunFolder:
                 size, digest = _copy(source, copy)
         except OSError as error:
             temporary.unlink(missing_ok=True)
-            raise misuse("--attach", f"{file} cannot be attached: {error.strerror or error}.") from error
-        new = Kept(name=f"{ATTACHMENTS}/{name}", size=size, media_type=_media_type(name), sha256=digest)
+            raise misuse(
+                "--attach", f"{file} cannot be attached: {error.strerror or error}."
+            ) from error
+        new = Kept(
+            name=f"{ATTACHMENTS}/{name}", size=size, media_type=_media_type(name), sha256=digest
+        )
         before = self._kept(new.name)
         if before is not None and before != new:
             temporary.unlink()
-            raise misuse("--attach", f"{self.shown} has another file called {new.name}.", "Rename one, or use another workspace.")
+            raise misuse(
+                "--attach",
+                f"{self.shown} has another file called {new.name}.",
+                "Rename one, or use another workspace.",
+            )
         os.replace(temporary, target)
         return new
 
@@ -145,23 +174,34 @@ class RunFolder:
         """Write down what was attached, beside what was attached before."""
         file = self.path / RECORD / "attachments.json"
         known: dict[str, Any] = {}
-        with suppress(OSError, ValueError, KeyError, TypeError):  # a record that somebody spoiled is written anew
+        # a record that somebody spoiled is written anew
+        with suppress(OSError, ValueError, KeyError, TypeError):
             known = {each["name"]: each for each in json.loads(file.read_text("utf-8"))}
         known.update({each.name: asdict(each) for each in self.attachments})
-        temporary = file.with_name(f"attachments.{secrets.token_hex(8)}.new")  # others may attach, too
+        # others may attach, too
+        temporary = file.with_name(f"attachments.{secrets.token_hex(8)}.new")
         try:
             file.parent.mkdir(exist_ok=True)
-            temporary.write_text(json.dumps(list(known.values()), ensure_ascii=False, indent=2) + "\n", "utf-8")
+            temporary.write_text(
+                json.dumps(list(known.values()), ensure_ascii=False, indent=2) + "\n", "utf-8"
+            )
             os.replace(temporary, file)
         except OSError as error:
             with suppress(OSError):
                 temporary.unlink()
-            raise misuse("--attach", f"{file} cannot be written: {error.strerror or error}.") from error
+            raise misuse(
+                "--attach", f"{file} cannot be written: {error.strerror or error}."
+            ) from error
 
     def _seen(self) -> Iterator[tuple[str, tuple[int, ...]]]:
-        """Every plain file that may be an artifact, with what changes when it does. Links are not followed."""
+        """Every plain file that may be an artifact, with what changes when it does.
+
+        Links are not followed.
+        """
         for folder, folders, files in os.walk(self.path):
-            folders[:] = sorted(name for name in folders if not name.startswith(".") and name != "__pycache__")
+            folders[:] = sorted(
+                name for name in folders if not name.startswith(".") and name != "__pycache__"
+            )
             for name in sorted(files):
                 path = os.path.join(folder, name)
                 with suppress(OSError):
@@ -175,7 +215,12 @@ class RunFolder:
         try:
             with open(self.path / name, "rb", opener=_opened) as file:
                 size = os.fstat(file.fileno()).st_size
-                return Kept(name=name, size=size, media_type=_media_type(name), sha256=hashlib.file_digest(file, "sha256").hexdigest())
+                return Kept(
+                    name=name,
+                    size=size,
+                    media_type=_media_type(name),
+                    sha256=hashlib.file_digest(file, "sha256").hexdigest(),
+                )
         except OSError:
             return None
 
@@ -199,7 +244,8 @@ def _media_type(name: str) -> str:
 
 
 def placed(running: dict[str, Any], given: str | None) -> RunFolder:
-    """The folder of the run that ``running`` describes (fields of ``axil.result.Options``), and its id and workspace put there.
+    """The folder of the run that ``running`` describes (fields of ``axil.Options``), and its id and
+    workspace put there.
 
     Raises: ConfigError (AX700): it is no folder.
     """

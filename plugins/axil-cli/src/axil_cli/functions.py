@@ -1,8 +1,9 @@
-"""``--functions DIR``: the functions in Python files of a folder, as tools, conditions and processors of one run.
+"""``--functions DIR``: the functions in Python files of a folder, as tools, conditions and
+processors of one run.
 
-What a file's functions are is told by its place: in a folder or a file called ``conditions`` they are conditions, ``processors`` and
-``tools`` likewise; those of all others are whatever the workflow takes them for. Names that begin with ``_`` are the file's own
-business; ``__all__`` says it better.
+What a file's functions are is told by its place: in a folder or a file called ``conditions`` they
+are conditions, ``processors`` and ``tools`` likewise; those of all others are whatever the workflow
+takes them for. Names that begin with ``_`` are the file's own business; ``__all__`` says it better.
 """
 
 from __future__ import annotations
@@ -17,24 +18,30 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
-from axil.errors import ComponentConflict, ConfigError, Problem, listed
-from axil.registry import Registry
+from axil import ConfigError, Problem
+from axil.plugin import ComponentConflict, Registry, format_names
 from axil_cli.command import misuse
 
 ANY: Final = ("tools", "conditions", "processors")
 KINDS: Final[Mapping[str, tuple[str, ...]]] = {
     **{kind: (kind,) for kind in ANY},
-    **{"function_calling": ("tools",), "edge": ("conditions",), "edge_processor": ("processors",)},  # as DevAll's folders are called
+    # as DevAll's folders are called
+    **{"function_calling": ("tools",), "edge": ("conditions",), "edge_processor": ("processors",)},
 }
 
 
 def with_functions(registry: Registry, folder: str, *, allowed: bool) -> Registry:
     """A registry that has what ``registry`` has, and the functions of ``folder``.
 
-    Raises: ConfigError: it is no folder, or code is not allowed (AX700); a file fails, or a name is taken (AX884).
+    Raises: ConfigError: it is no folder, or code is not allowed (AX700); a file fails, or a name is
+    taken (AX884).
     """
     if not allowed:
-        raise misuse("--functions", "functions are code, which this run does not allow.", "Add --allow code, if you trust them.")
+        raise misuse(
+            "--functions",
+            "functions are code, which this run does not allow.",
+            "Add --allow code, if you trust them.",
+        )
     home = Path(folder).resolve()
     if not home.is_dir():
         raise misuse("--functions", f"{folder} is no folder.", "Give a folder with Python files.")
@@ -53,16 +60,24 @@ def with_functions(registry: Registry, folder: str, *, allowed: bool) -> Registr
                 try:
                     known.register(kind, public, found)
                 except ComponentConflict as error:
-                    hint = f"Rename the function, or put it into a folder called {listed(ANY)}."
+                    hint = (
+                        f"Rename the function, or put it into a folder called {format_names(ANY)}."
+                    )
                     raise ConfigError(Problem("AX884", where, error.message, hint)) from error
     if not places:
-        raise misuse("--functions", f"there is no function in a .py file of {folder}.", "Give the folder that the files are in.")
+        raise misuse(
+            "--functions",
+            f"there is no function in a .py file of {folder}.",
+            "Give the folder that the files are in.",
+        )
     return known
 
 
 def _files(home: Path) -> Iterator[tuple[tuple[str, ...], Path, str]]:
     """Kinds, file and the private name of its module, sorted."""
-    package = _package("_axil_functions_" + hashlib.sha256(str(home).encode()).hexdigest()[:12], home)
+    package = _package(
+        "_axil_functions_" + hashlib.sha256(str(home).encode()).hexdigest()[:12], home
+    )
     for entry in sorted(home.iterdir()):
         if entry.is_dir() and entry.name in KINDS:
             inner = _package(f"{package}.{entry.name}", entry)
@@ -96,17 +111,24 @@ def _loaded(file: Path, name: str, shown: str) -> ModuleType:
         spec.loader.exec_module(module)
     except (KeyboardInterrupt, GeneratorExit):
         raise
-    except BaseException as error:  # whatever a file does while it is loaded, SystemExit included, is told
+    except BaseException as error:
+        # whatever a file does while it is loaded, SystemExit included, is told
         sys.modules.pop(name, None)
         line = error.lineno if isinstance(error, SyntaxError) else _failed_at(error, file)
         cause = f"{type(error).__name__}: {error.msg if isinstance(error, SyntaxError) else error}"
         where = f"{shown}:{line}" if line else shown
-        raise ConfigError(Problem("AX884", where, f"the file failed to load ({cause}).", "Correct it.")) from error
+        raise ConfigError(
+            Problem("AX884", where, f"the file failed to load ({cause}).", "Correct it.")
+        ) from error
     return module
 
 
 def _failed_at(error: BaseException, file: Path) -> int | None:
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]
+    lines = [
+        frame.lineno
+        for frame in traceback.extract_tb(error.__traceback__)
+        if frame.filename == str(file)
+    ]
     return lines[-1] if lines else None
 
 
@@ -116,7 +138,11 @@ def _public(module: ModuleType) -> Iterator[tuple[str, Any]]:
         yield from ((str(name), getattr(module, name)) for name in chosen)
         return
     for name, found in vars(module).items():
-        if inspect.isfunction(found) and found.__module__ == module.__name__ and not name.startswith("_"):
+        if (
+            inspect.isfunction(found)
+            and found.__module__ == module.__name__
+            and not name.startswith("_")
+        ):
             yield name, found
 
 

@@ -3,8 +3,9 @@
     [project.entry-points."axil.options"]
     "run.greet" = "acme_greet:Greet"                    # `axil run FILE --greet NAME`
 
-The name says which command and which option. An entry point names a class without arguments, or an object; nothing has to be
-inherited or imported. Its docstring is its help, and it is imported only when somebody types it or asks for help:
+The name says which command and which option. An entry point names a class without arguments, or an
+object; nothing has to be inherited or imported. Its docstring is its help, and it is imported only
+when somebody types it or asks for help:
 
     class Greet:
         \"\"\"say hello to NAME first\"\"\"
@@ -15,16 +16,19 @@ inherited or imported. Its docstring is its help, and it is imported only when s
 
         def prepare(self, value, launch): ...
 
-``prepare`` is called before the file is read, once, with what was typed (a text, a list of texts, True for a switch) and the
-``Launch``: how the run is going to be made. It may
+``prepare`` is called before the file is read, once, with what was typed (a text, a list of texts,
+True for a switch) and the ``Launch``: how the run is going to be made. It may
 
 * read the file otherwise: ``launch.reading["vars"]`` and all arguments of ``axil.load``;
-* run it otherwise: ``launch.running["workspace"] = path``, and all fields of ``axil.result.Options``;
+* run it otherwise: ``launch.running["workspace"] = path``, and all fields of ``axil.Options``;
 * watch it: ``launch.observers.append(observer)``;
-* change what goes in: ``launch.inputs.append(lambda input, workflow: …)``, called when the workflow is known;
-* hold something open while the file is read and run: ``launch.within.enter_context(…)``, ``launch.within.callback(…)``.
+* change what goes in: ``launch.inputs.append(lambda input, workflow: …)``, called when the workflow
+  is known;
+* hold something open while the file is read and run: ``launch.within.enter_context(…)``,
+  ``launch.within.callback(…)``.
 
-What it raises as ``AxilError`` is printed as problems, with exit code 2. ``axil run`` is the command that takes options so far.
+What it raises as ``AxilError`` is printed as problems, with exit code 2. ``axil run`` is the
+command that takes options so far.
 """
 
 from __future__ import annotations
@@ -37,12 +41,12 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from axil.errors import AxilError, PluginContract
-from axil.registry import Registry, index
+from axil import AxilError
+from axil.plugin import PluginContract, Registry, component_index
 from axil_cli.command import misuse
 
 if TYPE_CHECKING:
-    from axil.workflow import Workflow
+    from axil import Workflow
 
 _KIND: Final = "options"
 
@@ -60,11 +64,17 @@ class Launch:
     reading: dict[str, Any] = field(default_factory=dict[str, Any])
     """Arguments of ``axil.load``: ``vars``, ``allow_code`` …"""
     running: dict[str, Any] = field(default_factory=dict[str, Any])
-    """Fields of ``axil.result.Options``, the observers apart: ``workspace``, ``journal``, ``run_id``, ``limits`` …"""
+    """Fields of ``axil.Options``, the observers apart: ``workspace``, ``journal``, ``run_id``,
+    ``limits`` …
+    """
     observers: list[Any] = field(default_factory=list[Any])
     """Objects with methods named like the observer hooks."""
-    inputs: list[Callable[[Any, Workflow], Any]] = field(default_factory=list["Callable[[Any, Workflow], Any]"])
-    """Each gets the input as the graph takes it (a text or messages; fields) and the workflow, and gives the input to use."""
+    inputs: list[Callable[[Any, Workflow], Any]] = field(
+        default_factory=list["Callable[[Any, Workflow], Any]"]
+    )
+    """Each gets the input as the graph takes it (a text or messages; fields) and the workflow, and
+    gives the input to use.
+    """
     within: ExitStack = field(default_factory=ExitStack)
     """Open from before the file is read until the run is over and everything is closed."""
 
@@ -86,13 +96,16 @@ class Given:
     value: Any
 
 
-def add(parser: argparse.ArgumentParser, command: str, registry: Registry, arguments: Sequence[str]) -> Mapping[str, Any]:
-    """Add those options of plugins to ``parser`` that are among ``arguments``, or all where help is asked for: name → option.
+def add(
+    parser: argparse.ArgumentParser, command: str, registry: Registry, arguments: Sequence[str]
+) -> Mapping[str, Any]:
+    """Add those options of plugins to ``parser`` that are among ``arguments``, or all where help is
+    asked for: name → option.
 
     What the command declares itself is never a plugin's.
     Raises: PluginError: one that was typed cannot be had; it says which distribution provides it.
     """
-    known = {f"{_KIND}:{each.name}" for each in registry.candidates(_KIND)} | set(index())
+    known = {f"{_KIND}:{each.name}" for each in registry.candidates(_KIND)} | set(component_index())
     found: dict[str, Any] = {}
     for name in _typed(arguments):
         if f"{_KIND}:{command}.{name}" in known:
@@ -105,12 +118,22 @@ def add(parser: argparse.ArgumentParser, command: str, registry: Registry, argum
 
 
 def given(found: Mapping[str, Any], options: argparse.Namespace) -> tuple[Given, ...]:
-    """Those of the options that were given, in the order in which they were. Raises: ConfigError (AX700): two that exclude each other."""
-    typed = [Given(name=name, option=option, value=getattr(options, _slot(name))) for name, option in found.items()]
+    """Those of the options that were given, in the order in which they were.
+
+    Raises: ConfigError (AX700): two that exclude each other.
+    """
+    typed = [
+        Given(name=name, option=option, value=getattr(options, _slot(name)))
+        for name, option in found.items()
+    ]
     for at, one in enumerate(typed):
         for other in typed[at + 1 :]:
             if other.name in _excluded(one) or one.name in _excluded(other):
-                raise misuse(f"--{other.name}", f"it cannot be used together with --{one.name}.", "Leave one of them out.")
+                raise misuse(
+                    f"--{other.name}",
+                    f"it cannot be used together with --{one.name}.",
+                    "Leave one of them out.",
+                )
     return tuple(typed)
 
 
@@ -134,7 +157,10 @@ def _typed(arguments: Sequence[str]) -> list[str]:
 def _found(component: Any, name: str) -> Any:
     option = component() if isinstance(component, type) else component
     if not callable(getattr(option, "prepare", None)):
-        raise PluginContract(f"the option --{name} is no option: it lacks prepare.", hint="Report it to the plugin's owner.")
+        raise PluginContract(
+            f"the option --{name} is no option: it lacks prepare.",
+            hint="Report it to the plugin's owner.",
+        )
     return option
 
 
@@ -149,10 +175,19 @@ def _excluded(each: Given) -> Sequence[str]:
 def _declare(parser: Any, name: str, option: Any) -> bool:
     """Add one option to a parser or to a group of one; whether its name was free."""
     metavar = getattr(option, "metavar", None)
-    words: dict[str, Any] = {"dest": _slot(name), "help": (inspect.getdoc(option) or "").replace("%", "%%")}
+    words: dict[str, Any] = {
+        "dest": _slot(name),
+        "help": (inspect.getdoc(option) or "").replace("%", "%%"),
+    }
     if metavar is not None:
         words["metavar"] = metavar
-    action = "store_true" if metavar is None else "append" if getattr(option, "repeated", False) else "store"
+    action = (
+        "store_true"
+        if metavar is None
+        else "append"
+        if getattr(option, "repeated", False)
+        else "store"
+    )
     try:
         parser.add_argument(f"--{name}", action=action, **words)
     except argparse.ArgumentError:

@@ -1,6 +1,7 @@
 """``axil``: options that hold for every sub-command, and the way from a name to the sub-command.
 
-Sub-commands, our own four included, are components of the kind ``commands``: found without an import, imported when typed.
+Sub-commands, our own four included, are components of the kind ``commands``: found without an
+import, imported when typed.
 """
 
 from __future__ import annotations
@@ -16,13 +17,31 @@ from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
 
-from axil.errors import AxilError, ConfigError, PluginContract, UnknownComponent
-from axil.registry import Component, Policy, Registry, default, use
+from axil import AxilError, ConfigError
+from axil.plugin import (
+    Component,
+    PluginContract,
+    Policy,
+    Registry,
+    UnknownComponent,
+    default_registry,
+    use_registry,
+)
 from axil_cli import launch
-from axil_cli.command import Command, Exit, Session, Unwritten, clean, is_debugging, problems_of, told_once, write
+from axil_cli.command import (
+    Command,
+    Exit,
+    Session,
+    Unwritten,
+    clean,
+    is_debugging,
+    problems_of,
+    told_once,
+    write,
+)
 
 SELF = "axil-cli"
-OWN = frozenset({SELF, "axil-plugins"})
+OWN = frozenset({SELF, "axil-files", "axil-plugins", "axil-typed"})
 """Always admitted: with every plugin blocked one can still see which there are, and why."""
 _OWN = {
     "run": "run a workflow file",
@@ -43,9 +62,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except AxilError as error:
         if is_debugging():
             raise
-        write(sys.stderr, "".join(f"error: {clean(line)}\n" for line in told_once(problems_of(error))))
+        write(
+            sys.stderr, "".join(f"error: {clean(line)}\n" for line in told_once(problems_of(error)))
+        )
         return Exit.MISUSE
-    except (BrokenPipeError, Unwritten) as error:  # nothing more can be said, not even at the end of the process
+    except (BrokenPipeError, Unwritten) as error:
+        # nothing more can be said, not even at the end of the process
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         if isinstance(error, Unwritten):  # else whoever read us has enough
             with suppress(OSError):
@@ -71,11 +93,13 @@ def _obeyed(arguments: list[str]) -> int:
     )
     command.configure(own)
     contributed: dict[str, Any] = {}
-    for parser, of in getattr(command, "lends", ((own, options.command),)):  # a sub-command of its own may take another one's options
+    # a sub-command of its own may take another one's options
+    for parser, of in getattr(command, "lends", ((own, options.command),)):
         contributed |= launch.add(parser, of, registry, options.rest)
     given = own.parse_args(options.rest)
     extra = launch.given(contributed, given)
-    with use(registry):  # the policy holds for components that resolve others on their own, too
+    # the policy holds for components that resolve others on their own, too
+    with use_registry(registry):
         hooks = _hooks(registry, options.hook)
         streams = {"stdin": sys.stdin, "stdout": sys.stdout, "stderr": sys.stderr}
         return command.run(given, Session(registry=registry, hooks=hooks, options=extra, **streams))
@@ -97,12 +121,24 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("--version", action="version", version=f"axil {version('axil')} ({SELF} {version(SELF)})")
+    parser.add_argument(
+        "--version", action="version", version=f"axil {version('axil')} ({SELF} {version(SELF)})"
+    )
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--no-plugins", action="store_true", help="only the kernel and this command")
-    which.add_argument("--only-plugins", metavar="A,B", help="the kernel, this command, and these distributions")
-    parser.add_argument("--hook", action="append", default=[], metavar="NAME", help="let an installed hook plugin act; may be repeated")
-    parser.add_argument("command", nargs="?", metavar="COMMAND", help="see below; axil COMMAND --help says more")
+    which.add_argument(
+        "--only-plugins", metavar="A,B", help="the kernel, this command, and these distributions"
+    )
+    parser.add_argument(
+        "--hook",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="let an installed hook plugin act; may be repeated",
+    )
+    parser.add_argument(
+        "command", nargs="?", metavar="COMMAND", help="see below; axil COMMAND --help says more"
+    )
     parser.add_argument("rest", nargs=argparse.REMAINDER, metavar="…", help=argparse.SUPPRESS)
     return parser
 
@@ -114,9 +150,14 @@ def _listed() -> str:
         found = [each for each in registry.candidates("commands") if each.status != "blocked"]
     except ConfigError as error:  # settings that make no sense must not take the help away
         return "\n".join(map(str, error.problems))
-    told = [(each.name, _OWN.get(each.name, "") if each.distribution == SELF else _said(each, registry)) for each in found]
+    told = [
+        (each.name, _OWN.get(each.name, "") if each.distribution == SELF else _said(each, registry))
+        for each in found
+    ]
     width = max((len(name) for name, _ in told), default=0)
-    return "\n".join(["commands:", *(f"  {name:<{width}}  {words}".rstrip() for name, words in told)])
+    return "\n".join(
+        ["commands:", *(f"  {name:<{width}}  {words}".rstrip() for name, words in told)]
+    )
 
 
 def _said(command: Component, registry: Registry) -> str:
@@ -133,15 +174,22 @@ def _said(command: Component, registry: Registry) -> str:
 
 
 def _registry(options: argparse.Namespace) -> Registry:
-    """What is installed, under the environment's policy and the options. The command's own distributions are always admitted."""
+    """What is installed, under the environment's policy and the options.
+
+    The command's own distributions are always admitted.
+    """
     only: str | None = getattr(options, "only_plugins", None)
     chosen = None if only is None else frozenset(filter(None, only.replace(",", " ").split()))
     chosen = frozenset[str]() if getattr(options, "no_plugins", False) else chosen
     policy = Policy.in_force(folder=".")
-    if chosen is None and replace(policy, hooks=()) == Policy() == default().policy:
-        return default()
+    if chosen is None and replace(policy, hooks=()) == Policy() == default_registry().policy:
+        return default_registry()
     only_these = policy.only if chosen is None else chosen
-    given = {"only": "--no-plugins" if getattr(options, "no_plugins", False) else "--only-plugins"} if chosen is not None else {}
+    given = (
+        {"only": "--no-plugins" if getattr(options, "no_plugins", False) else "--only-plugins"}
+        if chosen is not None
+        else {}
+    )
     return Registry(
         replace(
             policy,
@@ -155,32 +203,40 @@ def _registry(options: argparse.Namespace) -> Registry:
 def _command(registry: Registry, name: str) -> Command:
     try:
         found: Any = registry.resolve("commands", name)
-    except UnknownComponent as error:  # who provides the right one matters to nobody who mistyped it
+    except UnknownComponent as error:
+        # who provides the right one matters to nobody who mistyped it
         hint = re.sub(r" \([^()]*, installed\)", "", error.hint).replace("Installed:", "Commands:")
         raise UnknownComponent(error.message, hint=hint) from None
     command = found() if isinstance(found, type) else found
     if not (hasattr(command, "configure") and hasattr(command, "run")):
-        raise PluginContract(f'the command "{name}" is no command: it lacks configure or run.', hint="Report it to the plugin's owner.")
+        raise PluginContract(
+            f'the command "{name}" is no command: it lacks configure or run.',
+            hint="Report it to the plugin's owner.",
+        )
     return command
 
 
 def _hooks(registry: Registry, wanted: Sequence[str]) -> Any:
-    """A manager with the hook plugins that the settings and ``--hook`` name, each once; None without any.
+    """A manager with the hook plugins that the settings and ``--hook`` name, each once; None
+    without any.
 
     Raises: UnknownComponent and its kin: it cannot be had; PluginContract: it implements no hook.
     """
     names = list(dict.fromkeys((*Policy.in_force(folder=".").hooks, *wanted)))
     if not names:
         return None
-    from axil.hooks import manager
+    from axil.plugin import hook_manager
 
-    made = manager()
+    made = hook_manager()
     for name in names:
         found: Any = registry.resolve("hooks", name)
         plugin = found() if isinstance(found, type) else found
         made.register(plugin, name)
         if not made.get_hookcallers(plugin):
-            raise PluginContract(f'the hook plugin "{name}" implements no hook.', hint="Mark its functions with axil.hookimpl.")
+            raise PluginContract(
+                f'the hook plugin "{name}" implements no hook.',
+                hint="Mark its functions with axil.hookimpl.",
+            )
     return made
 
 

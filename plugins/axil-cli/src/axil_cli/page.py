@@ -1,4 +1,4 @@
-"""A stream as a page for people: as wide as its terminal, coloured if it may be, written word by word.
+"""A stream as a page for people: as wide as its terminal, coloured if it may be, word by word.
 
 What is written has no control characters of its own, and no sign that the stream's encoding lacks.
 """
@@ -16,7 +16,16 @@ from axil_cli.command import can_show, clean, write
 
 _WIDEST: Final = 120
 """Columns; longer lines are hard to read."""
-_BARE: Final[Mapping[str, str]] = {"─": "-", "✗": "x", "·": "-", "⚙": "*", "→": "->", "…": "...", "▸": ">", "↻": "~"}
+_BARE: Final[Mapping[str, str]] = {
+    "─": "-",
+    "✗": "x",
+    "·": "-",
+    "⚙": "*",
+    "→": "->",
+    "…": "...",
+    "▸": ">",
+    "↻": "~",
+}
 _STYLES: Final[Mapping[str, str]] = {"bold": "1", "dim": "2", "bad": "31", "good": "32"}
 _NAMES: Final = ("36", "35", "33", "34", "32", "96", "95", "93")
 _WORD: Final = re.compile(r"\s+|\S+")
@@ -29,7 +38,9 @@ class Page:
         self._stream = stream
         self.is_live = stream.isatty()
         self.is_coloured = _is_coloured(stream)
-        self._signs = {sign: sign if can_show(stream, sign) else bare for sign, bare in _BARE.items()}
+        self._signs = {
+            sign: sign if can_show(stream, sign) else bare for sign, bare in _BARE.items()
+        }
         self._held: list[str] | None = None
 
     @property
@@ -50,7 +61,7 @@ class Page:
         return shortened(text, room, self.sign("…"))
 
     def styled(self, text: str, style: str | int) -> str:
-        """``text`` in a style (``bold``, ``dim``, ``good``, ``bad``) or in one of a few colours, by number."""
+        """Put ``text`` in a style (``bold``, ``dim``, ``good``, ``bad``), or a numbered colour."""
         code = _STYLES[style] if isinstance(style, str) else _NAMES[style % len(_NAMES)]
         return f"\x1b[{code}m{text}\x1b[0m" if self.is_coloured and text else text
 
@@ -75,17 +86,29 @@ class Page:
         line = self.sign("─")
         title = self.fit(clean(title), self.width - 6)
         rest = line * max(self.width - columns(title) - 4, 2)
-        self.write(self.styled(f"{line * 2} ", "dim") + self.styled(title, "bold") + self.styled(f" {rest}", "dim") + "\n")
+        self.write(
+            self.styled(f"{line * 2} ", "dim")
+            + self.styled(title, "bold")
+            + self.styled(f" {rest}", "dim")
+            + "\n"
+        )
 
 
 class Paragraph:
-    """A text that is written as it comes: wrapped, hanging behind a margin, at most so many lines."""
+    """A text that is written as it comes: wrapped behind a margin, at most so many lines."""
 
-    def __init__(self, page: Page, margin: int, *, column: int | None = None, lines: int = 0, style: str = "") -> None:
-        """``column``: where the cursor is; None: at the margin. ``lines``: 0: all of them; more are counted instead of shown."""
+    def __init__(
+        self, page: Page, margin: int, *, column: int | None = None, lines: int = 0, style: str = ""
+    ) -> None:
+        """``column``: where the cursor is; None: at the margin.
+
+        ``lines``: 0: all of them; more are counted instead of shown.
+        """
         self._page, self._margin, self._most = page, margin, lines
         self._column = margin if column is None else column
-        self._style: Callable[[str], str] = (lambda text: page.styled(text, style)) if style else str
+        self._style: Callable[[str], str] = (
+            (lambda text: page.styled(text, style)) if style else str
+        )
         self._rest = ""
         self._line = 1
         self._fresh = True
@@ -106,7 +129,9 @@ class Paragraph:
             self._put(self._rest)
             self._rest = ""
         if self.left_out:
-            self._page.write(self._page.styled(f" {self._page.sign('…')} {self.left_out} more words", "dim"))
+            self._page.write(
+                self._page.styled(f" {self._page.sign('…')} {self.left_out} more words", "dim")
+            )
         self._page.write((self._page.styled(f"  {tail}", "dim") if tail else "") + "\n")
 
     def _put(self, word: str) -> None:
@@ -154,7 +179,10 @@ def columns(text: str) -> int:
     """
     if text.isascii():
         return len(text)
-    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+    return sum(
+        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1
+        for c in text
+    )
 
 
 def _fitting(word: str, room: int) -> int:
@@ -180,7 +208,7 @@ def shortened(text: str, room: int, sign: str = "…") -> str:
 
 
 def _is_coloured(stream: TextIO) -> bool:
-    """Whether colours are wanted: on a terminal, unless ``NO_COLOR`` says no; ``FORCE_COLOR`` says yes."""
+    """Say whether to colour: on terminals, but not if ``NO_COLOR``, always if ``FORCE_COLOR``."""
     if os.environ.get("NO_COLOR"):
         return False
     if os.environ.get("FORCE_COLOR"):

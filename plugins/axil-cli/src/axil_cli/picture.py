@@ -5,25 +5,33 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from axil.context import Question
-from axil.due import moment_of
-from axil.durations import told
-from axil.inputs import is_messages, text_of
-from axil.journal import RunInfo
-from axil.past import Difference, Step
+from axil import Question
+from axil.driver import Difference, RunInfo, RunStep, format_time
+from axil.plugin import format_duration, is_messages, text_of
 from axil_cli.plain import as_json, plain
 from axil_cli.scopes import shortened
 
 _WIDTH = 100
 
 
-def listed(infos: Sequence[RunInfo], now: float, dues: Mapping[str, float] | None = None) -> Iterator[str]:
+def listed(
+    infos: Sequence[RunInfo], now: float, dues: Mapping[str, float] | None = None
+) -> Iterator[str]:
     """Runs as a table. ``dues``: by run, when the first of its questions is due."""
     rows = [("RUN", "STATUS", "STEPS", "TOUCHED", "GRAPH", "THREAD")] if infos else []
     for info in infos:
         due = (dues or {}).get(info.run_id)
         status = info.status if due is None else f"{info.status}, {until(due - now)}"
-        rows.append((info.run_id, status, str(info.entries), ago(now - info.touched), info.graph, info.thread))
+        rows.append(
+            (
+                info.run_id,
+                status,
+                str(info.entries),
+                ago(now - info.touched),
+                info.graph,
+                info.thread,
+            )
+        )
     widths = [max(len(row[i]) for row in rows) for i in range(6)] if rows else []
     for row in rows:
         yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
@@ -47,13 +55,22 @@ def until(seconds: float) -> str:
     >>> until(7300), until(-200)
     ('due in 2h 1m', 'overdue for 3m 20s')
     """
-    return f"due in {told(seconds)}" if seconds > 0 else f"overdue for {told(-seconds)}"
+    return (
+        f"due in {format_duration(seconds)}"
+        if seconds > 0
+        else f"overdue for {format_duration(-seconds)}"
+    )
 
 
 def told_question(question: Question, now: float) -> Iterator[str]:
     """A question that a run waits for."""
-    when = "" if question.due is None else f", {until(question.due - now)} ({moment_of(question.due)})"
-    yield f"waits for {'a time' if question.kind == 'timer' else 'an answer to'} {question.id}{when}"
+    what = "a time" if question.kind == "timer" else "an answer to"
+    when = (
+        ""
+        if question.due is None
+        else f", {until(question.due - now)} ({format_time(question.due)})"
+    )
+    yield f"waits for {what} {question.id}{when}"
     lines = [line for line in question.text.strip().splitlines() if line.strip()]
     if lines:
         yield f"    {shortened(lines[-1], _WIDTH - 4)}"
@@ -63,8 +80,14 @@ def told_question(question: Question, now: float) -> Iterator[str]:
         yield f"    then: {'it fails' if question.default is None else said(question.default)}"
 
 
-def told_run(info: RunInfo, now: float, changed: Sequence[str], differences: Sequence[str] = ()) -> Iterator[str]:
-    """A run in a few lines. ``changed``: files that are not what they were; ``differences``: of its graph and what is there now."""
+def told_run(
+    info: RunInfo, now: float, changed: Sequence[str], differences: Sequence[str] = ()
+) -> Iterator[str]:
+    """A run in a few lines.
+
+    ``changed``: files that are not what they were; ``differences``: of its graph and what is there
+    now.
+    """
     yield f"{info.run_id}  {info.graph}  {info.status}"
     parts = [f"begun {ago(now - info.begun)}", f"touched {ago(now - info.touched)}"]
     parts += [f"thread {info.thread}"] if info.thread else []
@@ -75,9 +98,16 @@ def told_run(info: RunInfo, now: float, changed: Sequence[str], differences: Seq
         yield from (f"    {line}" for line in differences)
 
 
-def told_step(step: Step) -> Iterator[str]:
+def told_step(step: RunStep) -> Iterator[str]:
     """A step: its number, when it was, who, and what came of it."""
-    who = " ".join(part for part in (step.activation, "" if step.kind == "done" else _KINDS.get(step.kind, step.kind)) if part)
+    who = " ".join(
+        part
+        for part in (
+            step.activation,
+            "" if step.kind == "done" else _KINDS.get(step.kind, step.kind),
+        )
+        if part
+    )
     yield f"{step.number:>5} {step.at:>9.3f}s  {who}"
     if isinstance(step.output, dict):
         for name, value in step.output.items():
@@ -89,7 +119,10 @@ def told_step(step: Step) -> Iterator[str]:
     for name, value in step.delta.items():
         yield _line(f"{name} := ", value)
     if tokens := step.used.get("tokens"):
-        yield _line("used so far: ", {**tokens, **({"cost": step.used["cost"]} if step.used.get("cost") else {})})
+        yield _line(
+            "used so far: ",
+            {**tokens, **({"cost": step.used["cost"]} if step.used.get("cost") else {})},
+        )
 
 
 _KINDS = {"run": "input"}
@@ -111,5 +144,9 @@ def told_difference(each: Difference) -> Iterator[str]:
     yield f"{each.activation}: {each.kind}"
     for sign, value in (("-", each.first), ("+", each.second)):
         if value is not None:
-            told = [f"{name}: {said(part)}" for name, part in value.items()] if isinstance(value, dict) else [said(value)]
+            told = (
+                [f"{name}: {said(part)}" for name, part in value.items()]
+                if isinstance(value, dict)
+                else [said(value)]
+            )
             yield from (f"  {sign} {shortened(line, _WIDTH)}" for line in told)

@@ -11,10 +11,8 @@ from enum import Enum
 from os import PathLike, fspath
 from typing import Any, Final, cast
 
-from axil.errors import AxilError
-from axil.result import Result
-from axil.spec import FromEnvironment
-from axil.values import thaw
+from axil import AxilError, Result
+from axil.plugin import FromEnvironment, thaw
 from axil_cli.command import problems_of
 
 _DEEPEST: Final = 100
@@ -23,7 +21,8 @@ _LARGEST: Final = 1 << 13
 
 
 def plain(value: Any, depth: int = 0, *, hide: bool = False) -> Any:
-    """``value`` in the types of JSON; what has no counterpart becomes text that says what it was, never an error.
+    """``value`` in the types of JSON; what has no counterpart becomes text that says what it was,
+    never an error.
 
     ``hide``: values that came from the environment are shown as the placeholders that they were.
 
@@ -43,7 +42,10 @@ def plain(value: Any, depth: int = 0, *, hide: bool = False) -> Any:
     if depth > _DEEPEST:
         return "…"
     if isinstance(value, Mapping):
-        return {_key(k): plain(v, depth + 1, hide=hide) for k, v in cast("Mapping[Any, Any]", value).items()}
+        return {
+            _key(k): plain(v, depth + 1, hide=hide)
+            for k, v in cast("Mapping[Any, Any]", value).items()
+        }
     if isinstance(value, (date, time)):
         return value.isoformat()
     if isinstance(value, (bytes, bytearray)):
@@ -59,7 +61,10 @@ def _composed(value: Any, depth: int, hide: bool) -> Any:
     if hasattr(value, "model_dump"):  # a pydantic model, without importing pydantic
         return plain(value.model_dump(), depth + 1, hide=hide)
     if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain(getattr(value, field.name), depth + 1, hide=hide) for field in fields(value)}
+        return {
+            field.name: plain(getattr(value, field.name), depth + 1, hide=hide)
+            for field in fields(value)
+        }
     if isinstance(value, Set):
         items = [plain(item, depth + 1, hide=hide) for item in cast("Set[Any]", value)]
         return sorted(items, key=lambda item: json.dumps(item, sort_keys=True))
@@ -73,11 +78,16 @@ def _key(key: Any) -> str:
 
 
 def as_json(value: Any, *, indent: int | None = 2) -> str:
-    """``value`` as JSON text; without ``indent`` on one line, whatever counts as the end of a line somewhere."""
+    """Write ``value`` as JSON; without ``indent`` on one line, by every reader's ends of lines."""
     text = json.dumps(plain(value), ensure_ascii=False, indent=indent)
     if any("\ud800" <= c <= "\udfff" for c in text):
         return json.dumps(plain(value), indent=indent)
-    return text.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029").replace("\x85", "\\u0085").replace("\x7f", "\\u007f")
+    return (
+        text.replace("\u2028", "\\u2028")
+        .replace("\u2029", "\\u2029")
+        .replace("\x85", "\\u0085")
+        .replace("\x7f", "\\u007f")
+    )
 
 
 def told(error: AxilError | None) -> dict[str, Any] | None:
@@ -85,7 +95,12 @@ def told(error: AxilError | None) -> dict[str, Any] | None:
     if error is None:
         return None
     problem = problems_of(error)[0]
-    return {"id": problem.id, "where": problem.where, "message": problem.message, "hint": problem.hint}
+    return {
+        "id": problem.id,
+        "where": problem.where,
+        "message": problem.message,
+        "hint": problem.hint,
+    }
 
 
 def summary(result: Result) -> dict[str, Any]:
@@ -104,7 +119,10 @@ def summary(result: Result) -> dict[str, Any]:
 
 
 def refused(error: AxilError) -> dict[str, Any]:
-    """What ``run`` tells where nothing could run: a result without anything in it, and every problem."""
+    """Write what ``run`` tells where nothing could run: an empty result, and every problem."""
     nothing = Result(status="failed", run_id="", error=error)
-    problems = [{"id": p.id, "where": p.where, "message": p.message, "hint": p.hint} for p in problems_of(error)]
+    problems = [
+        {"id": p.id, "where": p.where, "message": p.message, "hint": p.hint}
+        for p in problems_of(error)
+    ]
     return {**summary(nothing), "activations": [], "problems": problems}

@@ -1,7 +1,9 @@
-"""What happens in a run, for somebody who watches: who said what, in order; which tools were called; rounds.
+"""What happens in a run, for somebody who watches: who said what, in order; which tools were
+called; rounds.
 
-One node speaks at a time. What others do meanwhile waits until it has finished what it says, so that words never mix; nothing
-is lost, and the order of each node's own deeds stays. On a terminal words appear as they come.
+One node speaks at a time. What others do meanwhile waits until it has finished what it says, so
+that words never mix; nothing is lost, and the order of each node's own deeds stays. On a terminal
+words appear as they come.
 """
 
 from __future__ import annotations
@@ -13,16 +15,18 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final, TextIO, cast
 
-from axil.errors import NodeFailed
-from axil.inputs import is_messages, render, text_of
-from axil.tokens import Activation, Frame
+from axil import Activation, NodeFailed
+from axil.driver import Frame
+from axil.plugin import is_messages, render, text_of
 from axil_cli.command import clean
 from axil_cli.page import Page, Paragraph, columns
 from axil_cli.plain import as_json
 from axil_cli.scopes import walk
 
 _PATIENCE: Final = 0.2
-"""Seconds until a firing that goes on is announced; one that is over sooner is told when it is over."""
+"""Seconds until a firing that goes on is announced; one that is over sooner is told when it is
+over.
+"""
 _LINES: Final = 8
 """Lines of what somebody says; the run's output is printed in full behind it."""
 _NAME: Final = 14
@@ -56,7 +60,9 @@ class Progress:
 
     @contextmanager
     def quiet(self) -> Generator[None]:
-        """While a question is open nothing is written over it; what happened meanwhile is told behind the answer."""
+        """While a question is open nothing is written over it; what happened meanwhile is told
+        behind the answer.
+        """
         if not self._questions:
             self._hush()
             self.page.hold()
@@ -72,7 +78,11 @@ class Progress:
 
     def run_started(self, run_id: str, plan: Any) -> None:
         self._title = plan.graph.spec.id or self._title
-        names = [columns(step.node.name) for step in walk(plan) if step.node is not None and step.node.vertex.body.mode != "scope"]
+        names = [
+            columns(step.node.name)
+            for step in walk(plan)
+            if step.node is not None and step.node.vertex.body.mode != "scope"
+        ]
         self._column = min(max([*names, len(_INPUT)]), _NAME) + 2
         if self._input:
             self._headed(("", ""))
@@ -84,7 +94,9 @@ class Progress:
     def firing_started(self, activation: Activation, kind: str) -> None:
         self._since[activation] = time.monotonic()
         if kind == "node":
-            self._silent[activation] = asyncio.get_running_loop().call_later(_PATIENCE, self._announce, activation)
+            self._silent[activation] = asyncio.get_running_loop().call_later(
+                _PATIENCE, self._announce, activation
+            )
 
     def chunk(self, activation: Activation, chunk: Any) -> None:
         self._in_turn(activation, lambda: self._heard(activation, chunk))
@@ -96,7 +108,8 @@ class Progress:
 
     def firing_failed(self, activation: Activation, kind: str, error: BaseException) -> None:
         self._took(activation)
-        if kind == "node" or not isinstance(error, NodeFailed):  # what failed inside a graph was told already
+        # what failed inside a graph was told already
+        if kind == "node" or not isinstance(error, NodeFailed):
             self._in_turn(activation, lambda: self._failed(activation, error))
 
     def firing_skipped(self, activation: Activation, kind: str) -> None:
@@ -138,12 +151,16 @@ class Progress:
         if self._silent.pop(activation, None) is None:
             return
         if self._questions or self._speaker is not None:
-            self._silent[activation] = asyncio.get_running_loop().call_later(_PATIENCE, self._announce, activation)
+            self._silent[activation] = asyncio.get_running_loop().call_later(
+                _PATIENCE, self._announce, activation
+            )
         else:
             self._noted(activation, "▸", self.page.sign("…"))
 
     def _heard(self, activation: Activation, chunk: Any) -> None:
-        data: Mapping[str, Any] = cast("Mapping[str, Any]", chunk) if isinstance(chunk, Mapping) else {"text": chunk}
+        data: Mapping[str, Any] = (
+            cast("Mapping[str, Any]", chunk) if isinstance(chunk, Mapping) else {"text": chunk}
+        )
         kind, call = data.get("kind", "text"), str(data.get("id", ""))
         turn = self._turns.setdefault(activation, _Turn())
         if kind == "text":
@@ -154,12 +171,20 @@ class Progress:
         elif kind == "tool_result":
             self._paused(activation, turn)
             known = turn.calls.pop(call, (str(data.get("name", "")), ""))
-            self._tool(activation, known, text_of(data.get("content", "")), failed=bool(data.get("failed")))
+            self._tool(
+                activation, known, text_of(data.get("content", "")), failed=bool(data.get("failed"))
+            )
         elif kind == "retry":  # what was said of a reply that broke off is followed by all of it
             self._paused(activation, turn)
-            self._noted(activation, "↻", f"{data.get('try', '')} of {data.get('of', '')}: {data.get('error', '')}")
+            self._noted(
+                activation,
+                "↻",
+                f"{data.get('try', '')} of {data.get('of', '')}: {data.get('error', '')}",
+            )
         elif kind == "context_failed":
-            self._noted(activation, "✗", f"{data.get('provider', '')}: {data.get('error', '')}", bad=True)
+            self._noted(
+                activation, "✗", f"{data.get('provider', '')}: {data.get('error', '')}", bad=True
+            )
 
     def _said(self, activation: Activation, turn: _Turn, text: str) -> None:
         turn.text += text
@@ -221,7 +246,9 @@ class Progress:
         text = self.page.fit(clean(mark + words), self.page.width - at - 1)
         self.page.write(self.page.styled(text, "bad" if bad else "dim").rstrip() + "\n")
 
-    def _tool(self, activation: Activation, call: tuple[str, str], result: str, *, failed: bool) -> None:
+    def _tool(
+        self, activation: Activation, call: tuple[str, str], result: str, *, failed: bool
+    ) -> None:
         """A call and its result on one line; the result has the right of way."""
         self._waits_no_more(activation)
         at = self._named(activation)
@@ -230,10 +257,16 @@ class Progress:
         room = self.page.width - at - 1 - columns(sign) - columns(arrow)
         back = self.page.fit(clean(_flat(result)), max(room - min(columns(arguments), 7), 16))
         given = self.page.fit(clean(arguments), max(room - columns(back), 3)) if arguments else ""
-        self.page.write(self.page.styled(sign + given + arrow, "dim") + self.page.styled(back, "bad" if failed else "dim") + "\n")
+        self.page.write(
+            self.page.styled(sign + given + arrow, "dim")
+            + self.page.styled(back, "bad" if failed else "dim")
+            + "\n"
+        )
 
     def _named(self, activation: Activation, *, bad: bool = False) -> int:
-        """The heading, if it is another one, and the node's name unless it was named last; where what is said of it begins."""
+        """The heading, if it is another one, and the node's name unless it was named last; where
+        what is said of it begins.
+        """
         rounds, item, path = where(activation.frame, activation.path)
         scope, _, node = path.rpartition("/")
         is_new = self._headed((scope, rounds))
@@ -241,7 +274,9 @@ class Progress:
         at = max(self._column, columns(name) + 2)
         if is_new or activation != self._named_last:
             colour = self._colours.setdefault(path, len(self._colours))
-            self.page.write(self.page.styled(name, "bad" if bad else colour) + " " * (at - columns(name)))
+            self.page.write(
+                self.page.styled(name, "bad" if bad else colour) + " " * (at - columns(name))
+            )
         else:
             self.page.write(" " * at)
         self._named_last = activation
@@ -285,7 +320,9 @@ class _Turn:
 def _called(chunk: Mapping[str, Any]) -> tuple[str, str]:
     """A call's name and arguments, as they would be written."""
     given = cast("Mapping[str, Any]", chunk.get("arguments") or {})
-    return str(chunk.get("name", "")), ", ".join(f"{name}={as_json(value, indent=None)}" for name, value in given.items())
+    return str(chunk.get("name", "")), ", ".join(
+        f"{name}={as_json(value, indent=None)}" for name, value in given.items()
+    )
 
 
 def _flat(result: str) -> str:
@@ -294,7 +331,11 @@ def _flat(result: str) -> str:
         data: Any = json.loads(result) if result.startswith("{") else None
     except ValueError:
         data = None
-    return ", ".join(f"{name} {render(value)}" for name, value in cast("dict[str, Any]", data).items()) if data else result
+    return (
+        ", ".join(f"{name} {render(value)}" for name, value in cast("dict[str, Any]", data).items())
+        if data
+        else result
+    )
 
 
 def _spoken(output: Any) -> str:
@@ -307,7 +348,8 @@ def _spoken(output: Any) -> str:
 
 
 def where(frame: Frame, path: str) -> tuple[str, str, str]:
-    """The rounds of the cycles and the items of the maps that a frame belongs to, counted from one, and the node's path.
+    """The rounds of the cycles and the items of the maps that a frame belongs to, counted from one,
+    and the node's path.
 
     A tree's items are counted in each of its layers.
     """

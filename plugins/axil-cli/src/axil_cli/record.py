@@ -1,4 +1,6 @@
-"""Where runs are kept: the journal that a command uses, and what it keeps beside each run so that it can go on."""
+"""Where runs are kept: the journal that a command uses, and what it keeps beside each run so that
+it can go on.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +9,14 @@ import os
 from pathlib import Path
 from typing import Any, Final
 
-from axil.changes import changes
-from axil.config import make
-from axil.errors import AxilError, JournalError, UnknownComponent
-from axil.files import load as read
-from axil.workflow import Workflow, load
+from axil import AxilError, Workflow, load
+from axil.plugin import (
+    JournalError,
+    UnknownComponent,
+    load_spec as read,
+    make_component,
+    spec_changes,
+)
 from axil_cli.command import Session, misuse, problems_of
 
 FOLDER: Final = ".axil"
@@ -21,15 +26,18 @@ _OFF: Final = ("off", "none", "no", "0")
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the option that names the journal."""
     parser.add_argument(
-        "--journal", metavar="DIR", help=f"the folder that runs are kept in; without it $AXIL_JOURNAL, else {FOLDER} (off: nowhere)"
+        "--journal",
+        metavar="DIR",
+        help=f"the folder that runs are kept in; without it $AXIL_JOURNAL, "
+        f"else {FOLDER} (off: nowhere)",
     )
 
 
 def opened(options: argparse.Namespace, session: Session, *, needed: str = "") -> Any:
     """The journal, or None: nothing is kept.
 
-    ``needed``: what cannot do without; empty: where the journal cannot be used and nobody asked for it, that is told, and the run goes on.
-    Raises: ConfigError, UnknownComponent, JournalError.
+    ``needed``: what cannot do without; empty: where the journal cannot be used and nobody asked for
+    it, that is told, and the run goes on. Raises: ConfigError, UnknownComponent, JournalError.
     """
     named = options.journal or os.environ.get("AXIL_JOURNAL", "")
     where = named or FOLDER
@@ -38,7 +46,11 @@ def opened(options: argparse.Namespace, session: Session, *, needed: str = "") -
             raise misuse(needed, "runs are kept nowhere.", "Name a folder with --journal.")
         return None
     try:
-        journal: Any = make(session.registry.resolve("journals", "sqlite", "--journal"), {"folder": where}, "--journal")
+        journal: Any = make_component(
+            session.registry.resolve("journals", "sqlite", "--journal"),
+            {"folder": where},
+            "--journal",
+        )
         journal.runs()
     except UnknownComponent:
         if needed or named:
@@ -47,53 +59,99 @@ def opened(options: argparse.Namespace, session: Session, *, needed: str = "") -
     except JournalError as error:
         if needed or named:
             raise
-        session.tell(f"warning: {error.message} The run is kept nowhere; --journal DIR names another place, --journal off none.")
+        session.tell(
+            f"warning: {error.message} The run is kept nowhere; --journal DIR names another "
+            "place, --journal off none."
+        )
         return None
     return journal
 
 
 def origin(file: str, workflow: Workflow, reading: dict[str, Any]) -> dict[str, Any]:
-    """What is kept of a file with a run: its texts, those that it includes among them, so that the run goes on with what it began with."""
+    """What is kept of a file with a run: its texts, those that it includes among them, so that the
+    run goes on with what it began with.
+    """
     workflow.plan  # noqa: B018  # what the file includes is read when it is compiled
-    kept = {"file": os.path.realpath(file), "texts": dict(workflow.spec.extras.get("texts", {})), "vars": dict(reading.get("vars") or {})}
+    kept = {
+        "file": os.path.realpath(file),
+        "texts": dict(workflow.spec.extras.get("texts", {})),
+        "vars": dict(reading.get("vars") or {}),
+    }
     return {**kept, "allow_code": bool(reading.get("allow_code"))}
 
 
 def surroundings(workspace: Path, functions: str | None) -> dict[str, Any]:
-    """What else is kept, so that a run goes on where it was: its folder, and that of the functions it brought along."""
-    return {"workspace": str(workspace), "functions": None if functions is None else os.path.realpath(functions)}
+    """What else is kept, so that a run goes on where it was: its folder, and that of the functions
+    it brought along.
+    """
+    return {
+        "workspace": str(workspace),
+        "functions": None if functions is None else os.path.realpath(functions),
+    }
 
 
-def reopened(kept: dict[str, Any], session: Session, *, allow_code: bool, current: bool = False, hooks: Any = None) -> Workflow:
+def reopened(
+    kept: dict[str, Any],
+    session: Session,
+    *,
+    allow_code: bool,
+    current: bool = False,
+    hooks: Any = None,
+) -> Workflow:
     """The workflow of a run, as it was when the run began. ``current``: as its files are now.
 
     Raises: ConfigError: the run was not begun from a file; it used code, which is not allowed now.
     """
     if not kept.get("file"):
-        raise misuse("RUN", "the run was not begun from a workflow file.", "Go on with it where it was begun: graph.resume(…).")
+        raise misuse(
+            "RUN",
+            "the run was not begun from a workflow file.",
+            "Go on with it where it was begun: graph.resume(…).",
+        )
     if kept.get("allow_code") and not allow_code:
-        raise misuse("--allow-code", "the run was begun with leave to run code.", "Give it again: add --allow code.")
+        raise misuse(
+            "--allow-code",
+            "the run was begun with leave to run code.",
+            "Give it again: add --allow code.",
+        )
     texts = {} if current else dict(kept["texts"])
     return load(
-        kept["file"], registry=session.registry, hooks=hooks or session.hooks, vars=kept["vars"], allow_code=allow_code, texts=texts
+        kept["file"],
+        registry=session.registry,
+        hooks=hooks or session.hooks,
+        vars=kept["vars"],
+        allow_code=allow_code,
+        texts=texts,
     )
 
 
 def changed(kept: dict[str, Any]) -> list[str]:
     """The files of a run that are not what they were, or are gone."""
     root = os.path.dirname(kept.get("file", ""))
-    return [name for name, text in kept.get("texts", {}).items() if _text(os.path.join(root, name)) != text]
+    return [
+        name
+        for name, text in kept.get("texts", {}).items()
+        if _text(os.path.join(root, name)) != text
+    ]
 
 
 def differences(kept: dict[str, Any], session: Session, *, allow_code: bool) -> list[str]:
-    """What differs between the graph that a run began with and that of its files now, in lines; why that cannot be said, if so."""
-    ways: dict[str, Any] = {"registry": session.registry, "vars": kept["vars"], "allow_code": allow_code}
+    """What differs between the graph that a run began with and that of its files now, in lines; why
+    that cannot be said, if so.
+    """
+    ways: dict[str, Any] = {
+        "registry": session.registry,
+        "vars": kept["vars"],
+        "allow_code": allow_code,
+    }
     try:
         before = read(kept["file"], texts=dict(kept["texts"]), **ways)
         now = read(kept["file"], **ways)
     except AxilError as error:
         return [f"the graph as it is now cannot be read: {problems_of(error)[0]}"]
-    return changes(before, now) or ["nothing in the graph itself; perhaps in one that it includes"]
+    return spec_changes(before, now) or [
+        "nothing in the graph itself; perhaps in one that it includes"
+    ]
 
 
 def _text(path: str) -> str | None:

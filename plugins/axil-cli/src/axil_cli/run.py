@@ -13,19 +13,40 @@ from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager, nullcontext, redirect_stdout, suppress
 from typing import Any, Final, cast
 
-from axil.config import make
-from axil.context import Channel, Question
-from axil.due import moment_of
-from axil.errors import AxilError, ConfigError, MissingKeys, NodeFailed, Problem, UnknownComponent
-from axil.inputs import render, text_of
-from axil.result import Result
-from axil.run import Run as KernelRun
-from axil.run import run_sync
-from axil.tokens import ENTRY
-from axil.values import MISSING
-from axil.workflow import Workflow, load
+from axil import (
+    MISSING,
+    AxilError,
+    ConfigError,
+    NodeFailed,
+    Problem,
+    Question,
+    Result,
+    Run as KernelRun,
+    Workflow,
+    load,
+    run_sync,
+)
+from axil.driver import format_time
+from axil.plugin import (
+    ENTRY,
+    Channel,
+    MissingKeys,
+    UnknownComponent,
+    make_component,
+    render,
+    text_of,
+)
 from axil_cli import record
-from axil_cli.command import Exit, Session, allowing, equipped, is_debugging, misuse, problems_of, read_text
+from axil_cli.command import (
+    Exit,
+    Session,
+    allowing,
+    equipped,
+    is_debugging,
+    misuse,
+    problems_of,
+    read_text,
+)
 from axil_cli.folder import RunFolder, placed
 from axil_cli.launch import Launch, prepared
 from axil_cli.page import Page, Paragraph
@@ -45,27 +66,56 @@ CODES: Final[Mapping[str, Exit]] = {
 class Run:
     """Run a workflow file.
 
-    The output goes to standard output, everything else to standard error. The exit code says how it ended: 0 done, 1 a node
-    failed, 2 the file or an option cannot be used, 3 paused with open questions, 4 a limit was reached, 130 interrupted.
+    The output goes to standard output, everything else to standard error. The exit code says how it
+    ended: 0 done, 1 a node failed, 2 the file or an option cannot be used, 3 paused with open
+    questions, 4 a limit was reached, 130 interrupted.
     """
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("file", metavar="FILE", help="a workflow file")
         given = parser.add_mutually_exclusive_group()
-        given.add_argument("--input", metavar="TEXT", help="the input: a text; for graphs of fields a text or a JSON object")
-        given.add_argument("--input-file", metavar="P", help="the input, from a file; - is standard input")
+        given.add_argument(
+            "--input",
+            metavar="TEXT",
+            help="the input: a text; for graphs of fields a text or a JSON object",
+        )
+        given.add_argument(
+            "--input-file", metavar="P", help="the input, from a file; - is standard input"
+        )
         parser.add_argument(
             "--set",
             action="append",
             default=[],
             metavar="NAME=VALUE",
-            help="a variable of the file (${NAME}) has this value; JSON where it is JSON, else text; may be repeated",
+            help="a variable of the file (${NAME}) has this value; "
+            "JSON where it is JSON, else text; may be repeated",
         )
         record.arguments(parser)
-        parser.add_argument("--workspace", metavar="DIR", help="the run's folder; without it axil-runs/<run>, if something needs one")
-        parser.add_argument("--attach", nargs="+", action="extend", default=[], metavar="FILE", help="copy files into the run's folder")
-        parser.add_argument("--run-id", metavar="ID", default="", help="what the run is called; without it something nobody else is called")
-        parser.add_argument("--thread", metavar="NAME", default="", help="go on with the conversation NAME, where its last run left it")
+        parser.add_argument(
+            "--workspace",
+            metavar="DIR",
+            help="the run's folder; without it axil-runs/<run>, if something needs one",
+        )
+        parser.add_argument(
+            "--attach",
+            nargs="+",
+            action="extend",
+            default=[],
+            metavar="FILE",
+            help="copy files into the run's folder",
+        )
+        parser.add_argument(
+            "--run-id",
+            metavar="ID",
+            default="",
+            help="what the run is called; without it something nobody else is called",
+        )
+        parser.add_argument(
+            "--thread",
+            metavar="NAME",
+            default="",
+            help="go on with the conversation NAME, where its last run left it",
+        )
         ways_of_watching(parser)
 
     def run(self, options: argparse.Namespace, session: Session) -> int:
@@ -73,7 +123,8 @@ class Run:
         try:
             with equipped(options, session) as here:
                 return self._run(options, here)
-        except AxilError as error:  # the file or an option cannot be used: with --format json that is data, too
+        except AxilError as error:
+            # the file or an option cannot be used: with --format json that is data, too
             if options.format == "json" and not is_debugging():
                 session.say(as_json(refused(error)))
             raise
@@ -92,41 +143,74 @@ class Run:
             launch.running.setdefault("run_id", options.run_id or secrets.token_hex(4))
             folder = placed(launch.running, options.workspace)
             folder.attach(options.attach)
-            asked_for = next((option for option in ("thread", "run_id") if getattr(options, option)), "")
-            journal = record.opened(options, session, needed=f"--{asked_for}".replace("_", "-") if asked_for else "")
+            asked_for = next(
+                (option for option in ("thread", "run_id") if getattr(options, option)), ""
+            )
+            journal = record.opened(
+                options, session, needed=f"--{asked_for}".replace("_", "-") if asked_for else ""
+            )
             if journal is not None:
                 launch.within.callback(journal.close)
-            workflow = load(launch.file, registry=launch.registry, hooks=stopping(options.breaks, session.hooks), **launch.reading)
+            workflow = load(
+                launch.file,
+                registry=launch.registry,
+                hooks=stopping(options.breaks, session.hooks),
+                **launch.reading,
+            )
             for name in _unused(variables, launch.file, workflow):
-                session.tell(f"warning: nothing in {launch.file} is called {name}; --set {name}=… has no effect.")
-            text = read_text(options.input_file, "--input-file") if options.input_file else options.input
+                session.tell(
+                    f"warning: nothing in {launch.file} is called {name}; "
+                    f"--set {name}=… has no effect."
+                )
+            text = (
+                read_text(options.input_file, "--input-file")
+                if options.input_file
+                else options.input
+            )
             input: Any = as_input(text, workflow.plan.graph.spec.payload)
             for change in launch.inputs:
                 input = change(input, workflow)
             if journal is not None:
-                origin = {**record.origin(launch.file, workflow, launch.reading), **record.surroundings(folder.path, options.functions)}
-                launch.running = {"journal": journal, "thread": options.thread, "origin": origin, **launch.running}
-            return watched(Job(workflow, input, launch.running, launch.observers, folder), options, session)
+                origin = {
+                    **record.origin(launch.file, workflow, launch.reading),
+                    **record.surroundings(folder.path, options.functions),
+                }
+                launch.running = {
+                    "journal": journal,
+                    "thread": options.thread,
+                    "origin": origin,
+                    **launch.running,
+                }
+            return watched(
+                Job(workflow, input, launch.running, launch.observers, folder), options, session
+            )
 
 
 def stopping(paths: Iterable[str], hooks: Any) -> Any:
     """The hook plugins, and one that stops before the nodes that ``--break`` names."""
     if not (breaks := frozenset(paths)):
         return hooks
-    from axil.hooks import manager
-    from axil.past import Breakpoints
+    from axil.driver import Breakpoints
+    from axil.plugin import hook_manager
 
-    made = hooks or manager()
+    made = hooks or hook_manager()
     made.register(Breakpoints(breaks))
     return made
 
 
 def ways_of_watching(parser: argparse.ArgumentParser) -> None:
     """Add the options of every command that lets a run go on."""
-    parser.add_argument("--answers", metavar="FILE", help="answers to questions, in order: a JSON list, or one answer a line")
+    parser.add_argument(
+        "--answers",
+        metavar="FILE",
+        help="answers to questions, in order: a JSON list, or one answer a line",
+    )
     allowing(parser)
     parser.add_argument(
-        "--format", choices=("text", "json", "events"), default="text", help="events: one JSON object a line, as it happens"
+        "--format",
+        choices=("text", "json", "events"),
+        default="text",
+        help="events: one JSON object a line, as it happens",
     )
     parser.add_argument(
         "--progress",
@@ -135,13 +219,22 @@ def ways_of_watching(parser: argparse.ArgumentParser) -> None:
         help="show what happens; without it: on a terminal, with text",
     )
     parser.add_argument(
-        "--break", dest="breaks", action="append", default=[], metavar="NODE", help="stop before NODE and ask; * is all; may be repeated"
+        "--break",
+        dest="breaks",
+        action="append",
+        default=[],
+        metavar="NODE",
+        help="stop before NODE and ask; * is all; may be repeated",
     )
 
 
 def watched(job: Job, options: argparse.Namespace, session: Session) -> int:
     """Run the job, show it and print what it comes to."""
-    shown = (options.format == "text" and session.stderr.isatty()) if options.progress is None else options.progress
+    shown = (
+        (options.format == "text" and session.stderr.isatty())
+        if options.progress is None
+        else options.progress
+    )
     progress = Progress(session.stderr, job.input) if shown else None
     asked = set[str]()
     job.ways.setdefault("channel", _channel(options, session, progress, asked))
@@ -149,7 +242,8 @@ def watched(job: Job, options: argparse.Namespace, session: Session) -> int:
     job.observers.insert(0, seen)
     lines = Lines(session.stdout, job.stop) if options.format == "events" else None
     job.observers.extend(each for each in (lines, progress) if each is not None)
-    with job.folder, redirect_stdout(session.stderr):  # what bodies print must not spoil the output, and questions are none
+    # what bodies print must not spoil the output, and questions are none
+    with job.folder, redirect_stdout(session.stderr):
         result: Result = run_sync(job.done())
     if lines is not None and lines.fault is not None:
         raise lines.fault
@@ -163,8 +257,8 @@ def watched(job: Job, options: argparse.Namespace, session: Session) -> int:
         if result.status != "done" and "journal" in job.ways:
             allowed = "".join(f" --allow {each}" for each in sorted(job.ways.get("allow", ())))
             session.tell(
-                f"The run is kept: axil runs {'answer' if result.questions else 'resume'} {result.run_id}"
-                f"{' ANSWER' if result.questions else ''}{allowed}"
+                f"The run is kept: axil runs {'answer' if result.questions else 'resume'} "
+                f"{result.run_id}{' ANSWER' if result.questions else ''}{allowed}"
             )
     if options.format != "json":
         job.folder.tell(session)
@@ -176,12 +270,27 @@ def watched(job: Job, options: argparse.Namespace, session: Session) -> int:
 class Job:
     """One run that a signal may end."""
 
-    def __init__(self, workflow: Workflow, input: Any, ways: dict[str, Any], observers: list[Any], folder: RunFolder) -> None:
-        self.workflow, self.input, self.ways, self.observers, self.folder = workflow, input, ways, observers, folder
+    def __init__(
+        self,
+        workflow: Workflow,
+        input: Any,
+        ways: dict[str, Any],
+        observers: list[Any],
+        folder: RunFolder,
+    ) -> None:
+        self.workflow, self.input, self.ways, self.observers, self.folder = (
+            workflow,
+            input,
+            ways,
+            observers,
+            folder,
+        )
         self._run: KernelRun | None = None
 
     def stop(self) -> None:
-        """Cancel the run: bodies at work are cancelled, innermost first, and there is a result all the same."""
+        """Cancel the run: bodies at work are cancelled, innermost first, and there is a result all
+        the same.
+        """
         if self._run is not None:
             self._run.cancel("interrupted")
 
@@ -206,7 +315,8 @@ def _signals(stop: Any) -> Generator[None]:
         stop()
 
     for each in (signal.SIGINT, signal.SIGTERM):
-        with suppress(NotImplementedError, RuntimeError, ValueError):  # not on this system, or not in the main thread
+        # not on this system, or not in the main thread
+        with suppress(NotImplementedError, RuntimeError, ValueError):
             loop.add_signal_handler(each, once)
             caught.append(each)
     try:
@@ -216,7 +326,7 @@ def _signals(stop: Any) -> Generator[None]:
             loop.remove_signal_handler(each)
 
 
-# ------------------------------------------------------------------------------------------------------- what is given
+# --------------------------------------------------------------------------------------------------
 
 
 def settings(given: Iterable[str], option: str = "--set") -> dict[str, Any]:
@@ -229,7 +339,9 @@ def settings(given: Iterable[str], option: str = "--set") -> dict[str, Any]:
     for each in given:
         name, equals, value = each.partition("=")
         if not equals or not name.strip():
-            raise misuse(option, f'expected name=value, found "{each}".', f"Write {option} tone=dry.")
+            raise misuse(
+                option, f'expected name=value, found "{each}".', f"Write {option} tone=dry."
+            )
         values[name.strip()] = as_data(value)
     return values
 
@@ -244,14 +356,19 @@ def as_data(text: str) -> Any:
 
 def _unused(variables: Mapping[str, Any], file: str, workflow: Workflow) -> list[str]:
     """Variables that neither the file nor one that it may include can mean: slips of the pen."""
-    if not variables or any(node.use is not None and node.use.type == "subgraph" for node in workflow.spec.nodes):
+    if not variables or any(
+        node.use is not None and node.use.type == "subgraph" for node in workflow.spec.nodes
+    ):
         return []
     text = read_text(file, "FILE")
     return [name for name in variables if name not in text]
 
 
 def as_input(text: str | None, payload: str) -> Any:
-    """The input as a graph wants it: a text for messages, fields for the others. Raises: ConfigError (AX700)."""
+    """The input as a graph wants it: a text for messages, fields for the others.
+
+    Raises: ConfigError (AX700).
+    """
     if payload == "messages":
         return text or ""
     if text is None:
@@ -260,7 +377,11 @@ def as_input(text: str | None, payload: str) -> Any:
     if isinstance(data, dict):
         return cast("dict[str, Any]", data)
     if payload == "state":
-        raise misuse("--input", "the graph has a typed state; expected its fields as a JSON object.", 'Write --input \'{"name": "…"}\'.')
+        raise misuse(
+            "--input",
+            "the graph has a typed state; expected its fields as a JSON object.",
+            'Write --input \'{"name": "…"}\'.',
+        )
     return {"message": text}
 
 
@@ -273,15 +394,28 @@ def _unfit(result: Result) -> ConfigError | None:
     if not isinstance(cause, MissingKeys):
         return ConfigError(Problem("AX120", "--input", f"the input cannot be used: {cause}"))
     lacks, has = (", ".join(f'"{name}"' for name in names) for names in (cause.missing, cause.has))
-    hint = "" if cause.has else "Write --input '" + as_json(dict.fromkeys(cause.missing, "…"), indent=None) + "'."
-    return ConfigError(Problem("AX120", "--input", f"the input lacks {lacks}; it has {has or 'no fields'}.", hint))
+    hint = (
+        ""
+        if cause.has
+        else "Write --input '" + as_json(dict.fromkeys(cause.missing, "…"), indent=None) + "'."
+    )
+    return ConfigError(
+        Problem("AX120", "--input", f"the input lacks {lacks}; it has {has or 'no fields'}.", hint)
+    )
 
 
 class _Asking:
-    """A channel to a person: while a question is open progress is quiet, and what was asked is remembered."""
+    """A channel to a person: progress is quiet during a question, and open ones are noted."""
 
-    def __init__(self, channel: Channel, session: Session, progress: Progress | None, asked: set[str]) -> None:
-        self._channel, self._session, self._progress, self._asked = channel, session, progress, asked
+    def __init__(
+        self, channel: Channel, session: Session, progress: Progress | None, asked: set[str]
+    ) -> None:
+        self._channel, self._session, self._progress, self._asked = (
+            channel,
+            session,
+            progress,
+            asked,
+        )
 
     async def ask(self, question: Question) -> Any:
         """What the person says."""
@@ -294,7 +428,9 @@ class _Asking:
 
 
 class Answers:
-    """A channel that has its answers, in the order of the questions; then nobody answers, and the run pauses."""
+    """A channel that has its answers, in the order of the questions; then nobody answers, and the
+    run pauses.
+    """
 
     def __init__(self, answers: Iterable[Any]) -> None:
         self._left = deque(answers)
@@ -314,11 +450,17 @@ def answers_in(text: str) -> list[Any]:
         return text.splitlines()
     data = as_data(text)
     if not isinstance(data, list):
-        raise misuse("--answers", "the file begins like a JSON list and is none.", 'Write ["yes", "no"], or one answer a line.')
+        raise misuse(
+            "--answers",
+            "the file begins like a JSON list and is none.",
+            'Write ["yes", "no"], or one answer a line.',
+        )
     return cast("list[Any]", data)
 
 
-def _channel(options: argparse.Namespace, session: Session, progress: Progress | None, asked: set[str]) -> Channel | None:
+def _channel(
+    options: argparse.Namespace, session: Session, progress: Progress | None, asked: set[str]
+) -> Channel | None:
     if options.answers is not None:
         return Answers(answers_in(read_text(options.answers, "--answers")))
     if not session.stdin.isatty():
@@ -327,14 +469,17 @@ def _channel(options: argparse.Namespace, session: Session, progress: Progress |
         found = session.registry.resolve("channels", "terminal", "axil run")
     except UnknownComponent:  # no plugin that could ask is installed: the run pauses, and says so
         return None
-    return _Asking(make(found, {}, "axil run"), session, progress, asked)
+    return _Asking(make_component(found, {}, "axil run"), session, progress, asked)
 
 
-# ------------------------------------------------------------------------------------------------------ what comes out
+# --------------------------------------------------------------------------------------------------
 
 
 def _print(result: Result, session: Session, page: Page | None, asked: set[str]) -> None:
-    """The output for people, and on standard error what else there is to say. ``asked``: questions that were on the terminal."""
+    """The output for people, and on standard error what else there is to say.
+
+    ``asked``: questions that were on the terminal.
+    """
     if result.status == "done":
         if result.output is not None and (result.output != {} or result.exits):
             if page is not None:
@@ -343,7 +488,10 @@ def _print(result: Result, session: Session, page: Page | None, asked: set[str])
         else:
             session.tell("The run is done, and nothing reached its exit.")
     if page is not None:
-        page.write(f"{page.styled(page.sign('─') * 2, 'dim')} {page.styled(result.status, 'good' if result.status == 'done' else 'bad')}")
+        page.write(
+            f"{page.styled(page.sign('─') * 2, 'dim')} "
+            f"{page.styled(result.status, 'good' if result.status == 'done' else 'bad')}"
+        )
         used = Paragraph(page, 3, column=3 + len(result.status), style="dim")
         used.feed(f": {_used(result)}")
         used.end()
@@ -364,21 +512,28 @@ def _ask(questions: Iterable[Question], session: Session) -> None:
             str(question.data.get("description") or ""),
             question.text,
             f"one of: {', '.join(question.options)}" if question.options else "",
-            f"due at {moment_of(question.due)}" if question.due is not None else "",
+            f"due at {format_time(question.due)}" if question.due is not None else "",
         )
-        session.tell(f"{question.node} asks:\n" + "\n".join(f"    {line}" for line in "\n".join(filter(None, told)).splitlines()))
+        session.tell(
+            f"{question.node} asks:\n"
+            + "\n".join(f"    {line}" for line in "\n".join(filter(None, told)).splitlines())
+        )
     session.tell("The run is paused: answer on a terminal, or with --answers FILE.")
 
 
 def _spoken(result: Result) -> str:
-    """The output as text: messages one after the other, of fields one a line, of nothing nothing."""
+    """Write the output as text: messages one after the other, fields one a line, or nothing."""
     if result.messages:
         return "\n".join(text_of(plain(m)) for m in result.messages)
     output = plain(result.output)
     if not isinstance(output, dict):
         return "" if output is None else render(output)
     fields = cast("dict[str, Any]", output)
-    return render(fields["message"]) if set(fields) == {"message"} else "\n".join(f"{n}: {render(v)}" for n, v in fields.items())
+    return (
+        render(fields["message"])
+        if set(fields) == {"message"}
+        else "\n".join(f"{n}: {render(v)}" for n, v in fields.items())
+    )
 
 
 def _used(result: Result) -> str:
@@ -387,7 +542,9 @@ def _used(result: Result) -> str:
     parts += [f"{count:,} {kind.replace('_', ' ')}" for kind, count in usage.tokens.items()]
     parts += [f"cost {usage.cost:.4f}"] if usage.cost else []
     for path, tally in result.cycles.items():
-        ends = ", ".join(end if count == 1 else f"{end} ×{count}" for end, count in tally.ends.items())
+        ends = ", ".join(
+            end if count == 1 else f"{end} ×{count}" for end, count in tally.ends.items()
+        )
         parts.append(f"{path}: {tally.rounds} round{'s' if tally.rounds != 1 else ''} ({ends})")
     return " · ".join(parts)
 

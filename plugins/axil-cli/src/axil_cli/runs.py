@@ -1,4 +1,6 @@
-"""``axil runs``: the runs that a journal keeps: look at them, go on with them, branch off from them, clear them away."""
+"""``axil runs``: the runs that a journal keeps: look at them, go on with them, branch off from
+them, clear them away.
+"""
 
 from __future__ import annotations
 
@@ -9,21 +11,38 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from axil.due import open_questions
-from axil.errors import JournalError
-from axil.journal import Entry, Replay, RunInfo, decode
-from axil.migrations import said
-from axil.past import Edit, differences, fork, moment, steps
-from axil.record import drift
-from axil.run import run_sync
-from axil.values import MISSING
+from axil import MISSING, run_sync
+from axil.driver import (
+    Edit,
+    Entry,
+    ReplayIndex,
+    RunInfo,
+    decode_value,
+    differences,
+    fork,
+    moment,
+    open_questions,
+    recorded_graph,
+    steps,
+    version_changes,
+)
+from axil.plugin import JournalError
 from axil_cli import record
 from axil_cli.command import Exit, Session, allowing, equipped, misuse, read_text
 from axil_cli.folder import placed
 from axil_cli.launch import Launch, prepared
 from axil_cli.picture import listed, told_difference, told_question, told_run, told_step
 from axil_cli.plain import as_json, plain
-from axil_cli.run import Job, answers_in, as_data, as_input, settings, stopping, watched, ways_of_watching
+from axil_cli.run import (
+    Job,
+    answers_in,
+    as_data,
+    as_input,
+    settings,
+    stopping,
+    watched,
+    ways_of_watching,
+)
 
 _OPEN: Final = ("open", "paused", "failed", "limited", "cancelled")
 
@@ -31,14 +50,18 @@ _OPEN: Final = ("open", "paused", "failed", "limited", "cancelled")
 class Runs:
     """Look at kept runs, and go on with them.
 
-    RUN is a run's id, or as much of its beginning as tells it from the others. Runs are kept by axil run unless it is told not to.
+    RUN is a run's id, or as much of its beginning as tells it from the others. Runs are kept by
+    axil run unless it is told not to.
     """
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         doing = parser.add_subparsers(dest="doing", metavar="WHAT", required=True)
-        self.lends: list[tuple[argparse.ArgumentParser, str]] = []  # who takes options of plugins, and of which command
+        # who takes options of plugins, and of which command
+        self.lends: list[tuple[argparse.ArgumentParser, str]] = []
 
-        def one(name: str, help: str, *, format: Sequence[str] = ("text", "json")) -> argparse.ArgumentParser:
+        def one(
+            name: str, help: str, *, format: Sequence[str] = ("text", "json")
+        ) -> argparse.ArgumentParser:
             made = doing.add_parser(name, help=help, description=help, allow_abbrev=False)
             record.arguments(made)
             if format:
@@ -46,12 +69,28 @@ class Runs:
             return made
 
         listing = one("list", "the runs, newest first")
-        listing.add_argument("--thread", default="", metavar="NAME", help="only those of a conversation")
-        listing.add_argument("--status", action="append", default=[], help="only those that ended so; may be repeated")
-        listing.add_argument("--limit", type=int, default=30, metavar="N", help="so many at most; 0: all")
-        showing = one("show", "what happened in a run, step by step; or where it stood at one of them")
+        listing.add_argument(
+            "--thread", default="", metavar="NAME", help="only those of a conversation"
+        )
+        listing.add_argument(
+            "--status",
+            action="append",
+            default=[],
+            help="only those that ended so; may be repeated",
+        )
+        listing.add_argument(
+            "--limit", type=int, default=30, metavar="N", help="so many at most; 0: all"
+        )
+        showing = one(
+            "show", "what happened in a run, step by step; or where it stood at one of them"
+        )
         showing.add_argument("run", metavar="RUN")
-        showing.add_argument("--at", type=int, metavar="N", help="where the run stood after step N: its state, and what came next")
+        showing.add_argument(
+            "--at",
+            type=int,
+            metavar="N",
+            help="where the run stood after step N: its state, and what came next",
+        )
         allowing(showing)
         for name, help in (
             ("resume", "go on with a run: what is done is not done again"),
@@ -60,33 +99,61 @@ class Runs:
             going = one(name, help, format=())
             going.add_argument("run", metavar="RUN")
             if name == "answer":
-                going.add_argument("answers_given", metavar="ANSWER", nargs="*", help="in the order of the questions, or ID=ANSWER")
+                going.add_argument(
+                    "answers_given",
+                    metavar="ANSWER",
+                    nargs="*",
+                    help="in the order of the questions, or ID=ANSWER",
+                )
             ways_of_watching(going)
             self.lends.append((going, "run"))
             which = going.add_mutually_exclusive_group()
-            which.add_argument("--current", action="store_true", help="go on with the files as they are now, where the graph is the same")
+            which.add_argument(
+                "--current",
+                action="store_true",
+                help="go on with the files as they are now, where the graph is the same",
+            )
             which.add_argument(
                 "--migrate",
                 action="store_true",
-                help="go on with files and plugins as they are now, whatever changed: the run is theirs then",
+                help="go on with files and plugins as they are now, "
+                "whatever changed: the run is theirs then",
             )
-        forking = one("fork", "branch off: a new run that has done what a run had done up to a step")
+        forking = one(
+            "fork", "branch off: a new run that has done what a run had done up to a step"
+        )
         forking.add_argument("run", metavar="RUN")
         forking.add_argument("--at", type=int, metavar="N", help="up to step N; without it all")
-        forking.add_argument("--as", dest="new", metavar="ID", default="", help="what the new run is called")
         forking.add_argument(
-            "--current", action="store_true", help="with the files as they are now: another prompt, other edges, other code"
+            "--as", dest="new", metavar="ID", default="", help="what the new run is called"
         )
-        forking.add_argument("--input", metavar="TEXT", help="with another input; without --at from the beginning")
         forking.add_argument(
-            "--state", action="append", default=[], metavar="NAME=VALUE", help="with a field of the state set at step N; may be repeated"
+            "--current",
+            action="store_true",
+            help="with the files as they are now: another prompt, other edges, other code",
+        )
+        forking.add_argument(
+            "--input", metavar="TEXT", help="with another input; without --at from the beginning"
+        )
+        forking.add_argument(
+            "--state",
+            action="append",
+            default=[],
+            metavar="NAME=VALUE",
+            help="with a field of the state set at step N; may be repeated",
         )
         forking.add_argument("--output", metavar="JSON", help="with another outcome of step N")
         forking.add_argument(
-            "--set", action="append", default=[], metavar="NAME=VALUE", help="with another value of a variable of the file; may be repeated"
+            "--set",
+            action="append",
+            default=[],
+            metavar="NAME=VALUE",
+            help="with another value of a variable of the file; may be repeated",
         )
         allowing(forking)
-        cancelling = one("cancel", "end a run that waits or broke off; nothing of it runs any more", format=())
+        cancelling = one(
+            "cancel", "end a run that waits or broke off; nothing of it runs any more", format=()
+        )
         cancelling.add_argument("run", metavar="RUN")
         comparing = one("diff", "where two runs differ, node by node")
         comparing.add_argument("run", metavar="RUN")
@@ -94,11 +161,26 @@ class Runs:
         exporting = one("export", "the whole record of a run, one JSON object a line", format=())
         exporting.add_argument("run", metavar="RUN")
         pruning = one("prune", "forget runs that have ended")
-        pruning.add_argument("--older-than", type=float, default=30.0, metavar="DAYS", help="those untouched for so long; 30")
-        pruning.add_argument("--status", action="append", default=[], help="those that ended so; done. May be repeated")
+        pruning.add_argument(
+            "--older-than",
+            type=float,
+            default=30.0,
+            metavar="DAYS",
+            help="those untouched for so long; 30",
+        )
+        pruning.add_argument(
+            "--status",
+            action="append",
+            default=[],
+            help="those that ended so; done. May be repeated",
+        )
         pruning.add_argument("--dry-run", action="store_true", help="say which, and forget none")
         healing = one("doctor", "look for damage")
-        healing.add_argument("--cut", metavar="RUN", help="drop what follows the damage in RUN, so that it goes on from there")
+        healing.add_argument(
+            "--cut",
+            metavar="RUN",
+            help="drop what follows the damage in RUN, so that it goes on from there",
+        )
 
     def run(self, options: argparse.Namespace, session: Session) -> int:
         """Do it."""
@@ -114,7 +196,8 @@ class Runs:
         infos = [
             info
             for info in journal.runs()
-            if (not options.thread or info.thread == options.thread) and (not options.status or info.status in options.status)
+            if (not options.thread or info.thread == options.thread)
+            and (not options.status or info.status in options.status)
         ]
         some = infos[: options.limit] if options.limit > 0 else infos
         dues = _dues(journal, some)
@@ -138,11 +221,21 @@ class Runs:
         waiting = [] if info.status == "done" else open_questions(entries)
         if options.format == "json":
             questions = [plain(question) for question in waiting]
-            session.say(as_json({"run": plain(info), "questions": questions, "steps": [plain(step) for step in steps(entries)]}))
+            session.say(
+                as_json(
+                    {
+                        "run": plain(info),
+                        "questions": questions,
+                        "steps": [plain(step) for step in steps(entries)],
+                    }
+                )
+            )
             return Exit.DONE
         kept = _origin(entries)
         files = record.changed(kept)
-        for line in told_run(info, time.time(), files, self._apart(kept, options, session) if files else ()):
+        for line in told_run(
+            info, time.time(), files, self._apart(kept, options, session) if files else ()
+        ):
             session.say(line)
         for step in steps(entries):
             for line in told_step(step):
@@ -152,22 +245,31 @@ class Runs:
                 session.say(line)
         return Exit.DONE
 
-    def _apart(self, kept: dict[str, Any], options: argparse.Namespace, session: Session) -> list[str]:
+    def _apart(
+        self, kept: dict[str, Any], options: argparse.Namespace, session: Session
+    ) -> list[str]:
         """What changed in the graph of a run; where code may not be run, that is not looked for."""
         if kept.get("allow_code") and "code" not in options.allow:
             return ["what: axil runs show --allow code tells"]
         with equipped(options, session, kept.get("functions")) as here:
             return record.differences(kept, here, allow_code="code" in options.allow)
 
-    def _stood(self, entries: Sequence[Entry], options: argparse.Namespace, session: Session) -> int:
+    def _stood(
+        self, entries: Sequence[Entry], options: argparse.Namespace, session: Session
+    ) -> int:
         if not 0 < options.at <= len(entries):
             raise misuse("--at", f"expected a step from 1 to {len(entries)}, found {options.at}.")
-        kept = _origin(entries[: options.at])  # before a run was migrated it was that of another version
+        # before a run was migrated it was that of another version
+        kept = _origin(entries[: options.at])
         with equipped(options, session, kept.get("functions")) as here:
             workflow = record.reopened(kept, here, allow_code="code" in options.allow)
             workflow.plan  # noqa: B018  # its components are found while they can be
         stood = run_sync(moment(workflow, entries, at=options.at))
-        data = {"state": plain(stood.state), "due": [plain(due) for due in stood.due], "status": stood.result.status}
+        data = {
+            "state": plain(stood.state),
+            "due": [plain(due) for due in stood.due],
+            "status": stood.result.status,
+        }
         if options.format == "json":
             session.say(as_json(data))
             return Exit.DONE
@@ -178,11 +280,17 @@ class Runs:
             session.say(f"next: {due.activation}")
             session.say(f"  inputs: {as_json(due.inputs, indent=None)}")
         if not stood.due:
-            session.say("next: nothing, the run was over" if stood.result.status == "done" else f"next: nothing ({stood.result.status})")
+            session.say(
+                "next: nothing, the run was over"
+                if stood.result.status == "done"
+                else f"next: nothing ({stood.result.status})"
+            )
         return Exit.DONE
 
     def _diff(self, journal: Any, options: argparse.Namespace, session: Session) -> int:
-        one, other = (journal.entries(found(journal, name)) for name in (options.run, options.other))
+        one, other = (
+            journal.entries(found(journal, name)) for name in (options.run, options.other)
+        )
         apart = differences(one, other)
         if options.format == "json":
             session.say(as_json([plain(each) for each in apart]))
@@ -197,7 +305,12 @@ class Runs:
     def _export(self, journal: Any, options: argparse.Namespace, session: Session) -> int:
         for number, entry in enumerate(journal.entries(found(journal, options.run)), 1):
             who = {"frame": list(entry.frame), "node": entry.node, "ordinal": list(entry.ordinal)}
-            session.say(as_json({"number": number, "kind": entry.kind, **who, "data": dict(entry.data)}, indent=None))
+            session.say(
+                as_json(
+                    {"number": number, "kind": entry.kind, **who, "data": dict(entry.data)},
+                    indent=None,
+                )
+            )
         return Exit.DONE
 
     # ------------------------------------------------------------------ going on
@@ -208,45 +321,91 @@ class Runs:
     def _answer(self, journal: Any, options: argparse.Namespace, session: Session) -> int:
         run_id = found(journal, options.run)
         entries = journal.entries(run_id)
-        open_ones = [question.id for question in open_questions(entries)] if Replay(entries).ended is not None else []
+        open_ones = (
+            [question.id for question in open_questions(entries)]
+            if ReplayIndex(entries).ended is not None
+            else []
+        )
         if not open_ones:
-            raise misuse("RUN", f'no question of "{run_id}" is open.', "axil runs show tells where it stands.")
+            raise misuse(
+                "RUN",
+                f'no question of "{run_id}" is open.',
+                "axil runs show tells where it stands.",
+            )
         given = list(options.answers_given)
         if options.answers is not None:
             given += answers_in(read_text(options.answers, "--answers"))
             options.answers = None
         return self._go_on(journal, options, session, answered(open_ones, given))
 
-    def _go_on(self, journal: Any, options: argparse.Namespace, session: Session, answers: dict[str, Any]) -> int:
+    def _go_on(
+        self, journal: Any, options: argparse.Namespace, session: Session, answers: dict[str, Any]
+    ) -> int:
         run_id = found(journal, options.run)
         entries = journal.entries(run_id)
         kept = _origin(entries)
         with equipped(options, session, kept.get("functions")) as here:
             return self._gone_on(journal, options, here, run_id, {"answers": answers, "kept": kept})
 
-    def _gone_on(self, journal: Any, options: argparse.Namespace, session: Session, run_id: str, given: dict[str, Any]) -> int:
+    def _gone_on(
+        self,
+        journal: Any,
+        options: argparse.Namespace,
+        session: Session,
+        run_id: str,
+        given: dict[str, Any],
+    ) -> int:
         kept, allow = given["kept"], frozenset(options.allow)
         hooks = stopping(options.breaks, session.hooks)
-        ways = {"journal": journal, "run_id": run_id, "resuming": True, "answers": given["answers"], "allow": allow}
-        launch = Launch(file=kept.get("file", ""), registry=session.registry, tell=session.tell, running=ways)
+        ways = {
+            "journal": journal,
+            "run_id": run_id,
+            "resuming": True,
+            "answers": given["answers"],
+            "allow": allow,
+        }
+        launch = Launch(
+            file=kept.get("file", ""), registry=session.registry, tell=session.tell, running=ways
+        )
         with launch.within:
             prepared(launch, session.options)
             here = replace(session, registry=launch.registry)
             is_current = options.current or options.migrate
-            workflow = record.reopened(kept, here, allow_code="code" in allow, current=is_current, hooks=hooks)
+            workflow = record.reopened(
+                kept, here, allow_code="code" in allow, current=is_current, hooks=hooks
+            )
             if options.migrate:
-                launch.running.update(migrate=True, origin={**kept, **record.origin(kept["file"], workflow, kept)})
+                launch.running.update(
+                    migrate=True, origin={**kept, **record.origin(kept["file"], workflow, kept)}
+                )
             elif not options.current and (files := record.changed(kept)):
-                session.tell(f"note: {', '.join(files)} changed since the run began; it goes on with what it began with.")
+                session.tell(
+                    f"note: {', '.join(files)} changed since the run began; "
+                    "it goes on with what it began with."
+                )
                 for line in record.differences(kept, here, allow_code="code" in allow):
                     session.tell(f"    {line}")
-                session.tell(f"    With what is there now: axil runs resume {run_id} --migrate, or axil runs fork {run_id} --current.")
+                session.tell(
+                    f"    With what is there now: axil runs resume {run_id} --migrate, or axil "
+                    f"runs fork {run_id} --current."
+                )
             folder = placed(launch.running, kept.get("workspace"))
-            job = Job(workflow, as_input(None, workflow.plan.graph.spec.payload), launch.running, launch.observers, folder)
+            job = Job(
+                workflow,
+                as_input(None, workflow.plan.graph.spec.payload),
+                launch.running,
+                launch.observers,
+                folder,
+            )
             try:
                 return watched(job, options, session)
             except JournalError as error:
-                for line in _ways_on(error, run_id, said(journal.entries(run_id)).get("pins", {}), workflow.pins):
+                for line in _ways_on(
+                    error,
+                    run_id,
+                    recorded_graph(journal.entries(run_id)).get("pins", {}),
+                    workflow.pins,
+                ):
                     session.tell(line)
                 raise
 
@@ -256,19 +415,39 @@ class Runs:
         if options.at is not None and not 0 < options.at <= len(entries):
             raise misuse("--at", f"expected a step from 1 to {len(entries)}, found {options.at}.")
         kept = _origin(entries[: options.at])
-        needed = options.current or options.input is not None or options.state or options.output is not None or options.set
+        needed = (
+            options.current
+            or options.input is not None
+            or options.state
+            or options.output is not None
+            or options.set
+        )
         with equipped(options, session, kept.get("functions") if needed else None) as here:
             kept["vars"] = {**kept.get("vars", {}), **settings(options.set)}
-            workflow = record.reopened(kept, here, allow_code="code" in options.allow, current=options.current) if needed else None
-            origin = None if workflow is None else {**kept, **record.origin(kept["file"], workflow, kept)}
+            workflow = (
+                record.reopened(
+                    kept, here, allow_code="code" in options.allow, current=options.current
+                )
+                if needed
+                else None
+            )
+            origin = (
+                None
+                if workflow is None
+                else {**kept, **record.origin(kept["file"], workflow, kept)}
+            )
             edit = Edit(
-                input=MISSING if workflow is None or options.input is None else as_input(options.input, workflow.plan.graph.spec.payload),
+                input=MISSING
+                if workflow is None or options.input is None
+                else as_input(options.input, workflow.plan.graph.spec.payload),
                 state=settings(options.state, "--state"),
                 output=MISSING if options.output is None else as_data(options.output),
                 origin=origin,
             )
         run_sync(fork(journal, run_id, new, at=options.at, workflow=workflow, edit=edit))
-        session.say(as_json({"run_id": new, "forked_from": run_id}) if options.format == "json" else new)
+        session.say(
+            as_json({"run_id": new, "forked_from": run_id}) if options.format == "json" else new
+        )
         session.tell(f"Let it go on with: axil runs resume {new}")
         return Exit.DONE
 
@@ -277,13 +456,19 @@ class Runs:
         info = next(info for info in journal.runs() if info.run_id == run_id)
         if info.status not in _OPEN:
             if info.status == "running":
-                raise misuse("RUN", f'"{run_id}" is at work.', "End it where it runs: Ctrl-C, or SIGTERM to its process.")
+                raise misuse(
+                    "RUN",
+                    f'"{run_id}" is at work.',
+                    "End it where it runs: Ctrl-C, or SIGTERM to its process.",
+                )
             raise misuse("RUN", f'"{run_id}" is {info.status} already.')
 
         async def end() -> None:
             book = journal.open(run_id)
             try:
-                book.append(Entry("ended", data={"status": "cancelled", "error": "it was cancelled"}))
+                book.append(
+                    Entry("ended", data={"status": "cancelled", "error": "it was cancelled"})
+                )
                 if (waiting := book.kept()) is not None:
                     await waiting
             finally:
@@ -319,7 +504,9 @@ class Runs:
             if not there:
                 raise misuse("--cut", f'nothing is wrong with a run "{options.cut}".')
             journal.cut(options.cut, there[0].good)
-            session.tell(f"{options.cut} goes on from step {there[0].good}: axil runs resume {options.cut}")
+            session.tell(
+                f"{options.cut} goes on from step {there[0].good}: axil runs resume {options.cut}"
+            )
             return Exit.DONE
         if options.format == "json":
             session.say(as_json([each._asdict() for each in damages]))
@@ -331,19 +518,28 @@ class Runs:
 
 
 def found(journal: Any, name: str) -> str:
-    """The id of the run that is called ``name``, or begins so. Raises: JournalError (AX503): none, or several."""
+    """The id of the run that is called ``name``, or begins so.
+
+    Raises: JournalError (AX503): none, or several.
+    """
     ids = [info.run_id for info in journal.runs()]
     if name in ids:
         return name
     near = [each for each in ids if each.startswith(name)] if name else []
     if len(near) == 1:
         return near[0]
-    told = f'several runs begin with "{name}": {", ".join(near[:5])}.' if near else f'the journal knows no run "{name}".'
+    told = (
+        f'several runs begin with "{name}": {", ".join(near[:5])}.'
+        if near
+        else f'the journal knows no run "{name}".'
+    )
     raise JournalError(told, id="AX503", hint="axil runs list shows them.")
 
 
 def _forgotten(journal: Any, run_id: str, session: Session) -> bool:
-    """Whether a run is forgotten; one that somebody goes on with, or forgot, in the meantime is left alone."""
+    """Whether a run is forgotten; one that somebody goes on with, or forgot, in the meantime is
+    left alone.
+    """
     try:
         journal.forget(run_id)
     except JournalError as error:
@@ -354,12 +550,25 @@ def _forgotten(journal: Any, run_id: str, session: Session) -> bool:
     return True
 
 
-def _ways_on(error: JournalError, run_id: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """The ways on of a run whose graph or plugins are not what they were, as commands. ``before``, ``now``: its plugins."""
+def _ways_on(
+    error: JournalError, run_id: str, before: Mapping[str, Any], now: Mapping[str, Any]
+) -> list[str]:
+    """The ways on of a run whose graph or plugins are not what they were, as commands.
+
+    ``before``, ``now``: its plugins.
+    """
     if error.id not in ("AX504", "AX524"):
         return []
-    wanted = " ".join(f"{name}=={pin['version']}" for name, pin in before.items() if drift({name: pin}, now))
-    old = f"pip install {wanted} && axil runs resume {run_id}" if error.id == "AX524" else f"axil runs resume {run_id}"
+    wanted = " ".join(
+        f"{name}=={pin['version']}"
+        for name, pin in before.items()
+        if version_changes({name: pin}, now)
+    )
+    old = (
+        f"pip install {wanted} && axil runs resume {run_id}"
+        if error.id == "AX524"
+        else f"axil runs resume {run_id}"
+    )
     return [
         f"finish it on the old one:       {old}",
         f"go on with what is there now:   axil runs resume {run_id} --migrate",
@@ -372,13 +581,19 @@ def _dues(journal: Any, infos: Sequence[RunInfo]) -> dict[str, float]:
     dues: dict[str, float] = {}
     for info in infos:
         if info.status in ("paused", "running"):
-            found = [question.due for question in open_questions(journal.entries(info.run_id)) if question.due is not None]
+            found = [
+                question.due
+                for question in open_questions(journal.entries(info.run_id))
+                if question.due is not None
+            ]
             dues.update({info.run_id: min(found)} if found else {})
     return dues
 
 
 def answered(questions: Sequence[str], given: Iterable[Any]) -> dict[str, Any]:
-    """Answers by question: those that name one go there, the others in order. Raises: ConfigError (AX700): too many, or none.
+    """Answers by question: those that name one go there, the others in order.
+
+    Raises: ConfigError (AX700): too many, or none.
 
     >>> answered(["a?1", "b?1"], ["b?1=no", "yes"])
     {'b?1': 'no', 'a?1': 'yes'}
@@ -393,7 +608,11 @@ def answered(questions: Sequence[str], given: Iterable[Any]) -> dict[str, Any]:
             rest.append(as_data(each) if isinstance(each, str) else each)
     left = [question for question in questions if question not in answers]
     if len(rest) > len(left):
-        raise misuse("ANSWER", f"{len(rest) + len(answers)} answers to {len(questions)} question(s).", f"Open: {', '.join(questions)}.")
+        raise misuse(
+            "ANSWER",
+            f"{len(rest) + len(answers)} answers to {len(questions)} question(s).",
+            f"Open: {', '.join(questions)}.",
+        )
     answers.update(zip(left, rest, strict=False))
     if not answers:
         raise misuse("ANSWER", "no answer was given.", f"Open: {', '.join(questions)}.")
@@ -401,5 +620,9 @@ def answered(questions: Sequence[str], given: Iterable[Any]) -> dict[str, Any]:
 
 
 def _origin(entries: Sequence[Entry]) -> dict[str, Any]:
-    header = Replay(entries).header
-    return dict(decode(header.data["origin"])) if header is not None and "origin" in header.data else {}
+    header = ReplayIndex(entries).header
+    return (
+        dict(decode_value(header.data["origin"]))
+        if header is not None and "origin" in header.data
+        else {}
+    )

@@ -1,10 +1,12 @@
-"""``axil schema``: the JSON Schema of workflow files, composed from what is installed; editors complete and check with it."""
+"""``axil schema``: the JSON Schema of workflow files, composed from what is installed; editors
+complete and check with it.
+"""
 
 from __future__ import annotations
 
 import argparse
 
-from axil.files import json_schema
+from axil.plugin import workflow_schema
 from axil_cli.command import Exit, Session
 from axil_cli.plain import as_json
 
@@ -23,5 +25,5 @@ class Schema:
 
     def run(self, options: argparse.Namespace, session: Session) -> int:
         """Print it."""
-        session.say(as_json(json_schema(session.registry)))
+        session.say(as_json(workflow_schema(session.registry)))
         return Exit.DONE

@@ -1,4 +1,5 @@
-"""A plan opened: its graph, its cycles and the graphs inside it, and what edges and nodes are called for people.
+"""A plan opened: its graph, its cycles and the graphs inside it, and what edges and nodes are
+called for people.
 
 Nesting may be deep, so it is walked with a stack, never with recursion.
 """
@@ -9,11 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
-from axil.composite import Subgraph
-from axil.fold import Cycle
-from axil.inputs import render
-from axil.plan import Node, Plan
-from axil.spec import CycleLimit, EdgeSpec, FromEnvironment, NodeSpec, Use
+from axil import CycleLimit, EdgeSpec, NodeSpec, Use
+from axil.plugin import CycleBody, FromEnvironment, Plan, PlanNode, SubgraphBody, render
 
 _LONGEST = 60
 _PLAIN = ("pattern", "name", "template")
@@ -33,9 +31,9 @@ class Scope:
     specs: Mapping[str, NodeSpec]
     """What the file says of the nodes, by name."""
     parent: Scope | None = None
-    node: Node | None = None
+    node: PlanNode | None = None
     """The node of ``parent`` that this is the inside of."""
-    cycle: Cycle | None = None
+    cycle: CycleBody | None = None
     entries: tuple[str, ...] = ()
     """Nodes at which the cycle can be entered; the body is shown as entered at the first one."""
     limits: Mapping[str, CycleLimit] = field(default_factory=dict[str, CycleLimit])
@@ -45,7 +43,10 @@ class Scope:
     def members(self) -> tuple[str, ...]:
         """The names of a cycle's nodes, or of a graph's, in order of declaration."""
         graph = self.plan.graph
-        return tuple(graph.vertices[v].name for v in (self.cycle.members if self.cycle else range(len(graph.vertices))))
+        return tuple(
+            graph.vertices[v].name
+            for v in (self.cycle.members if self.cycle else range(len(graph.vertices)))
+        )
 
     def edge(self, id: int) -> EdgeSpec:
         """What the file says of an edge."""
@@ -58,14 +59,14 @@ class Step:
 
     kind: Literal["open", "node", "close"]
     scope: Scope
-    node: Node | None = None
+    node: PlanNode | None = None
 
 
 def walk(plan: Plan) -> Iterator[Step]:
     """Everything in a plan, in plan order; what is inside a node comes right after it."""
     made = 0
     top = Scope(kind="graph", id=0, name=plan.graph.spec.id, plan=plan, depth=0, specs=_specs(plan))
-    stack: list[tuple[Scope, Iterator[Node]]] = [(top, iter(plan.nodes))]
+    stack: list[tuple[Scope, Iterator[PlanNode]]] = [(top, iter(plan.nodes))]
     yield Step("open", top)
     while stack:
         scope, nodes = stack[-1]
@@ -82,12 +83,21 @@ def walk(plan: Plan) -> Iterator[Step]:
             yield Step("open", inner)
 
 
-def _inside(scope: Scope, node: Node, id: int) -> Scope | None:
+def _inside(scope: Scope, node: PlanNode, id: int) -> Scope | None:
     body: Any = node.vertex.body
-    if isinstance(body, Subgraph):
+    if isinstance(body, SubgraphBody):
         specs = _specs(body.plan)
-        return Scope(kind="graph", id=id, name=node.name, plan=body.plan, depth=scope.depth + 1, specs=specs, parent=scope, node=node)
-    if not isinstance(body, Cycle):
+        return Scope(
+            kind="graph",
+            id=id,
+            name=node.name,
+            plan=body.plan,
+            depth=scope.depth + 1,
+            specs=specs,
+            parent=scope,
+            node=node,
+        )
+    if not isinstance(body, CycleBody):
         return None
     doors = list(dict.fromkeys(edge.target for edge in body.entrances() if edge.trigger))
     names = tuple(body.graph.vertices[door].name for door in doors)
@@ -110,31 +120,41 @@ def _specs(plan: Plan) -> dict[str, NodeSpec]:
     return {node.id: node for node in plan.graph.spec.nodes}
 
 
-# ---------------------------------------------------------------------------------------------------------- for people
+# --------------------------------------------------------------------------------------------------
 
 
 def bounded(scope: Scope) -> str:
-    """How a cycle is entered and what bounds it: ``entered at check; at most 100 rounds, then limited``."""
+    """Say how a cycle is entered and bounded: ``entered at check; at most 100 rounds``."""
     if not scope.entries:
         return "never entered"
     told = [f"entered at {entry}; {_limit(scope.limits[entry])}" for entry in scope.entries]
-    return " | ".join(told) + ("; fails with AX402 if several are taken at once" if len(told) > 1 else "")
+    return " | ".join(told) + (
+        "; fails with AX402 if several are taken at once" if len(told) > 1 else ""
+    )
 
 
 def _limit(limit: CycleLimit) -> str:
     if limit.rounds is None:
         return "no limit of its own"
-    return f"at most {limit.rounds} round{'s' if limit.rounds != 1 else ''}, then {'out' if limit.at_limit == 'exit' else 'limited'}"
+    return (
+        f"at most {limit.rounds} round{'s' if limit.rounds != 1 else ''}, then "
+        f"{'out' if limit.at_limit == 'exit' else 'limited'}"
+    )
 
 
 def used(use: Any, others: str = "function") -> str:
-    """A component and the gist of its config, in a few words: ``keyword: any ACCEPTED``, ``regex: ^OK``."""
+    """Name a component and the gist of its config: ``keyword: any ACCEPTED``, ``regex: ^OK``."""
     if not isinstance(use, Use):
         return str(getattr(use, "__name__", others)).replace("<lambda>", others)
     config = {key: value for key, value in use.config.items() if value not in (None, "", [], {})}
     if not config:
         return use.type
-    return shortened(f"{use.type}: " + ", ".join(_value(v) if k in (use.type, *_PLAIN) else f"{k} {_value(v)}" for k, v in config.items()))
+    return shortened(
+        f"{use.type}: "
+        + ", ".join(
+            _value(v) if k in (use.type, *_PLAIN) else f"{k} {_value(v)}" for k, v in config.items()
+        )
+    )
 
 
 def _value(value: Any) -> str:
@@ -165,7 +185,9 @@ def label(scope: Scope, edge: EdgeSpec) -> str:
         parts.append(shortened("{" + ", ".join(edge.keys) + "}"))
     if edge.process is not None:
         parts.append("→ " + used(edge.process, "process"))
-    if not edge.carry_data or (edge.keys is not None and not edge.keys and scope.plan.graph.spec.payload != "state"):
+    if not edge.carry_data or (
+        edge.keys is not None and not edge.keys and scope.plan.graph.spec.payload != "state"
+    ):
         parts.append("no data")
     if edge.group:
         parts.append(f"group {edge.group}")
@@ -173,23 +195,33 @@ def label(scope: Scope, edge: EdgeSpec) -> str:
 
 
 def _chosen(node: NodeSpec | None, target: str) -> str:
-    """The condition that a node's own config has for a target, as switches have under ``routes``."""
+    """Find the condition that a node's own config, as a switch's ``routes``, has for a target."""
     config: Mapping[str, Any] = node.use.config if node is not None and node.use is not None else {}
-    if isinstance(config.get("by"), str) and node is not None and node.use is not None and node.use.type == "router":
+    if (
+        isinstance(config.get("by"), str)
+        and node is not None
+        and node.use is not None
+        and node.use.type == "router"
+    ):
         return _named(config, target)
     routes = config.get("routes")
     if not isinstance(routes, Mapping) or target not in routes:
         return ""
     given: Any = cast("Mapping[str, Any]", routes)[target]
     if isinstance(given, Mapping):
-        return used(Use(type=str(given.get("type")), config=given.get("config") or {}))  # pyright: ignore[reportUnknownMemberType,reportUnknownArgumentType]
+        named = cast("Mapping[str, Any]", given)
+        return used(Use(type=str(named.get("type")), config=named.get("config") or {}))
     return shortened(render(given))
 
 
 def _named(config: Mapping[str, Any], target: str) -> str:
     """For which values a router names a target."""
     names = cast("Mapping[str, Any]", config.get("names") or {})
-    values = [value for value, stands_for in names.items() if target in ([stands_for] if isinstance(stands_for, str) else stands_for)]
+    values = [
+        value
+        for value, stands_for in names.items()
+        if target in ([stands_for] if isinstance(stands_for, str) else stands_for)
+    ]
     told = [f"{config['by']} = {' | '.join(values)}"] if values else []
     told += ["otherwise"] if config.get("otherwise") == target else []
     return shortened(", ".join(told) or f"{config['by']} = {target}")

@@ -6,11 +6,8 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from axil.errors import PluginError
-from axil.files import load
-from axil.plan import Body, Plan
-from axil.planner import Setting, compile
-from axil.registry import Registry
+from axil import PluginError
+from axil.plugin import Body, CompileOptions, Plan, Registry, compile_spec, load_spec
 
 _REAL = frozenset({"loaders", "dialects"})
 """Kinds that files are read with."""
@@ -36,7 +33,9 @@ class Stroke:
 
 
 class Sketching(Registry):
-    """A registry in which everything is there: real is only what holds a graph, or what files are read with."""
+    """A registry in which everything is there: real is only what holds a graph, or what files are
+    read with.
+    """
 
     def __init__(self, real: Registry) -> None:
         super().__init__(real.policy, ())
@@ -46,7 +45,9 @@ class Sketching(Registry):
         """The names that the real registry has."""
         return self._real.names(kind)
 
-    def resolve(self, kind: str, name: str, where: str = "", *, requires: Iterable[str] = ()) -> Any:
+    def resolve(
+        self, kind: str, name: str, where: str = "", *, requires: Iterable[str] = ()
+    ) -> Any:
         """The component, or something that stands for it."""
         if kind in _REAL:
             return self._real.resolve(kind, name, where, requires=requires)
@@ -74,7 +75,15 @@ class _Named(Mapping[str, str]):
 
 
 def sketched(file: str, registry: Registry, **reading: Any) -> Plan:
-    """The plan of a file, with strokes in the place of what it names. Raises: SpecError: its shape is wrong as well."""
+    """The plan of a file, with strokes in the place of what it names.
+
+    Raises: SpecError: its shape is wrong as well.
+    """
     known = Sketching(registry)
-    spec = load(file, registry=known, environment=_Named(), **reading)
-    return compile(spec, Setting(registry=known, environment=_Named(), folder=os.path.dirname(os.path.realpath(file))))
+    spec = load_spec(file, registry=known, environment=_Named(), **reading)
+    return compile_spec(
+        spec,
+        CompileOptions(
+            registry=known, environment=_Named(), folder=os.path.dirname(os.path.realpath(file))
+        ),
+    )

@@ -1,11 +1,14 @@
-"""Those who watch a run for the command: the record of activations, and events as lines of JSON. For people: ``progress``."""
+"""Those who watch a run for the command: the record of activations, and events as lines of JSON.
+
+For people: ``progress``.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, TextIO
 
-from axil.tokens import Activation
+from axil import Activation
 from axil_cli.command import write
 from axil_cli.plain import as_json, plain, summary
 
@@ -13,7 +16,14 @@ from axil_cli.plain import as_json, plain, summary
 def named(activation: Activation, kind: str, **more: Any) -> dict[str, Any]:
     """An activation as data; ``ordinal`` is 0 for a node's only firing in its frame."""
     ordinal = list(activation.ordinal) or 0
-    return {"node": activation.node, "path": activation.path, "kind": kind, "frame": list(activation.frame), "ordinal": ordinal, **more}
+    return {
+        "node": activation.node,
+        "path": activation.path,
+        "kind": kind,
+        "frame": list(activation.frame),
+        "ordinal": ordinal,
+        **more,
+    }
 
 
 class Record:
@@ -33,7 +43,10 @@ class Record:
 
 
 class Lines:
-    """Everything that happens, as one JSON object a line. ``stop`` is called when nobody can read them any more."""
+    """Everything that happens, as one JSON object a line.
+
+    ``stop`` is called when nobody can read them any more.
+    """
 
     def __init__(self, stream: TextIO, stop: Callable[[], None]) -> None:
         self._stream, self._stop = stream, stop

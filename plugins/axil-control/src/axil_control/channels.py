@@ -1,4 +1,7 @@
-"""Channels: how a person is asked while a run waits. ``Replies`` has its answers ready; ``terminal`` reads them from a keyboard."""
+"""Channels: how a person is asked while a run waits.
+
+``Replies`` has its answers ready; ``terminal`` reads them from a keyboard.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from pydantic import BaseModel, Field
 
-from axil.context import Question
-from axil.durations import told
-from axil.values import MISSING
+from axil import MISSING, Question
+from axil.plugin import format_duration
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -29,7 +31,9 @@ class Replies:
     class Config(BaseModel, extra="forbid", frozen=True):
         """The answers."""
 
-        answers: tuple[Any, ...] = Field(default=(), description="Answers, in the order of the questions.")
+        answers: tuple[Any, ...] = Field(
+            default=(), description="Answers, in the order of the questions."
+        )
 
     def __init__(self, answers: Iterable[Any] | Config = ()) -> None:
         self._left = deque(answers.answers if isinstance(answers, Replies.Config) else answers)
@@ -47,14 +51,20 @@ class Replies:
 class Terminal:
     """``terminal``: asks on the terminal; where there is none, nobody answers and the run pauses.
 
-    One question at a time, whichever event loops ask. An empty line takes the question's default, if it has one; the end of the input
-    is no answer.
+    One question at a time, whichever event loops ask. An empty line takes the question's default,
+    if it has one; the end of the input is no answer.
     """
 
     class Config(BaseModel, extra="forbid", frozen=True):
         """``terminal`` has no settings."""
 
-    def __init__(self, config: Config | None = None, *, stdin: TextIO | None = None, stdout: TextIO | None = None) -> None:
+    def __init__(
+        self,
+        config: Config | None = None,
+        *,
+        stdin: TextIO | None = None,
+        stdout: TextIO | None = None,
+    ) -> None:
         self.config = config or self.Config()
         self._streams = (stdin, stdout)
         self._lock = threading.Lock()
@@ -105,7 +115,10 @@ class Terminal:
                 before.add_done_callback(lambda _: mine.set_result(None))
 
     async def _line(self, stdin: TextIO) -> str:
-        """The next line. What is still being typed when a question is taken back is the answer to the one after it."""
+        """The next line.
+
+        What is still being typed when a question is taken back is the answer to the one after it.
+        """
         import asyncio
 
         if self._reading is None:
@@ -125,7 +138,9 @@ def _promised() -> Future[Any]:
 
 
 def _line(stdin: TextIO) -> Future[str]:
-    """One line, from a thread that keeps nobody waiting: a reading that nobody needs any more ends with the process."""
+    """One line, from a thread that keeps nobody waiting: a reading that nobody needs any more ends
+    with the process.
+    """
     answer = _promised()
 
     def wait_for_it() -> None:
@@ -147,7 +162,7 @@ def asked(question: Question) -> str:
     if question.kind == "approval":
         parts.append("yes or no")
     if question.within_seconds is not None:
-        parts.append(f"(within {told(question.within_seconds)})")
+        parts.append(f"(within {format_duration(question.within_seconds)})")
     if question.default is not None:
         parts.append(f"(empty: {question.default})")
     return "\n" + "\n".join(dict.fromkeys(part for part in parts if part)) + "\n"

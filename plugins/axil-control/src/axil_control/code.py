@@ -1,8 +1,10 @@
-"""``python``: runs a program in a process of its own, with a time limit, an output limit and an environment without secrets.
+"""``python``: runs a program in a process of its own, with a time limit, an output limit and an
+environment without secrets.
 
-A process is not a sandbox: the program can do what the user who runs it can do. So it runs only where the caller of the
-run allowed code. It starts in the run's workspace, sees a handful of harmless variables, and is killed with
-all that it started when its time is up or the run is cancelled.
+A process is not a sandbox: the program can do what the user who runs it can do. So it runs only
+where the caller of the run allowed code. It starts in the run's workspace, sees a handful of
+harmless variables, and is killed with all that it started when its time is up or the run is
+cancelled.
 """
 
 from __future__ import annotations
@@ -22,13 +24,24 @@ from typing import IO, Any, Final
 
 from pydantic import BaseModel, Field
 
-from axil.context import Context
-from axil.errors import ComponentBlocked
-from axil.inputs import Message, message, text_of
+from axil import Context
+from axil.plugin import ComponentBlocked, Message, message, text_of
 from axil_control.conditions import FAILED
 
 _BLOCK = re.compile(r"```[\w+-]*[ \t]*\r?\n(.*?)```", re.DOTALL)
-_PASSED: Final = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT", "VIRTUAL_ENV", "LD_LIBRARY_PATH")
+_PASSED: Final = (
+    "PATH",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "TZ",
+    "TMPDIR",
+    "TEMP",
+    "TMP",
+    "SYSTEMROOT",
+    "VIRTUAL_ENV",
+    "LD_LIBRARY_PATH",
+)
 """Variables that a program may need and that hold no secrets. All others stay behind."""
 _CHUNK: Final = 1 << 16
 _LOOK: Final = 0.05
@@ -38,11 +51,12 @@ _GRACE: Final = 0.5
 
 
 class Python:
-    """``python``: runs ``config.code``, or the first fenced block of the last message, or the whole of it.
+    """``python``: runs ``config.code``, or the first fenced block of the last message, or the whole
+    of it.
 
-    A program in ``config.code`` finds the text of what came on its standard input. What it prints is the output. A program
-    that fails or takes too long is data too: a text that begins with ``==CODE EXECUTION FAILED==``, for the conditions
-    ``code_pass`` and ``code_fail``.
+    A program in ``config.code`` finds the text of what came on its standard input. What it prints
+    is the output. A program that fails or takes too long is data too: a text that begins with
+    ``==CODE EXECUTION FAILED==``, for the conditions ``code_pass`` and ``code_fail``.
     """
 
     capabilities = ("runs_code", "varies")
@@ -52,13 +66,27 @@ class Python:
     class Config(BaseModel, extra="forbid", frozen=True):
         """What runs, and within which limits."""
 
-        code: str | None = Field(default=None, description="The program; without it, it is taken from the last message.")
-        interpreter: str = Field(default="", description="The interpreter; empty: the one that runs axil.")
-        args: tuple[str, ...] = Field(default=(), description="Arguments of the interpreter, before the program.")
-        env: dict[str, str] = Field(default_factory=dict[str, str], description="Further environment variables.")
-        timeout_seconds: int | float = Field(default=60, gt=0, allow_inf_nan=False, description="How long it may run.")
+        code: str | None = Field(
+            default=None, description="The program; without it, it is taken from the last message."
+        )
+        interpreter: str = Field(
+            default="", description="The interpreter; empty: the one that runs axil."
+        )
+        args: tuple[str, ...] = Field(
+            default=(), description="Arguments of the interpreter, before the program."
+        )
+        env: dict[str, str] = Field(
+            default_factory=dict[str, str], description="Further environment variables."
+        )
+        timeout_seconds: int | float = Field(
+            default=60, gt=0, allow_inf_nan=False, description="How long it may run."
+        )
         encoding: str = Field(default="utf-8", description="The encoding of its output.")
-        output_limit: int = Field(default=1_000_000, ge=1, description="Bytes of each output that are kept; the rest is read and dropped.")
+        output_limit: int = Field(
+            default=1_000_000,
+            ge=1,
+            description="Bytes of each output that are kept; the rest is read and dropped.",
+        )
 
     def __init__(self, config: Config | None = None) -> None:
         self.config = config or self.Config()
@@ -68,13 +96,23 @@ class Python:
             raise ComponentBlocked(
                 "a python node runs code, which this run does not allow.",
                 id="AX620",
-                hint='Allow it if you trust the workflow and what reaches the node: allow={"code"}, or --allow-code.',
+                hint="Allow it if you trust the workflow and what reaches the node: "
+                'allow={"code"}, or --allow-code.',
             )
-        code = program(text_of(messages[-1]) if self.config.code is None and messages else self.config.code or "")
+        code = program(
+            text_of(messages[-1])
+            if self.config.code is None and messages
+            else self.config.code or ""
+        )
         if not code:
             return [failure("No executable code segment found")]
         with tempfile.TemporaryDirectory(prefix="axil-") as temporary:
-            ended = await execute(code, self.config, ctx.workspace or Path(temporary), text_of(messages) if self.config.code else "")
+            ended = await execute(
+                code,
+                self.config,
+                ctx.workspace or Path(temporary),
+                text_of(messages) if self.config.code else "",
+            )
         if ended.error is None and ended.exit_code == 0:
             return [message(ended.stdout, "assistant")]
         return [failure(ended.error or "Script execution failed", ended.exit_code, ended.stderr)]
@@ -111,21 +149,34 @@ def failure(error: str, exit_code: int | None = None, stderr: str = "") -> Messa
     return message("\n".join(lines), "assistant")
 
 
-def environment(config: Python.Config, workspace: Path, around: Mapping[str, str] | None = None) -> dict[str, str]:
-    """What the program sees of the environment: what it needs to start, and what its config says."""
+def environment(
+    config: Python.Config, workspace: Path, around: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """Return what the program sees of the environment: what it needs, and what its config says."""
     outside = os.environ if around is None else around
     passed = {name: outside[name] for name in _PASSED if name in outside}
-    return {**passed, "HOME": str(workspace), "PYTHONIOENCODING": config.encoding, "PYTHONDONTWRITEBYTECODE": "1", **config.env}
+    return {
+        **passed,
+        "HOME": str(workspace),
+        "PYTHONIOENCODING": config.encoding,
+        "PYTHONDONTWRITEBYTECODE": "1",
+        **config.env,
+    }
 
 
 async def execute(code: str, config: Python.Config, workspace: Path, given: str = "") -> Ended:
-    """Run ``code`` in ``workspace``, with ``given`` as its input, and wait for its end, or for that of its time."""
+    """Run ``code`` in ``workspace``, with ``given`` as its input, and wait for its end, or for that
+    of its time.
+    """
     interpreter = config.interpreter or sys.executable
-    making = asyncio.ensure_future(asyncio.to_thread(_files, code, workspace, (given, config.encoding)))
+    making = asyncio.ensure_future(
+        asyncio.to_thread(_files, code, workspace, (given, config.encoding))
+    )
     try:
         script, stdin = await asyncio.shield(making)
     except asyncio.CancelledError:
-        making.add_done_callback(_let_go)  # the thread cannot be stopped: what it makes goes when it has made it
+        # the thread cannot be stopped: what it makes goes when it has made it
+        making.add_done_callback(_let_go)
         await asyncio.wait([making])
         raise
     try:
@@ -182,7 +233,8 @@ def _written(code: str, workspace: Path) -> Path:
 def _readable(text: str, encoding: str) -> IO[bytes]:
     """The text as a file without a name: nobody has to feed a program that does not read."""
     data = text.encode(encoding, errors="replace")
-    file = tempfile.TemporaryFile()  # noqa: SIM115  # closed by its user, after the program has ended
+    # closed by its user, after the program has ended
+    file = tempfile.TemporaryFile()  # noqa: SIM115
     try:
         file.write(data)
         file.seek(0)
@@ -215,7 +267,10 @@ async def _watched(process: asyncio.subprocess.Process, config: Python.Config) -
 
 
 async def _ended(process: asyncio.subprocess.Process, readers: list[asyncio.Task[bool]]) -> None:
-    """Wait for the program's own end. ``process.wait`` alone would wait for all that hold its output open as well."""
+    """Wait for the program's own end.
+
+    ``process.wait`` alone would wait for all that hold its output open as well.
+    """
     while process.returncode is None and not all(reader.done() for reader in readers):
         await asyncio.wait(readers, timeout=_LOOK)
     if all(reader.done() for reader in readers):
@@ -225,7 +280,10 @@ async def _ended(process: asyncio.subprocess.Process, readers: list[asyncio.Task
 
 
 async def _read(stream: asyncio.StreamReader | None, into: bytearray, limit: int) -> bool:
-    """Read to the end, keep ``limit`` bytes; whether more came. What is not kept is read too, so that nobody waits for room."""
+    """Read to the end, keep ``limit`` bytes; whether more came.
+
+    What is not kept is read too, so that nobody waits for room.
+    """
     too_much = False
     while stream is not None and (chunk := await stream.read(_CHUNK)):
         room = limit - len(into)
@@ -235,9 +293,13 @@ async def _read(stream: asyncio.StreamReader | None, into: bytearray, limit: int
 
 
 async def _gone(process: asyncio.subprocess.Process, readers: list[asyncio.Task[bool]]) -> None:
-    """Wait until a killed program is gone; what left its group and still holds its output is not waited for."""
+    """Wait until a killed program is gone; what left its group and still holds its output is not
+    waited for.
+    """
     while process.returncode is None:
-        await asyncio.wait(readers, timeout=_LOOK) if not all(reader.done() for reader in readers) else await process.wait()
+        await asyncio.wait(readers, timeout=_LOOK) if not all(
+            reader.done() for reader in readers
+        ) else await process.wait()
     await asyncio.wait(readers, timeout=_GRACE)
     for reader in readers:
         reader.cancel()

@@ -1,4 +1,7 @@
-"""Conditions for edges: pure functions of what the edge sees. What they cannot decide they do not guess."""
+"""Conditions for edges: pure functions of what the edge sees.
+
+What they cannot decide they do not guess.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel, Field, field_validator, model_validator
 
-from axil.config import refers
-from axil.edges import Seen
+from axil.plugin import EdgeInput, refers_to
 from axil_control.expression import Expression
 from axil_control.named import as_condition, component
 from axil_control.patterns import PatternConfig, compiled
@@ -28,7 +30,7 @@ class Always:
     def __init__(self, config: Plain | None = None) -> None:
         self.config = config or Plain()
 
-    def __call__(self, seen: Seen) -> bool:
+    def __call__(self, seen: EdgeInput) -> bool:
         return True
 
 
@@ -40,7 +42,7 @@ class Never:
     def __init__(self, config: Plain | None = None) -> None:
         self.config = config or Plain()
 
-    def __call__(self, seen: Seen) -> bool:
+    def __call__(self, seen: EdgeInput) -> bool:
         return False
 
 
@@ -52,7 +54,7 @@ class CodePassed:
     def __init__(self, config: Plain | None = None) -> None:
         self.config = config or Plain()
 
-    def __call__(self, seen: Seen) -> bool:
+    def __call__(self, seen: EdgeInput) -> bool:
         return FAILED not in seen.text
 
 
@@ -64,15 +66,16 @@ class CodeFailed:
     def __init__(self, config: Plain | None = None) -> None:
         self.config = config or Plain()
 
-    def __call__(self, seen: Seen) -> bool:
+    def __call__(self, seen: EdgeInput) -> bool:
         return FAILED in seen.text
 
 
 class Keyword:
-    """``keyword``: words that must not be there (``none``), words or patterns of which one must (``any``, ``regex``).
+    """``keyword``: words that must not be there (``none``), words or patterns of which one must
+    (``any``, ``regex``).
 
-    First ``none``: any hit is no. Then ``any``, then ``regex``: any hit is yes. Without a hit: no if ``any`` or ``regex``
-    was given, else yes. Empty words are ignored.
+    First ``none``: any hit is no. Then ``any``, then ``regex``: any hit is yes. Without a hit: no
+    if ``any`` or ``regex`` was given, else yes. Empty words are ignored.
     """
 
     examples = ({"any": ["APPROVED"], "none": ["NOT APPROVED"]},)
@@ -81,10 +84,16 @@ class Keyword:
         """What ``keyword`` looks for."""
 
         any: tuple[str, ...] = Field(default=(), description="Texts; one of them found: yes.")
-        none: tuple[str, ...] = Field(default=(), description="Texts; one of them found: no, whatever else is found.")
-        regex: tuple[str, ...] = Field(default=(), description="Regular expressions; one of them found: yes.")
+        none: tuple[str, ...] = Field(
+            default=(), description="Texts; one of them found: no, whatever else is found."
+        )
+        regex: tuple[str, ...] = Field(
+            default=(), description="Regular expressions; one of them found: yes."
+        )
         case_sensitive: bool = Field(default=True, description="Tell upper case from lower case.")
-        default: bool = Field(default=False, description="Without effect; DevAll files may hold it.")
+        default: bool = Field(
+            default=False, description="Without effect; DevAll files may hold it."
+        )
 
         @field_validator("any", "none", "regex", mode="before")
         @classmethod
@@ -101,23 +110,31 @@ class Keyword:
         @model_validator(mode="after")
         def _asks_something(self) -> Any:
             if not (self.any or self.none or self.regex):
-                raise ValueError("AX603 keyword asks nothing; give at least one of any, none and regex.")
+                raise ValueError(
+                    "AX603 keyword asks nothing; give at least one of any, none and regex."
+                )
             return self
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        self._any, self._none = ([self._folded(word) for word in words if word] for words in (config.any, config.none))
-        self._patterns = [compiled(pattern, case_sensitive=config.case_sensitive) for pattern in config.regex]
+        self._any, self._none = (
+            [self._folded(word) for word in words if word] for words in (config.any, config.none)
+        )
+        self._patterns = [
+            compiled(pattern, case_sensitive=config.case_sensitive) for pattern in config.regex
+        ]
 
     def _folded(self, text: str) -> str:
         return text if self.config.case_sensitive else text.lower()
 
-    def __call__(self, seen: Seen) -> bool:
+    def __call__(self, seen: EdgeInput) -> bool:
         text = seen.text
         folded = self._folded(text)
         if any(word in folded for word in self._none):
             return False
-        if any(word in folded for word in self._any) or any(pattern.search(text) for pattern in self._patterns):
+        if any(word in folded for word in self._any) or any(
+            pattern.search(text) for pattern in self._patterns
+        ):
             return True
         return not (self.config.any or self.config.regex)
 
@@ -133,19 +150,27 @@ class Regex:
         self.config = config
         self._pattern = config.compiled()
 
-    def __call__(self, seen: Seen) -> bool:
+    def __call__(self, seen: EdgeInput) -> bool:
         return self._pattern.search(seen.text) is not None
 
 
 class Stated:
-    """``expression``: an expression over ``text``, ``message`` and ``state`` holds; see ``axil_control.expression``."""
+    """``expression``: an expression over ``text``, ``message`` and ``state`` holds.
 
-    examples = ({"expression": 'message.score >= 7 and "draft" not in text'}, {"expression": "len(text) > 3"})
+    ``axil_control.expression`` says what one may be made of.
+    """
+
+    examples = (
+        {"expression": 'message.score >= 7 and "draft" not in text'},
+        {"expression": "len(text) > 3"},
+    )
 
     class Config(BaseModel, extra="forbid", frozen=True):
         """What must hold."""
 
-        expression: str = Field(description='For example: message.score >= 7 and "draft" not in text')
+        expression: str = Field(
+            description='For example: message.score >= 7 and "draft" not in text'
+        )
 
         @field_validator("expression")
         @classmethod
@@ -157,12 +182,15 @@ class Stated:
         self.config = config
         self._expression = Expression(config.expression)
 
-    def __call__(self, seen: Seen) -> bool:
+    def __call__(self, seen: EdgeInput) -> bool:
         return self._expression.holds(seen)
 
 
 class Function:
-    """``function``: a condition by its registered name, with no settings. Import paths are not names."""
+    """``function``: a condition by its registered name, with no settings.
+
+    Import paths are not names.
+    """
 
     examples = ({"name": "true"},)
 
@@ -172,13 +200,14 @@ class Function:
         name: str = Field(
             min_length=1,
             description="A name that some distribution registers under axil.conditions.",
-            json_schema_extra=refers("conditions"),
+            json_schema_extra=refers_to("conditions"),
         )
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        # The one component here that resolves when it is made: an unknown name has to be found before the run.
+        # The one component here that resolves when it is made: an unknown name has to be found
+        # before the run.
         self._condition = as_condition(component("conditions", config.name))
 
-    def __call__(self, seen: Seen) -> bool:
+    def __call__(self, seen: EdgeInput) -> bool:
         return self._condition(seen)

@@ -11,7 +11,7 @@ Policy is the kernel's ``ComponentBlocked``, a wrong target its ``RouteError``.
 
 from __future__ import annotations
 
-from axil.errors import AxilError, Problem
+from axil import AxilError, Problem
 
 
 class ControlError(AxilError, ValueError):

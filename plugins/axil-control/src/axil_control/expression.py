@@ -1,20 +1,24 @@
-"""A small total language for conditions: literals, comparisons, ``in``, ``and``, ``or``, ``not``, ``len`` and field paths.
+"""A small total language for conditions: literals, comparisons, ``in``, ``and``, ``or``, ``not``,
+``len`` and field paths.
 
 Theory of operation
 -------------------
-A text is read once, when the plan is made, into nested closures; nothing in it can call, assign, import or loop, and its
-cost is bounded by its length and the values it looks at. Running it never raises. So there are two more rules than an
-expression in a programming language would need:
+A text is read once, when the plan is made, into nested closures; nothing in it can call, assign,
+import or loop, and its cost is bounded by its length and the values it looks at. Running it never
+raises. So there are two more rules than an expression in a programming language would need:
 
-- A path that leads nowhere is *missing*. Every comparison with it is false, ``!=`` and ``not in`` included, and so is
-  its truth: ``message.score`` asks whether there is a score, ``not (state.mode == "draft")`` covers a mode that is not set.
-- A comparison of things that cannot be compared (``1 < "a"``) is false, the length of what has none is missing.
+- A path that leads nowhere is *missing*. Every comparison with it is false, ``!=`` and ``not in``
+  included, and so is its truth: ``message.score`` asks whether there is a score, ``not (state.mode
+  == "draft")`` covers a mode that is not set.
+- A comparison of things that cannot be compared (``1 < "a"``) is false, the length of what has none
+  is missing.
 
-``and`` and ``or`` give one of their operands, so that ``state.next or "writer"`` is a value with a default.
+``and`` and ``or`` give one of their operands, so that ``state.next or "writer"`` is a value with a
+default.
 
-Paths begin at ``text`` (what the payload says), ``message`` (its fields; of several messages the last) or ``state``, and
-go on with ``.name``, ``[0]``, ``[-1]`` or ``["any name"]``. They follow mappings, sequences and declared fields of typed
-state; no attribute of any object can be reached.
+Paths begin at ``text`` (what the payload says), ``message`` (its fields; of several messages the
+last) or ``state``, and go on with ``.name``, ``[0]``, ``[-1]`` or ``["any name"]``. They follow
+mappings, sequences and declared fields of typed state; no attribute of any object can be reached.
 """
 
 from __future__ import annotations
@@ -25,12 +29,11 @@ import re
 from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any, Final, NoReturn, cast
 
-from axil.edges import Seen
-from axil.errors import did_you_mean
-from axil.values import MISSING
+from axil import MISSING
+from axil.plugin import EdgeInput, did_you_mean
 from axil_control.errors import ExpressionError
 
-Value = Callable[[Seen], Any]
+Value = Callable[[EdgeInput], Any]
 Key = str | int
 
 LONGEST: Final = 10_000
@@ -42,8 +45,9 @@ DEEPEST: Final = 40
 class Expression:
     """A condition's text, read. Calling it gives its value; ``holds`` its truth.
 
-    >>> from axil.state import Schema
-    >>> seen = Seen({"role": "user", "content": "ok", "score": 7}, Schema().start({"limit": 5}))
+    >>> from axil import Schema
+    >>> seen = EdgeInput({"role": "user", "content": "ok", "score": 7},
+    ...     Schema().start({"limit": 5}))
     >>> Expression('message.score > state.limit and "ok" in text').holds(seen)
     True
     >>> Expression("message.grade or 'none'")(seen)
@@ -57,10 +61,10 @@ class Expression:
         self.text = text
         self._value = _Reader(text).whole()
 
-    def __call__(self, seen: Seen) -> Any:
+    def __call__(self, seen: EdgeInput) -> Any:
         return self._value(seen)
 
-    def holds(self, seen: Seen) -> bool:
+    def holds(self, seen: EdgeInput) -> bool:
         """Whether the value counts as true."""
         return is_true(self._value(seen))
 
@@ -99,20 +103,38 @@ def path_of(text: str) -> tuple[Key, ...]:
         if step is None:
             raise ValueError(f'expected .name, [0] or ["name"], found {text[at:]!r}')
         name, index, quoted = step.groups()
-        keys.append(int(index) if index is not None else quoted if quoted is not None else int(name) if name.isdecimal() else name)
+        keys.append(
+            int(index)
+            if index is not None
+            else quoted
+            if quoted is not None
+            else int(name)
+            if name.isdecimal()
+            else name
+        )
         at = step.end()
     return tuple(keys)
 
 
 def follow(value: Any, keys: Sequence[Key]) -> Any:
-    """What the keys lead to, through mappings, sequences and declared fields; ``MISSING`` where they lead nowhere."""
+    """What the keys lead to, through mappings, sequences and declared fields; ``MISSING`` where
+    they lead nowhere.
+    """
     for key in keys:
         if isinstance(value, Mapping):
             there = cast("Mapping[Any, Any]", value)
-            value = there[key] if key in there else there.get(str(key), MISSING) if isinstance(key, int) else MISSING
+            value = (
+                there[key]
+                if key in there
+                else there.get(str(key), MISSING)
+                if isinstance(key, int)
+                else MISSING
+            )
         elif isinstance(key, int):
             items: Sequence[Any] = (
-                cast("Sequence[Any]", value) if isinstance(value, Sequence) and not isinstance(value, (str, bytes)) else ()
+                cast("Sequence[Any]", value)
+                if isinstance(value, Sequence) and not isinstance(value, (str, bytes))
+                else ()
             )
             value = items[key] if -len(items) <= key < len(items) else MISSING
         else:
@@ -127,14 +149,19 @@ def _declared(value: Any) -> Sequence[str]:
     return tuple(getattr(kind, "model_fields", ()))
 
 
-def root_of(seen: Seen, name: str) -> Any:
+def root_of(seen: EdgeInput, name: str) -> Any:
     """What a path starts at: ``text``, ``message`` or ``state``."""
     if name == "text":
         return seen.text
     if name == "state":
         return seen.state
     payload = seen.payload
-    if isinstance(payload, list) and payload and isinstance(payload[-1], dict) and "content" in payload[-1]:
+    if (
+        isinstance(payload, list)
+        and payload
+        and isinstance(payload[-1], dict)
+        and "content" in payload[-1]
+    ):
         return cast("list[Any]", payload)[-1]
     return seen.fields
 
@@ -180,7 +207,14 @@ COMPARISONS: Final = {
     "in": _never(_is_in),
     "not in": _never(_is_not_in),
 }
-LITERALS: Final = {"true": True, "True": True, "false": False, "False": False, "null": None, "None": None}
+LITERALS: Final = {
+    "true": True,
+    "True": True,
+    "false": False,
+    "False": False,
+    "null": None,
+    "None": None,
+}
 WORDS: Final = {"and", "or", "not", "in"}
 
 # ---------------------------------------------------------------------- reading
@@ -219,14 +253,25 @@ class _Reader:
     def _hint(self, rest: str) -> str:
         if rest[0] in "\"'":
             return "The text in quotes does not end."
-        ways = {"=": "Compare with ==.", "&": "Write and.", "|": "Write or.", "!": "Write not, or !=."}
+        ways = {
+            "=": "Compare with ==.",
+            "&": "Write and.",
+            "|": "Write or.",
+            "!": "Write not, or !=.",
+        }
         return ways.get(rest[0], "There is no arithmetic and nothing can be called but len.")
 
     def fail(self, column: int, found: str, hint: str = "") -> NoReturn:
-        raise ExpressionError("AX600", f"expression {self.text[:200]!r}, column {column + 1}: {found}.", hint)
+        raise ExpressionError(
+            "AX600", f"expression {self.text[:200]!r}, column {column + 1}: {found}.", hint
+        )
 
     def peek(self) -> tuple[str, str, int]:
-        return self.tokens[self.next] if self.next < len(self.tokens) else ("end", "the end", len(self.text))
+        return (
+            self.tokens[self.next]
+            if self.next < len(self.tokens)
+            else ("end", "the end", len(self.text))
+        )
 
     def take(self, *texts: str) -> str | None:
         """The next token's text, if it is one of these words or signs; it is consumed."""
@@ -244,7 +289,11 @@ class _Reader:
         value = self.either()
         kind, text, column = self.peek()
         if kind != "end":
-            self.fail(column, f"expected the end, found {text!r}", "There is no arithmetic; join conditions with and, or.")
+            self.fail(
+                column,
+                f"expected the end, found {text!r}",
+                "There is no arithmetic; join conditions with and, or.",
+            )
         return value
 
     def either(self) -> Value:
@@ -272,7 +321,12 @@ class _Reader:
     def compared(self) -> Value:
         left = self.value()
         sign = self.take(*COMPARISONS)
-        if sign is None and self.peek()[1] == "not" and self.next + 1 < len(self.tokens) and self.tokens[self.next + 1][1] == "in":
+        if (
+            sign is None
+            and self.peek()[1] == "not"
+            and self.next + 1 < len(self.tokens)
+            and self.tokens[self.next + 1][1] == "in"
+        ):
             self.next += 2
             sign = "not in"
         if sign is None:
@@ -290,7 +344,9 @@ class _Reader:
         if kind == "number":
             return _constant(_number(text))
         if kind == "string":
-            return _constant(re.sub(r"\\(.)", lambda m: _ESCAPES.get(m[1], m[0]), text[1:-1], flags=re.DOTALL))
+            return _constant(
+                re.sub(r"\\(.)", lambda m: _ESCAPES.get(m[1], m[0]), text[1:-1], flags=re.DOTALL)
+            )
         if kind == "name" and text not in WORDS:
             return self.named(text, column)
         if text == "-" and self.peek()[0] == "number":
@@ -325,7 +381,10 @@ class _Reader:
             self.need(")")
             return lambda seen: _len(inner(seen))
         if name not in ROOTS:
-            hint = did_you_mean(name, ROOTS) or f"A path begins with text, message or state: message.{name}, state.{name}."
+            hint = (
+                did_you_mean(name, ROOTS)
+                or f"A path begins with text, message or state: message.{name}, state.{name}."
+            )
             self.fail(column, f"unknown name {name!r}", hint)
         keys = self.steps()
         return lambda seen: follow(root_of(seen, name), keys)
@@ -364,7 +423,7 @@ def _constant(value: Any) -> Value:
     return lambda seen: value
 
 
-def _first(parts: Sequence[Value], seen: Seen, wanted: bool) -> Any:
+def _first(parts: Sequence[Value], seen: EdgeInput, wanted: bool) -> Any:
     """The first part whose truth is as wanted, else the last."""
     value: Any = MISSING
     for part in parts:

@@ -1,14 +1,16 @@
-"""``map`` and ``tree``: a node that runs once per item, side by side, or group by group until one message is left.
+"""``map`` and ``tree``: a node that runs once per item, side by side, or group by group until one
+message is left.
 
 Theory of operation
 -------------------
-Both are wrappers: they take the place of a node's body and run what they wrap in frames of their own, one per item, with
-the item, behind whatever is the same for all, as its input. Each frame begins with the state at the entry; what comes back
-is what its items wrote, as one delta in item order, whatever finished first. An item that asks a person pauses alone; the
-node pauses when all others have ended, with the questions of all.
+Both are wrappers: they take the place of a node's body and run what they wrap in frames of their
+own, one per item, with the item, behind whatever is the same for all, as its input. Each frame
+begins with the state at the entry; what comes back is what its items wrote, as one delta in item
+order, whatever finished first. An item that asks a person pauses alone; the node pauses when all
+others have ended, with the questions of all.
 
-In a tree every group of a layer is such a frame, and what a layer wrote is upstream of the next. As node types they are
-the same around a body that is written into their config.
+In a tree every group of a layer is such a frame, and what a layer wrote is upstream of the next. As
+node types they are the same around a body that is written into their config.
 """
 
 from __future__ import annotations
@@ -19,14 +21,22 @@ from typing import Any, Final
 
 from pydantic import BaseModel, Field, field_validator
 
-from axil.config import refers
-from axil.context import Context, Returned
-from axil.inputs import Message, as_messages, gathered
-from axil.plan import Body, Mode, Plan
-from axil.planner import NodeInfo, Setting
-from axil.spec import EdgeSpec, GraphSpec, NodeSpec, Use
-from axil.state import State
-from axil.tokens import ENTRY, EXIT, Out, Task
+from axil import Context, EdgeSpec, GraphSpec, NodeSpec, Out, State, Use
+from axil.plugin import (
+    ENTRY,
+    EXIT,
+    Body,
+    CompileOptions,
+    Message,
+    Mode,
+    NodeInfo,
+    Plan,
+    SubRunResult,
+    Task,
+    as_messages,
+    gather_messages,
+    refers_to,
+)
 from axil_control.errors import InputError
 from axil_control.parts import ByMessage, Split
 from axil_control.subgraph import surroundings
@@ -38,17 +48,26 @@ MOST_LAYERS: Final = 100
 class MapConfig(BaseModel, extra="forbid", frozen=True):
     """What the items are, and how many run at a time."""
 
-    split: Split = Field(default_factory=ByMessage, description="What an item is: message, regex or json_path.")
+    split: Split = Field(
+        default_factory=ByMessage, description="What an item is: message, regex or json_path."
+    )
     max_parallel: int = Field(default=10, ge=1, description="Items at work at the same time.")
     edges: tuple[str, ...] | None = Field(
-        default=None, description="Nodes whose messages hold the items; those of others are put before each item. Without it: all messages."
+        default=None,
+        description="Nodes whose messages hold the items; those of others are put before each "
+        "item. Without it: all messages.",
     )
 
     def items(self, messages: Sequence[Message]) -> tuple[list[Message], list[Message]]:
         """What is the same for all, and the items. Raises: InputError."""
         mine = [self.edges is None or m.get("source") in self.edges for m in messages]
         static = [m for m, is_mine in zip(messages, mine, strict=True) if not is_mine]
-        return static, [item for m, is_mine in zip(messages, mine, strict=True) if is_mine for item in self.split.items(m)]
+        return static, [
+            item
+            for m, is_mine in zip(messages, mine, strict=True)
+            if is_mine
+            for item in self.split.items(m)
+        ]
 
 
 class TreeConfig(MapConfig, frozen=True):
@@ -73,9 +92,11 @@ class Map:
 
 
 class Tree:
-    """The wrapper ``tree``: one firing per group of messages, and again over what they gave, until one message is left.
+    """The wrapper ``tree``: one firing per group of messages, and again over what they gave, until
+    one message is left.
 
-    What is the same for all goes into the first layer only. Every item is worked on, a single one too.
+    What is the same for all goes into the first layer only. Every item is worked on, a single one
+    too.
     """
 
     Config = TreeConfig
@@ -97,7 +118,8 @@ class Tree:
                 return messages
         raise InputError(
             "AX631",
-            f"the tree has {len(messages)} messages after {MOST_LAYERS} layers; it does not come down to one.",
+            f"the tree has {len(messages)} messages after {MOST_LAYERS} layers; "
+            "it does not come down to one.",
             "Let the node give fewer messages than it takes.",
         )
 
@@ -113,9 +135,10 @@ class _Fanned:
         self._plan = node.single()
 
     async def __call__(self, task: Task, ctx: Context, /) -> Out:
-        static, items = self._config.items(gathered(task.tokens))
+        static, items = self._config.items(gather_messages(task.tokens))
         fan = _Fan(self._plan, self._name, task.state, ctx, self._config.max_parallel)
-        gave = await (self._run(fan, static, items) if items else fan.layer([static] if static else []))
+        ran = self._run(fan, static, items) if items else fan.layer([static] if static else [])
+        gave = await ran
         return Out(gave, fan.changes(), None if gave else frozenset())
 
 
@@ -132,12 +155,16 @@ class _Fan:
         """Run each group in a frame of its own; their messages, in order."""
         gate = asyncio.Semaphore(self._most)
 
-        async def one(position: int, messages: list[Message]) -> Returned:
+        async def one(position: int, messages: list[Message]) -> SubRunResult:
             async with gate:
-                return await self._ctx.run(self._plan, messages, name=(*name, position), state=self._state)
+                return await self._ctx.run(
+                    self._plan, messages, name=(*name, position), state=self._state
+                )
 
-        ended = await asyncio.gather(*(one(i, messages) for i, messages in enumerate(groups)), return_exceptions=True)
-        returned = [each for each in ended if isinstance(each, Returned)]
+        ended = await asyncio.gather(
+            *(one(i, messages) for i, messages in enumerate(groups)), return_exceptions=True
+        )
+        returned = [each for each in ended if isinstance(each, SubRunResult)]
         if len(returned) < len(ended):
             raise _worst([each for each in ended if isinstance(each, BaseException)])
         written = [each.changes for each in returned if each.changes]
@@ -148,17 +175,28 @@ class _Fan:
 
     def changes(self) -> Any:
         """All that was written so far, as one delta."""
-        from axil.composite import combined
+        from axil.plugin import combine_deltas
 
-        return combined(self._entry.schema, self._written)
+        return combine_deltas(self._entry.schema, self._written)
 
 
 def _worst(errors: Sequence[BaseException]) -> BaseException:
-    """What is raised for several: the first error in item order, else one pause with all questions."""
-    from axil.run import Pause
+    """Choose what is raised for several: the first error in item order, else one pause for all."""
+    from axil.driver import Pause
 
     failed = [error for error in errors if not isinstance(error, Pause)]
-    return failed[0] if failed else Pause(*(question for error in errors if isinstance(error, Pause) for question in error.questions))
+    return (
+        failed[0]
+        if failed
+        else Pause(
+            *(
+                question
+                for error in errors
+                if isinstance(error, Pause)
+                for question in error.questions
+            )
+        )
+    )
 
 
 # ---------------------------------------------------------------------- as node types
@@ -171,9 +209,9 @@ def _body_is_one(body: dict[str, Any]) -> dict[str, Any]:
     return body
 
 
-def _around(body: dict[str, Any], node: str, wrapper: Use, setting: Setting) -> Any:
+def _around(body: dict[str, Any], node: str, wrapper: Use, setting: CompileOptions) -> Any:
     """A graph of one node: the body, wrapped."""
-    from axil.composite import Nested
+    from axil.plugin import SubgraphSpec
 
     inner = (
         Use(type="subgraph", config={"type": "config", "config": body})
@@ -188,7 +226,7 @@ def _around(body: dict[str, Any], node: str, wrapper: Use, setting: Setting) -> 
         end=("item",),
         extras=surroundings(setting),
     )
-    return Nested(spec=spec)
+    return SubgraphSpec(spec=spec)
 
 
 class MapNode:
@@ -200,16 +238,22 @@ class MapNode:
         """The body and its items."""
 
         body: dict[str, Any] = Field(
-            description="What runs per item: a node {type, config}, or a graph {nodes, edges, start, end}.",
-            json_schema_extra=refers("graph"),
+            description="What runs per item: a node {type, config}, "
+            "or a graph {nodes, edges, start, end}.",
+            json_schema_extra=refers_to("graph"),
         )
         _body = field_validator("body")(_body_is_one)
 
     def __init__(self, config: Config) -> None:
         self.config = config
 
-    def scope(self, node: str, setting: Setting) -> Any:
-        return _around(self.config.body, node, Use(type="map", config=self.config.model_dump(exclude={"body"})), setting)
+    def scope(self, node: str, setting: CompileOptions) -> Any:
+        return _around(
+            self.config.body,
+            node,
+            Use(type="map", config=self.config.model_dump(exclude={"body"})),
+            setting,
+        )
 
 
 class TreeNode:
@@ -221,13 +265,19 @@ class TreeNode:
         """The body and its items."""
 
         body: dict[str, Any] = Field(
-            description="What runs per group: a node {type, config}, or a graph {nodes, edges, start, end}.",
-            json_schema_extra=refers("graph"),
+            description="What runs per group: a node {type, config}, "
+            "or a graph {nodes, edges, start, end}.",
+            json_schema_extra=refers_to("graph"),
         )
         _body = field_validator("body")(_body_is_one)
 
     def __init__(self, config: Config) -> None:
         self.config = config
 
-    def scope(self, node: str, setting: Setting) -> Any:
-        return _around(self.config.body, node, Use(type="tree", config=self.config.model_dump(exclude={"body"})), setting)
+    def scope(self, node: str, setting: CompileOptions) -> Any:
+        return _around(
+            self.config.body,
+            node,
+            Use(type="tree", config=self.config.model_dump(exclude={"body"})),
+            setting,
+        )

@@ -7,11 +7,17 @@ from typing import Any, cast
 
 from pydantic import BaseModel, Field, field_validator, model_validator
 
-from axil.context import Context, Question
-from axil.durations import seconds
-from axil.errors import Overdue
-from axil.inputs import Message, as_messages, is_messages, message, render, text_of
-from axil.tokens import Out
+from axil import Context, Out, Question
+from axil.plugin import (
+    Message,
+    Overdue,
+    as_messages,
+    is_messages,
+    message,
+    parse_duration,
+    render,
+    text_of,
+)
 from axil_control.switches import receiver_of, spoken, unfit
 
 TASK = "TASK"
@@ -24,13 +30,17 @@ def shown(messages: Sequence[Message]) -> str:
     >>> shown([message("hi", source="A")])
     '=== INPUT FROM A (user) ===\\n\\nhi'
     """
-    return "\n\n".join(f"=== INPUT FROM {m.get('source') or TASK} ({m.get('role', 'user')}) ===\n\n{text_of(m)}" for m in messages)
+    return "\n\n".join(
+        f"=== INPUT FROM {m.get('source') or TASK} ({m.get('role', 'user')}) ===\n\n{text_of(m)}"
+        for m in messages
+    )
 
 
 class Human:
     """``human``: asks a person, and gives the answer as one user message.
 
-    How the person is asked is a channel's business; where no channel is attached, the run pauses with the question.
+    How the person is asked is a channel's business; where no channel is attached, the run pauses
+    with the question.
     """
 
     examples = ({"description": "May it be sent?", "within": "2 days", "default": "no"},)
@@ -39,27 +49,39 @@ class Human:
     class Config(BaseModel, extra="forbid", frozen=True):
         """What the person is asked to do."""
 
-        description: str | None = Field(default=None, description="What the person is asked to do; shown with what came.")
-        within: float | str | None = Field(
-            default=None, description='How long there is to answer: seconds, or "15m", "2h 30m", "3 days"; without it for ever.'
+        description: str | None = Field(
+            default=None, description="What the person is asked to do; shown with what came."
         )
-        default: Any = Field(default=None, description="The answer, where nobody gives one within that time.")
+        within: float | str | None = Field(
+            default=None,
+            description='How long there is to answer: seconds, or "15m", "2h 30m", "3 days"; '
+            "without it for ever.",
+        )
+        default: Any = Field(
+            default=None, description="The answer, where nobody gives one within that time."
+        )
         late: str | None = Field(
             default=None,
-            description="The node that goes on instead, with what came, where nobody answers within that time; else it gets nothing.",
+            description="The node that goes on instead, with what came, where nobody answers "
+            "within that time; else it gets nothing.",
         )
 
         @field_validator("within")
         @classmethod
         def _is_a_duration(cls, within: float | str | None) -> float | None:
-            return None if within is None else seconds(within)
+            return None if within is None else parse_duration(within)
 
         @model_validator(mode="after")
         def _says_one_thing(self) -> Human.Config:
             if self.within is None and (self.default is not None or self.late is not None):
-                raise ValueError("AX523 default and late say what happens after a time; within says which.")
+                raise ValueError(
+                    "AX523 default and late say what happens after a time; within says which."
+                )
             if self.default is not None and self.late is not None:
-                raise ValueError("AX523 where nobody answers in time there is a default, or another node goes on; not both.")
+                raise ValueError(
+                    "AX523 where nobody answers in time there is a default, "
+                    "or another node goes on; not both."
+                )
             return self
 
     def __init__(self, config: Config | None = None) -> None:
@@ -67,7 +89,10 @@ class Human:
         self._late, self._others = self.config.late or "", frozenset[str]()
 
     def bind(self, out_edges: list[Any]) -> None:
-        """Called when the plan is made: ``late`` is one of the nodes that it leads to. Raises: BindingError (AX611)."""
+        """Called when the plan is made: ``late`` is one of the nodes that it leads to.
+
+        Raises: BindingError (AX611).
+        """
         receivers = [receiver_of(edge) for edge in out_edges]
         if self.config.late:
             self._late = spoken(self.config.late, receivers)
@@ -92,7 +117,9 @@ class Human:
 
 
 def answered(answer: Any) -> Any:
-    """An answer as output: text and parts become one user message, messages and fields stay what they are."""
+    """An answer as output: text and parts become one user message, messages and fields stay what
+    they are.
+    """
     if isinstance(answer, str) or answer is None:
         return [message(answer or "")]
     if is_messages(answer) and answer:

@@ -2,14 +2,15 @@
 
 Theory of operation
 -------------------
-Messages that a firing leaves behind wait in the node's own state, under ``inbox``. At the next firing they come first,
-then what arrived, edge by edge, with three marks read on the way: ``keep`` makes a message survive every window,
-``clear`` on what an edge brings empties the inbox before it (``"context"``: but for kept messages, ``"all"``: of them
-too), ``empty`` is a bearer of marks and no message. The body sees the list as if it all had come on one edge. Afterwards
-the window decides what stays.
+Messages that a firing leaves behind wait in the node's own state, under ``inbox``. At the next
+firing they come first, then what arrived, edge by edge, with three marks read on the way: ``keep``
+makes a message survive every window, ``clear`` on what an edge brings empties the inbox before it
+(``"context"``: but for kept messages, ``"all"``: of them too), ``empty`` is a bearer of marks and
+no message. The body sees the list as if it all had come on one edge. Afterwards the window decides
+what stays.
 
-An edge clears once per firing, before the first of its messages. (DevAll clears before each, so that of several messages
-on such an edge only the last is left.)
+An edge clears once per firing, before the first of its messages. (DevAll clears before each, so
+that of several messages on such an edge only the last is left.)
 """
 
 from __future__ import annotations
@@ -19,11 +20,8 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from axil.context import Context, local_field
-from axil.inputs import Message, as_messages
-from axil.plan import Body, Mode
-from axil.planner import NodeInfo
-from axil.tokens import Changes, Out, Task, Token
+from axil import Context, Out, Token
+from axil.plugin import Body, Changes, Message, Mode, NodeInfo, Task, as_messages, local_field
 
 
 def received(waiting: Sequence[Message], tokens: Sequence[Token]) -> list[Message]:
@@ -36,12 +34,17 @@ def received(waiting: Sequence[Message], tokens: Sequence[Token]) -> list[Messag
             seen = []
         elif "context" in cleared:
             seen = [m for m in seen if m.get("keep")]
-        seen.extend({name: value for name, value in m.items() if name != "clear"} for m in came if not m.get("empty"))
+        seen.extend(
+            {name: value for name, value in m.items() if name != "clear"}
+            for m in came
+            if not m.get("empty")
+        )
     return seen
 
 
 def windowed(messages: Sequence[Message], window: int) -> list[Message]:
-    """What stays: all (-1), kept ones only (0), or the newest ``window``, of which kept ones are counted and never dropped.
+    """What stays: all (-1), kept ones only (0), or the newest ``window``, of which kept ones are
+    counted and never dropped.
 
     >>> windowed([{"content": 1, "keep": True}, {"content": 2}, {"content": 3}], 2)
     [{'content': 1, 'keep': True}, {'content': 3}]
@@ -63,7 +66,10 @@ def windowed(messages: Sequence[Message], window: int) -> list[Message]:
 def own(messages: Sequence[Message], node: str) -> list[Message]:
     """What the node said, as it will read it later: its own words."""
     marks = ("preserve_role", "keep", "clear")
-    return [{**{k: v for k, v in m.items() if k not in marks}, "role": "assistant", "source": node} for m in messages]
+    return [
+        {**{k: v for k, v in m.items() if k not in marks}, "role": "assistant", "source": node}
+        for m in messages
+    ]
 
 
 class Inbox:
@@ -75,7 +81,8 @@ class Inbox:
         window: int = Field(
             default=0,
             ge=-1,
-            description="0: kept messages only; N: the newest N, kept ones counted; -1: all. Unless 0, the node's own outputs too.",
+            description="0: kept messages only; N: the newest N, kept ones counted; -1: all. "
+            "Unless 0, the node's own outputs too.",
         )
 
     def __init__(self, config: Config | None = None) -> None:
@@ -86,7 +93,9 @@ class Inbox:
 
 
 class _Remembering:
-    """The wrapped body; called in the way the body wants to be called, scopes through a run of their own."""
+    """The wrapped body; called in the way the body wants to be called, scopes through a run of
+    their own.
+    """
 
     wants_ctx = True
 
@@ -106,7 +115,15 @@ class _Remembering:
             return self._kept(await self._body(_reading(task, messages), ctx), ctx, messages)
         returned = await ctx.run(self._single, messages, name=0)
         nothing = returned.output is None
-        return self._kept(Out([] if nothing else returned.output, returned.changes, frozenset() if nothing else None), ctx, messages)
+        return self._kept(
+            Out(
+                [] if nothing else returned.output,
+                returned.changes,
+                frozenset() if nothing else None,
+            ),
+            ctx,
+            messages,
+        )
 
     def _kept(self, out: Out, ctx: Context, messages: list[Message]) -> Out:
         stays = windowed(messages, self._window)

@@ -1,7 +1,9 @@
-"""Nodes that end loops: they stay silent until a count or a time is reached, then send the token that leaves.
+"""Nodes that end loops: they stay silent until a count or a time is reached, then send the token
+that leaves.
 
-Neither stops anything by itself. A loop ends because the message they send goes out on an edge that leaves it. Count and
-start time are kept in ``local``: they belong to the run, survive rounds and resume, and are never shared between runs.
+Neither stops anything by itself. A loop ends because the message they send goes out on an edge that
+leaves it. Count and start time are kept in ``local``: they belong to the run, survive rounds and
+resume, and are never shared between runs.
 """
 
 from __future__ import annotations
@@ -10,8 +12,8 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel, Field
 
-from axil.inputs import message
-from axil.tokens import Out
+from axil import Out
+from axil.plugin import message
 from axil_control.messages import forwarded, silence
 
 SECONDS: Final = {"seconds": 1.0, "minutes": 60.0, "hours": 3600.0}
@@ -25,9 +27,16 @@ class LoopCounter:
     class Config(BaseModel, extra="forbid", frozen=True):
         """When ``loop_counter`` sends, and what."""
 
-        max_iterations: int = Field(default=10, ge=1, description="The firing at which the message is sent.")
-        reset_on_emit: bool = Field(default=True, description="Count from zero again after sending; false: send at every later firing.")
-        message: str | None = Field(default=None, description='The text sent; empty: "Loop limit reached (N)".')
+        max_iterations: int = Field(
+            default=10, ge=1, description="The firing at which the message is sent."
+        )
+        reset_on_emit: bool = Field(
+            default=True,
+            description="Count from zero again after sending; false: send at every later firing.",
+        )
+        message: str | None = Field(
+            default=None, description='The text sent; empty: "Loop limit reached (N)".'
+        )
 
     def __init__(self, config: Config | None = None) -> None:
         self.config = config or self.Config()
@@ -39,14 +48,17 @@ class LoopCounter:
         local["count"] = 0 if reached and config.reset_on_emit else count
         if not reached:
             return silence()
-        return [message(config.message or f"Loop limit reached ({config.max_iterations})", "assistant")]
+        return [
+            message(config.message or f"Loop limit reached ({config.max_iterations})", "assistant")
+        ]
 
 
 class LoopTimer:
     """``loop_timer``: sends its message once the time is up, counted from its own first firing.
 
-    It looks at the clock only when it fires; it interrupts nothing. As a gate (``passthrough``) it forwards what comes,
-    sends its message instead at the first firing past the limit, and forwards again ever after.
+    It looks at the clock only when it fires; it interrupts nothing. As a gate (``passthrough``) it
+    forwards what comes, sends its message instead at the first firing past the limit, and forwards
+    again ever after.
     """
 
     inline = True
@@ -54,14 +66,27 @@ class LoopTimer:
     class Config(BaseModel, extra="forbid", frozen=True):
         """When ``loop_timer`` sends, and what."""
 
-        max_duration: int | float = Field(default=60.0, gt=0, allow_inf_nan=False, description="How long, in units of duration_unit.")
-        duration_unit: Literal["seconds", "minutes", "hours"] = Field(default="seconds", description="The unit of max_duration.")
+        max_duration: int | float = Field(
+            default=60.0,
+            gt=0,
+            allow_inf_nan=False,
+            description="How long, in units of duration_unit.",
+        )
+        duration_unit: Literal["seconds", "minutes", "hours"] = Field(
+            default="seconds", description="The unit of max_duration."
+        )
         reset_on_emit: bool = Field(
             default=True,
-            description="Start the clock again at each sending; false: send at every later firing. A gate sends once either way.",
+            description="Start the clock again at each sending; false: send at every later "
+            "firing. A gate sends once either way.",
         )
-        message: str | None = Field(default=None, description='The text sent; empty: "Time limit reached (D unit)".')
-        passthrough: bool = Field(default=False, description="Forward what comes before the limit and after the message, as a gate.")
+        message: str | None = Field(
+            default=None, description='The text sent; empty: "Time limit reached (D unit)".'
+        )
+        passthrough: bool = Field(
+            default=False,
+            description="Forward what comes before the limit and after the message, as a gate.",
+        )
 
     def __init__(self, config: Config | None = None) -> None:
         self.config = config or self.Config()
@@ -79,4 +104,10 @@ class LoopTimer:
             return silence()
         elif config.reset_on_emit:
             local["start"] = now
-        return [message(config.message or f"Time limit reached ({config.max_duration} {config.duration_unit})", "assistant")]
+        return [
+            message(
+                config.message
+                or f"Time limit reached ({config.max_duration} {config.duration_unit})",
+                "assistant",
+            )
+        ]

@@ -1,4 +1,6 @@
-"""Nodes that pass messages on: ``literal`` says the same each time, ``passthrough`` repeats what came, ``vote`` finds the majority."""
+"""Nodes that pass messages on: ``literal`` says the same each time, ``passthrough`` repeats what
+came, ``vote`` finds the majority.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +10,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from axil.inputs import Message, as_messages, folded, is_messages, message, text_of
-from axil.tokens import Out
+from axil import Out
+from axil.plugin import Message, as_messages, fold_payloads, is_messages, message, text_of
 
 
 def silence() -> Out:
@@ -18,11 +20,11 @@ def silence() -> Out:
 
 
 def forwarded(payloads: Sequence[Any]) -> Any:
-    """All that came, unchanged: one list of messages, or fields folded where payloads hold fields."""
+    """Forward all that came, unchanged: one list of messages, or fields folded into one mapping."""
     some = [payload for payload in payloads if payload]
     if all(is_messages(payload) for payload in some or payloads):
         return [m for payload in some for m in as_messages(payload)]
-    return folded(payloads)
+    return fold_payloads(payloads)
 
 
 class Constant:
@@ -36,7 +38,9 @@ class Constant:
         """What ``literal`` says."""
 
         content: str = Field(min_length=1, description="The text of the message.")
-        role: Literal["user", "assistant"] = Field(default="user", description="Who says it; edges keep this role.")
+        role: Literal["user", "assistant"] = Field(
+            default="user", description="Who says it; edges keep this role."
+        )
 
     def __init__(self, config: Config) -> None:
         self.config = config
@@ -46,14 +50,16 @@ class Constant:
 
 
 class Passthrough:
-    """``passthrough``: what came in, or only the last of it; one empty user message where nothing came."""
+    """``passthrough``: what came in, or the last of it; an empty user message, if nothing came."""
 
     inline = True
 
     class Config(BaseModel, extra="forbid", frozen=True):
         """What ``passthrough`` repeats."""
 
-        only_last_message: bool = Field(default=True, description="Repeat the last message only; false: all of them.")
+        only_last_message: bool = Field(
+            default=True, description="Repeat the last message only; false: all of them."
+        )
 
     def __init__(self, config: Config | None = None) -> None:
         self.config = config or self.Config()
@@ -61,14 +67,17 @@ class Passthrough:
     def run(self, payloads: list[Any]) -> Any:
         came = forwarded(payloads)
         if not is_messages(came):
-            return Out(folded(payloads[-1:]) if self.config.only_last_message else came)
+            return Out(fold_payloads(payloads[-1:]) if self.config.only_last_message else came)
         if not came:
             return [message("")]
         return came[-1:] if self.config.only_last_message else came
 
 
 class Vote:
-    """``vote``: the text that most sources said last; of equals, the one said on the first edge. Blank texts do not count."""
+    """``vote``: the text that most sources said last; of equals, the one said on the first edge.
+
+    Blank texts do not count.
+    """
 
     inline = True
 

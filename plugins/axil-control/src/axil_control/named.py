@@ -1,30 +1,39 @@
-"""Components that a component's config names: conditions and processors, found where every component is found."""
+"""Components that a component's config names: conditions and processors, found where every
+component is found.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from axil.bodies import parameters
-from axil.edges import Seen
-from axil.values import MISSING
+from axil import MISSING
+from axil.plugin import EdgeInput, parameters_of
 
 if TYPE_CHECKING:
-    from axil.planner import Setting
+    from axil.plugin import CompileOptions
 
 
-def component(kind: str, name: str, config: Mapping[str, Any] | None = None, *, where: str = "", setting: Setting | None = None) -> Any:
-    """The component that ``kind`` and ``name`` lead to, configured. Policy holds: nothing but registered names is found.
+def component(
+    kind: str,
+    name: str,
+    config: Mapping[str, Any] | None = None,
+    *,
+    where: str = "",
+    setting: CompileOptions | None = None,
+) -> Any:
+    """The component that ``kind`` and ``name`` lead to, configured.
+
+    Policy holds: nothing but registered names is found.
 
     Raises: UnknownComponent, ComponentBlocked, PluginLoadError, ConfigError.
     """
-    from axil.config import make
-    from axil.planner import Setting
+    from axil.plugin import CompileOptions, make_component
 
-    found = (setting or Setting()).resolve(kind, name, where)
+    found = (setting or CompileOptions()).resolve(kind, name, where)
     if is_plain(found):
         return found
-    return make(found, config or {}, where)
+    return make_component(found, config or {}, where)
 
 
 def is_plain(found: Any) -> bool:
@@ -32,30 +41,34 @@ def is_plain(found: Any) -> bool:
     return callable(found) and not isinstance(found, type) and not hasattr(type(found), "Config")
 
 
-def as_condition(found: Any) -> Callable[[Seen], bool]:
+def as_condition(found: Any) -> Callable[[EdgeInput], bool]:
     """A condition, or a plain ``function(text) -> bool``, as a condition."""
     if not is_plain(found):
         return found
     return lambda seen: bool(found(seen.text))
 
 
-def as_processor(found: Any) -> Callable[[Seen], Any]:
+def as_processor(found: Any) -> Callable[[EdgeInput], Any]:
     """A processor, or a plain ``function(text[, state])``, as a processor.
 
     A plain function may also give ``{"content": …, "metadata": …, "drop": …}``.
     """
     if not is_plain(found):
         return found
-    wants_state = len(parameters(found)) > 1
+    wants_state = len(parameters_of(found)) > 1
 
-    def process(seen: Seen) -> Any:
+    def process(seen: EdgeInput) -> Any:
         new = found(seen.text, dict(seen.state)) if wants_state else found(seen.text)
-        if not isinstance(new, Mapping) or not {"content", "metadata", "drop"} & set(cast("Mapping[str, Any]", new)):
+        if not isinstance(new, Mapping) or not {"content", "metadata", "drop"} & set(
+            cast("Mapping[str, Any]", new)
+        ):
             return cast("Any", new)
         told = cast("Mapping[str, Any]", new)
         if told.get("drop"):
             return None
-        before: Mapping[str, Any] = cast("Any", seen).payload if isinstance(seen.payload, Mapping) else {}
+        before: Mapping[str, Any] = (
+            cast("Any", seen).payload if isinstance(seen.payload, Mapping) else {}
+        )
         content = told.get("content", MISSING)
         metadata: Mapping[str, Any] = told.get("metadata") or {}
         return {**before, **metadata, "content": seen.text if content is MISSING else content}

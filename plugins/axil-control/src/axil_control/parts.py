@@ -1,4 +1,6 @@
-"""How messages become the items of a map or a tree: each message one, the matches of a pattern, or what a JSON path leads to."""
+"""How messages become the items of a map or a tree: each message one, the matches of a pattern, or
+what a JSON path leads to.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +11,8 @@ from typing import Annotated, Any, Literal, cast
 
 from pydantic import BaseModel, BeforeValidator, Field, field_validator
 
-from axil.errors import listed
-from axil.inputs import Message, render, text_of
-from axil.values import MISSING
+from axil import MISSING
+from axil.plugin import Message, format_names, render, text_of
 from axil_control.errors import InputError
 from axil_control.expression import Key, follow
 from axil_control.patterns import GroupConfig
@@ -36,7 +37,8 @@ class PatternItems(GroupConfig, frozen=True):
     """What is an item in a text."""
 
     on_no_match: Literal["pass", "empty"] = Field(
-        default="pass", description="Where nothing matches: the message is the one item, or an empty text is."
+        default="pass",
+        description="Where nothing matches: the message is the one item, or an empty text is.",
     )
 
 
@@ -48,7 +50,9 @@ class ByPattern(BaseModel, extra="forbid", frozen=True):
 
     def items(self, m: Message) -> list[Message]:
         """The items in one message."""
-        found = [self.config.taken(match) or "" for match in self.config.compiled().finditer(text_of(m))]
+        found = [
+            self.config.taken(match) or "" for match in self.config.compiled().finditer(text_of(m))
+        ]
         if found:
             return [{**m, "content": text} for text in found]
         return [m] if self.config.on_no_match == "pass" else [{**m, "content": ""}]
@@ -57,7 +61,9 @@ class ByPattern(BaseModel, extra="forbid", frozen=True):
 class Path(BaseModel, extra="forbid", frozen=True):
     """Where the items are in JSON."""
 
-    json_path: str = Field(description="For example items, data.results or results[0].rows; empty: the whole document.")
+    json_path: str = Field(
+        description="For example items, data.results or results[0].rows; empty: the whole document."
+    )
 
     @field_validator("json_path")
     @classmethod
@@ -69,11 +75,16 @@ class Path(BaseModel, extra="forbid", frozen=True):
 class ByPath(BaseModel, extra="forbid", frozen=True):
     """Each element of a list in a JSON text is one item."""
 
-    type: Literal["json_path"] = Field(description="Each element of a list in a JSON text is one item.")
+    type: Literal["json_path"] = Field(
+        description="Each element of a list in a JSON text is one item."
+    )
     config: Path = Field(description="Where the list is.")
 
     def items(self, m: Message) -> list[Message]:
-        """The items in one message; a text that is not JSON is one item. Raises: InputError (AX630)."""
+        """The items in one message; a text that is not JSON is one item.
+
+        Raises: InputError (AX630).
+        """
         try:
             data = json.loads(text_of(m))
         except ValueError:
@@ -85,7 +96,9 @@ def _named(value: Any) -> Any:
     return {"type": value or "message"} if value is None or isinstance(value, str) else value
 
 
-Split = Annotated[ByMessage | ByPattern | ByPath, Field(discriminator="type"), BeforeValidator(_named)]
+Split = Annotated[
+    ByMessage | ByPattern | ByPath, Field(discriminator="type"), BeforeValidator(_named)
+]
 """A split as files write it: ``{type, config}``, or the type alone."""
 
 _STEP = re.compile(r'\.?([^.\[\]"*]+)|\[(\d+)\]|(\[\*\])|\["([^"]*)"\]')
@@ -104,15 +117,27 @@ def keys_of(path: str) -> tuple[Key, ...]:
     while at < len(rest):
         step = _STEP.match(rest, at)
         if step is None:
-            raise ValueError(f"AX604 {path!r} is no path: expected a name, [0] or [*], found {rest[at:]!r}.")
+            raise ValueError(
+                f"AX604 {path!r} is no path: expected a name, [0] or [*], found {rest[at:]!r}."
+            )
         name, index, every, quoted = step.groups()
-        keys.append(EVERY if every else int(index) if index else quoted if quoted is not None else int(name) if name.isdecimal() else name)
+        keys.append(
+            EVERY
+            if every
+            else int(index)
+            if index
+            else quoted
+            if quoted is not None
+            else int(name)
+            if name.isdecimal()
+            else name
+        )
         at = step.end()
     return tuple(keys)
 
 
 def found_at(data: Any, path: str) -> list[Any]:
-    """The items that a path leads to: the elements of a list, or the one value; none where it leads nowhere.
+    """Find the items that a path leads to: a list's elements, or the one value; none leads nowhere.
 
     Raises: InputError (AX630): the path asks for every element of something that has none.
     """
@@ -122,16 +147,31 @@ def found_at(data: Any, path: str) -> list[Any]:
             values, spread = [item for value in values for item in _elements(value, path)], True
             continue
         values = [found for value in values if (found := follow(value, (key,))) is not MISSING]
-    return values if spread or not values or not isinstance(values[0], list) else cast("list[Any]", values[0])
+    return (
+        values
+        if spread or not values or not isinstance(values[0], list)
+        else cast("list[Any]", values[0])
+    )
 
 
 def _elements(value: Any, path: str) -> Sequence[Any]:
     if isinstance(value, list):
         return cast("list[Any]", value)
-    raise InputError("AX630", f"the path {path} asks for every element of {_described(value)}.", "Correct the split's json_path.")
+    raise InputError(
+        "AX630",
+        f"the path {path} asks for every element of {_described(value)}.",
+        "Correct the split's json_path.",
+    )
 
 
 def _described(value: Any) -> str:
     if isinstance(value, Mapping):
-        return f"a mapping with {listed([str(key) for key in cast('Mapping[Any, Any]', value)]) or 'no keys'}"
-    return f"a list of {len(cast('list[Any]', value))}" if isinstance(value, list) else f"{value!r:.60}"
+        return (
+            "a mapping with "
+            f"{format_names([str(key) for key in cast('Mapping[Any, Any]', value)]) or 'no keys'}"
+        )
+    return (
+        f"a list of {len(cast('list[Any]', value))}"
+        if isinstance(value, list)
+        else f"{value!r:.60}"
+    )

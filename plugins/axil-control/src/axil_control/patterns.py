@@ -1,4 +1,6 @@
-"""Regular expressions as settings: four switches that several components share, checked when the config is read."""
+"""Regular expressions as settings: four switches that several components share, checked when the
+config is read.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +10,32 @@ from typing import Any
 from pydantic import BaseModel, Field, field_validator, model_validator
 
 
-def compiled(pattern: str, *, case_sensitive: bool = True, multiline: bool = False, dotall: bool = False) -> re.Pattern[str]:
+def compiled(
+    pattern: str, *, case_sensitive: bool = True, multiline: bool = False, dotall: bool = False
+) -> re.Pattern[str]:
     """The pattern with its flags. Raises: ValueError, saying where the pattern is wrong."""
-    flags = (0 if case_sensitive else re.IGNORECASE) | (re.MULTILINE if multiline else 0) | (re.DOTALL if dotall else 0)
+    flags = (
+        (0 if case_sensitive else re.IGNORECASE)
+        | (re.MULTILINE if multiline else 0)
+        | (re.DOTALL if dotall else 0)
+    )
     try:
         return re.compile(pattern, flags)
     except re.error as error:
-        raise ValueError(f"AX601 expected a regular expression, found {pattern!r}: {error}.") from error
+        raise ValueError(
+            f"AX601 expected a regular expression, found {pattern!r}: {error}."
+        ) from error
 
 
 class PatternConfig(BaseModel, extra="forbid", frozen=True):
-    """What a pattern matches. The one config that others extend, so that the same switch has the same name everywhere."""
+    """What a pattern matches.
 
-    pattern: str = Field(min_length=1, description="A regular expression, searched anywhere in the text.")
+    The one config that others extend, so that the same switch has the same name everywhere.
+    """
+
+    pattern: str = Field(
+        min_length=1, description="A regular expression, searched anywhere in the text."
+    )
     case_sensitive: bool = Field(default=True, description="Tell upper case from lower case.")
     multiline: bool = Field(default=False, description="^ and $ match at every line.")
     dotall: bool = Field(default=False, description="A dot matches line breaks too.")
@@ -32,13 +47,21 @@ class PatternConfig(BaseModel, extra="forbid", frozen=True):
 
     def compiled(self) -> re.Pattern[str]:
         """The pattern, ready to search with."""
-        return compiled(self.pattern, case_sensitive=self.case_sensitive, multiline=self.multiline, dotall=self.dotall)
+        return compiled(
+            self.pattern,
+            case_sensitive=self.case_sensitive,
+            multiline=self.multiline,
+            dotall=self.dotall,
+        )
 
 
 class GroupConfig(PatternConfig, frozen=True):
     """A pattern, and which of its groups is wanted."""
 
-    group: int | str | None = Field(default=None, description="Number or name of the group that is taken; empty: the whole match.")
+    group: int | str | None = Field(
+        default=None,
+        description="Number or name of the group that is taken; empty: the whole match.",
+    )
 
     @field_validator("group", mode="before")
     @classmethod
@@ -50,10 +73,17 @@ class GroupConfig(PatternConfig, frozen=True):
     @model_validator(mode="after")
     def _group_is_there(self) -> Any:
         pattern, group = self.compiled(), self.group
-        there = group in pattern.groupindex if isinstance(group, str) else 0 <= (group or 0) <= pattern.groups
+        there = (
+            group in pattern.groupindex
+            if isinstance(group, str)
+            else 0 <= (group or 0) <= pattern.groups
+        )
         if not there:
             names = ", ".join(pattern.groupindex) or "none"
-            raise ValueError(f"AX601 the pattern has no group {group!r}; it has {pattern.groups}, with the names: {names}.")
+            raise ValueError(
+                f"AX601 the pattern has no group {group!r}; "
+                f"it has {pattern.groups}, with the names: {names}."
+            )
         return self
 
     def taken(self, match: re.Match[str]) -> str | None:

@@ -7,10 +7,8 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel, Field, field_validator
 
-from axil.config import refers
-from axil.edges import Seen
-from axil.inputs import render, text_of
-from axil.values import MISSING
+from axil import MISSING
+from axil.plugin import EdgeInput, refers_to, render, text_of
 from axil_control.errors import InputError
 from axil_control.expression import ROOTS, Key, follow, path_of, root_of
 from axil_control.named import as_processor, component
@@ -27,21 +25,33 @@ class RegexExtract:
     class Config(GroupConfig, frozen=True):
         """What is extracted, and what happens where nothing is."""
 
-        multiple: bool = Field(default=False, description="Take all matches, one a line; false: the first.")
-        template: str = Field(default=_MARK, description="What becomes of a match; {match} stands for it, empty is the match itself.")
-        on_no_match: Literal["pass", "default", "drop"] = Field(
-            default="pass", description="Where nothing matches: carry what came, carry default_value, or carry nothing."
+        multiple: bool = Field(
+            default=False, description="Take all matches, one a line; false: the first."
         )
-        default_value: str | None = Field(default=None, description="Carried where nothing matches and on_no_match is default.")
+        template: str = Field(
+            default=_MARK,
+            description="What becomes of a match; "
+            "{match} stands for it, empty is the match itself.",
+        )
+        on_no_match: Literal["pass", "default", "drop"] = Field(
+            default="pass",
+            description="Where nothing matches: carry what came, "
+            "carry default_value, or carry nothing.",
+        )
+        default_value: str | None = Field(
+            default=None, description="Carried where nothing matches and on_no_match is default."
+        )
 
     def __init__(self, config: Config) -> None:
         self.config = config
         self._pattern = config.compiled()
 
-    def __call__(self, seen: Seen) -> Any:
+    def __call__(self, seen: EdgeInput) -> Any:
         config = self.config
         matches = (config.taken(match) for match in self._pattern.finditer(seen.text))
-        found = ((config.template or _MARK).replace(_MARK, text) for text in matches if text is not None)
+        found = (
+            (config.template or _MARK).replace(_MARK, text) for text in matches if text is not None
+        )
         if config.multiple:
             lines = list(found)
             if lines:
@@ -59,9 +69,12 @@ _PLACE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 
 
 class Template:
-    """``template``: a text with places in braces. ``{text}`` is what came, ``{name}`` a field, ``{state.a.b}`` a field of the state.
+    """``template``: a text with places in braces.
 
-    A text is put in as it is and never read again, other values as JSON; ``{{`` and ``}}`` are braces.
+    ``{text}`` is what came, ``{name}`` a field, ``{state.a.b}`` a field of the state.
+
+    A text is put in as it is and never read again, other values as JSON; ``{{`` and ``}}`` are
+    braces.
     """
 
     examples = ({"template": "Review this: {text}"},)
@@ -70,7 +83,9 @@ class Template:
         """The text, and what happens where a field is missing."""
 
         template: str = Field(description="For example: Review this for {state.audience}: {text}")
-        on_missing: Literal["error", "empty"] = Field(default="error", description="Where a field is missing: fail, or put in nothing.")
+        on_missing: Literal["error", "empty"] = Field(
+            default="error", description="Where a field is missing: fail, or put in nothing."
+        )
 
         @field_validator("template")
         @classmethod
@@ -82,17 +97,23 @@ class Template:
         self.config = config
         self._parts = _parts(config.template)
 
-    def __call__(self, seen: Seen) -> str:
-        return "".join(part if isinstance(part, str) else self._value(seen, part) for part in self._parts)
+    def __call__(self, seen: EdgeInput) -> str:
+        return "".join(
+            part if isinstance(part, str) else self._value(seen, part) for part in self._parts
+        )
 
-    def _value(self, seen: Seen, keys: tuple[Key, ...]) -> str:
+    def _value(self, seen: EdgeInput, keys: tuple[Key, ...]) -> str:
         value = follow(root_of(seen, str(keys[0])), keys[1:])
         if value is not MISSING:
             return text_of(value) if keys[1:] == ("content",) else render(value)
         if self.config.on_missing == "empty":
             return ""
         path = ".".join(map(str, keys))
-        raise InputError("AX632", f"the template asks for {path}, which is not there.", "Write the field, or set on_missing: empty.")
+        raise InputError(
+            "AX632",
+            f"the template asks for {path}, which is not there.",
+            "Write the field, or set on_missing: empty.",
+        )
 
 
 def _parts(template: str) -> list[str | tuple[Key, ...]]:
@@ -105,7 +126,10 @@ def _parts(template: str) -> list[str | tuple[Key, ...]]:
         if place[0] in ("{{", "}}"):
             parts.append(place[0][0])
         elif place[1] is None:
-            raise ValueError(f"AX602 a single {place[0]!r} at character {place.start() + 1}; write {place[0] * 2!r} for a brace.")
+            raise ValueError(
+                f"AX602 a single {place[0]!r} at character {place.start() + 1}; write "
+                f"{place[0] * 2!r} for a brace."
+            )
         else:
             parts.append(_keys(place[1].strip()))
     parts.append(template[end:])
@@ -121,7 +145,10 @@ def _keys(path: str) -> tuple[Key, ...]:
 
 
 class Function:
-    """``function``: a processor by its registered name, with no settings. Import paths are not names."""
+    """``function``: a processor by its registered name, with no settings.
+
+    Import paths are not names.
+    """
 
     examples = ({"name": "uppercase_payload"},)
 
@@ -131,7 +158,7 @@ class Function:
         name: str = Field(
             min_length=1,
             description="A name that some distribution registers under axil.processors.",
-            json_schema_extra=refers("processors"),
+            json_schema_extra=refers_to("processors"),
         )
 
     def __init__(self, config: Config) -> None:
@@ -139,7 +166,7 @@ class Function:
         # Resolved when it is made: an unknown name has to be found before the run.
         self._process = as_processor(component("processors", config.name))
 
-    def __call__(self, seen: Seen) -> Any:
+    def __call__(self, seen: EdgeInput) -> Any:
         return self._process(seen)
 
 
@@ -152,5 +179,5 @@ class Uppercase:
     def __init__(self, config: Config | None = None) -> None:
         self.config = config or self.Config()
 
-    def __call__(self, seen: Seen) -> str:
+    def __call__(self, seen: EdgeInput) -> str:
         return seen.text.upper()

@@ -1,7 +1,8 @@
 """``subgraph``: a graph from a file or from the node's own config, running inside one node.
 
-Reading is the kernel's: paths are looked up from the folder of the file that mentions them and stay below that of the
-first one, links are followed before that is decided, a file that includes itself is refused, and so is a great depth.
+Reading is the kernel's: paths are looked up from the folder of the file that mentions them and stay
+below that of the first one, links are followed before that is decided, a file that includes itself
+is refused, and so is a great depth.
 """
 
 from __future__ import annotations
@@ -10,52 +11,84 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field, model_validator
 
-from axil.config import refers
-from axil.planner import Setting
+from axil.plugin import CompileOptions, refers_to
 
 
-def surroundings(setting: Setting) -> dict[str, Any]:
-    """Where the graph around a node was read and with what: folder, root, trail of files, variables."""
+def surroundings(setting: CompileOptions) -> dict[str, Any]:
+    """Say where and with what the graph around a node was read: folder, root, trail, variables."""
     extras = getattr(setting, "extras", None)
     return dict(extras) if extras else {"folder": setting.folder or ".", "trail": setting.including}
 
 
 class Subgraph:
-    """``subgraph``: what comes in enters the inner graph, what its end gives comes out. It starts afresh at each firing."""
+    """``subgraph``: what comes in enters the inner graph, what its end gives comes out.
 
-    examples = ({"type": "config", "config": {"nodes": [{"id": "A", "type": "passthrough"}], "edges": [], "start": ["A"]}},)
+    It starts afresh at each firing.
+    """
+
+    examples = (
+        {
+            "type": "config",
+            "config": {"nodes": [{"id": "A", "type": "passthrough"}], "edges": [], "start": ["A"]},
+        },
+    )
 
     class Config(BaseModel, extra="forbid", frozen=True):
         """Which graph."""
 
-        type: Literal["file", "config"] = Field(description="Whether config names a file or is the graph.")
-        config: dict[str, Any] = Field(
-            description="{path: other.yaml}, or a graph: {nodes, edges, start, end}.", json_schema_extra=refers("graph")
+        type: Literal["file", "config"] = Field(
+            description="Whether config names a file or is the graph."
         )
-        keep: bool = Field(default=False, description="What inner nodes keep for themselves lasts until the next firing in the same run.")
+        config: dict[str, Any] = Field(
+            description="{path: other.yaml}, or a graph: {nodes, edges, start, end}.",
+            json_schema_extra=refers_to("graph"),
+        )
+        keep: bool = Field(
+            default=False,
+            description="What inner nodes keep for themselves "
+            "lasts until the next firing in the same run.",
+        )
 
         @model_validator(mode="after")
         def _config_is_of_its_type(self) -> Any:
             if self.type == "file" and not (
-                self.config.keys() == {"path"} and isinstance(self.config["path"], str) and self.config["path"]
+                self.config.keys() == {"path"}
+                and isinstance(self.config["path"], str)
+                and self.config["path"]
             ):
-                raise ValueError("AX605 a subgraph of type file has the config {path: FILE} and nothing else.")
+                raise ValueError(
+                    "AX605 a subgraph of type file has the config {path: FILE} and nothing else."
+                )
             if self.type == "config" and not isinstance(self.config.get("nodes"), list):
-                raise ValueError("AX605 a subgraph of type config has a graph as its config, with nodes.")
+                raise ValueError(
+                    "AX605 a subgraph of type config has a graph as its config, with nodes."
+                )
             return self
 
     def __init__(self, config: Config) -> None:
         self.config = config
 
-    def scope(self, node: str, setting: Setting) -> Any:
-        """The inner graph. Raises: SpecError: the file cannot be read or may not be included, or its graph is wrong."""
-        from axil.composite import Nested
-        from axil.files import Reading, include, inline
+    def scope(self, node: str, setting: CompileOptions) -> Any:
+        """The inner graph.
+
+        Raises: SpecError: the file cannot be read or may not be included, or its graph is wrong.
+        """
+        from axil.plugin import LoadOptions, SubgraphSpec, include_spec, inline_spec
 
         outer, where = surroundings(setting), f'node "{node}"'
-        reading = Reading(environment=setting.environment, allow_code=setting.allow_code, registry=setting.registry)
+        reading = LoadOptions(
+            environment=setting.environment,
+            allow_code=setting.allow_code,
+            registry=setting.registry,
+        )
         if self.config.type == "file":
-            spec = include(self.config.config["path"], outer, where=where, registry=setting.registry, reading=reading)
+            spec = include_spec(
+                self.config.config["path"],
+                outer,
+                where=where,
+                registry=setting.registry,
+                reading=reading,
+            )
         else:
-            spec = inline(self.config.config, outer, reading=reading)
-        return Nested(spec=spec, keep=self.config.keep)
+            spec = inline_spec(self.config.config, outer, reading=reading)
+        return SubgraphSpec(spec=spec, keep=self.config.keep)

@@ -1,23 +1,30 @@
-"""Nodes that choose among their out-edges: by predicates (``LogicSwitch``), by conditions (``switch``), by a value (``router``).
+"""Nodes that choose among their out-edges: by predicates (``LogicSwitch``), by conditions
+(``switch``), by a value (``router``).
 
-What they send is what they received, unchanged. What they choose are names of nodes; edges that are not chosen die.
+What they send is what they received, unchanged. What they choose are names of nodes; edges that are
+not chosen die.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 
 from pydantic import BaseModel, Field, field_validator
 
-from axil.bodies import is_async
-from axil.config import refers
-from axil.edges import Seen
-from axil.errors import RouteError, did_you_mean, listed
-from axil.tokens import EXIT, Out, Task
-from axil.values import MISSING
-from axil.views import plain
+from axil import MISSING, Out
+from axil.plugin import (
+    EXIT,
+    EdgeInput,
+    RouteError,
+    Task,
+    did_you_mean,
+    format_names,
+    is_async,
+    refers_to,
+    without_views,
+)
 from axil_control.errors import BindingError
 from axil_control.expression import Expression
 from axil_control.messages import forwarded
@@ -36,7 +43,9 @@ def receiver_of(edge: Any) -> str:
 
 
 def spoken(name: str, receivers: Sequence[str]) -> str:
-    """A receiver by the name that people use: ``exit`` for a graph's exit, ``<loop>_controller`` for a loop's controller."""
+    """A receiver by the name that people use: ``exit`` for a graph's exit, ``<loop>_controller``
+    for a loop's controller.
+    """
     if name in receivers:
         return name
     if EXIT in receivers and (name in EXIT_NAMES or name.endswith(("_terminate", "_exit"))):
@@ -45,22 +54,36 @@ def spoken(name: str, receivers: Sequence[str]) -> str:
 
 
 def unfit(what: str, named: Iterable[str], receivers: Sequence[str], *, all_of_them: bool) -> None:
-    """Nothing, if ``named`` are receivers, and all of them where that is asked. Raises: BindingError (AX611, AX612)."""
+    """Nothing, if ``named`` are receivers, and all of them where that is asked.
+
+    Raises: BindingError (AX611, AX612).
+    """
     names = list(named)
     strangers = [name for name in names if name not in receivers]
     if strangers:
-        hint = did_you_mean(strangers[0], receivers) or f"Its out-edges lead to {listed(receivers) or 'nothing'}."
-        raise BindingError("AX611", f"{what} names {listed(strangers)}, where none of its edges leads.", hint)
+        hint = (
+            did_you_mean(strangers[0], receivers)
+            or f"Its out-edges lead to {format_names(receivers) or 'nothing'}."
+        )
+        raise BindingError(
+            "AX611", f"{what} names {format_names(strangers)}, where none of its edges leads.", hint
+        )
     missing = [name for name in receivers if name not in names]
     if all_of_them and missing:
-        raise BindingError("AX612", f"{what} says nothing of {listed(missing)}, where its edges lead.", "Add them, or bind edge by edge.")
+        raise BindingError(
+            "AX612",
+            f"{what} says nothing of {format_names(missing)}, where its edges lead.",
+            "Add them, or bind edge by edge.",
+        )
 
 
 class LogicSwitch:
-    """A switch for graphs made in Python: each out-edge may be bound to a predicate ``(message, attributes) -> bool``.
+    """A switch for graphs made in Python: each out-edge may be bound to a predicate ``(message,
+    attributes) -> bool``.
 
-    All predicates are asked; several may match. As soon as one edge is bound, those that are not bound are never taken;
-    a switch without any binding sends to all. Predicates are plain functions: what waits is a node.
+    All predicates are asked; several may match. As soon as one edge is bound, those that are not
+    bound are never taken; a switch without any binding sends to all. Predicates are plain
+    functions: what waits is a node.
 
     Args:
         routes: a predicate for every receiver, by its name, instead of ``condition_binding``.
@@ -70,45 +93,80 @@ class LogicSwitch:
 
     def __init__(self, routes: Mapping[str, Predicate] | None = None) -> None:
         self.name = ""
-        self._routes = {name: _asking(predicate, name) for name, predicate in (routes or {}).items()}
+        self._routes = {
+            name: _asking(predicate, name) for name, predicate in (routes or {}).items()
+        }
         self._bound: dict[str, Callable[[Any, Any], Any]] = {}
         self._predicates: Mapping[str, Callable[[Any, Any], Any]] = self._routes
 
     def condition_binding(self, callback: Predicate, out_edge: Any) -> None:
-        """Take ``out_edge`` where ``callback(message, attributes)``, or ``callback(message)``, is true.
+        """Take ``out_edge`` where ``callback``, given message and perhaps attributes, is true.
 
-        Raises: BindingError (AX610): the edge is bound already or starts at another node; (AX613) the callback is async.
+        Raises: BindingError (AX610): the edge is bound already or starts at another node; (AX613)
+        the callback is async.
         """
         name, sender = receiver_of(out_edge), out_edge.sender
         if sender is not self and not (isinstance(sender, str) and self.name in ("", sender)):
             raise BindingError(
-                "AX610", f"the edge to {name} does not start at this switch.", "Bind edges made with create_edge(switch, …)."
+                "AX610",
+                f"the edge to {name} does not start at this switch.",
+                "Bind edges made with create_edge(switch, …).",
             )
         if self._routes:
-            raise BindingError("AX610", f"the switch has routes; the edge to {name} cannot be bound as well.", "Put it into routes.")
+            raise BindingError(
+                "AX610",
+                f"the switch has routes; the edge to {name} cannot be bound as well.",
+                "Put it into routes.",
+            )
         if name in self._bound:
-            raise BindingError("AX610", f"the edge to {name} is bound already.", "Join the two conditions in one function.")
+            raise BindingError(
+                "AX610",
+                f"the edge to {name} is bound already.",
+                "Join the two conditions in one function.",
+            )
         self._bound[name] = _asking(callback, name)
         self._predicates = self._bound
 
     def bind(self, out_edges: list[Any]) -> None:
-        """Called when the graph is built: every condition belongs to an out-edge. Raises: BindingError (AX611, AX612)."""
+        """Called when the graph is built: every condition belongs to an out-edge.
+
+        Raises: BindingError (AX611, AX612).
+        """
         receivers = list(dict.fromkeys(receiver_of(edge) for edge in out_edges))
-        self._predicates = {spoken(name, receivers): asks for name, asks in (self._routes or self._bound).items()}
-        unfit("routes" if self._routes else "a binding", self._predicates, receivers, all_of_them=bool(self._routes))
+        self._predicates = {
+            spoken(name, receivers): asks for name, asks in (self._routes or self._bound).items()
+        }
+        unfit(
+            "routes" if self._routes else "a binding",
+            self._predicates,
+            receivers,
+            all_of_them=bool(self._routes),
+        )
 
     def run(self, inputs: dict[str, Any], attributes: Any) -> Out:
         if not self._predicates:
-            return Out(plain(inputs))
-        return Out(plain(inputs), to=frozenset([name for name, asks in self._predicates.items() if asks(inputs, attributes)]))
+            return Out(without_views(inputs))
+        return Out(
+            without_views(inputs),
+            to=frozenset(
+                [name for name, asks in self._predicates.items() if asks(inputs, attributes)]
+            ),
+        )
 
 
 def _asking(callback: Predicate, name: str) -> Callable[[Any, Any], Any]:
     """The callback with two arguments, whether it takes one or two. Decided here, once."""
     if not callable(callback):
-        raise BindingError("AX613", f"the condition for {name} is a {type(callback).__name__}; expected a function.")
+        raise BindingError(
+            "AX613",
+            f"the condition for {name} is a {type(callback).__name__}; expected a function.",
+        )
     if is_async(callback):
-        raise BindingError("AX613", f"the condition for {name} is async.", "Let a node do what waits, and the switch ask for its result.")
+        raise BindingError(
+            "AX613",
+            f"the condition for {name} is async.",
+            "Let a node do what waits, and the switch ask for its result.",
+        )
     try:
         signature = inspect.signature(callback)
     except (TypeError, ValueError):  # written in C: it gets what MASFactory gives
@@ -120,9 +178,9 @@ def _asking(callback: Predicate, name: str) -> Callable[[Any, Any], Any]:
     return callback
 
 
-def seen_by(payloads: Sequence[Any], task: Task) -> Seen:
+def seen_by(payloads: Sequence[Any], task: Task) -> EdgeInput:
     """All that came, as conditions see it."""
-    return Seen(forwarded(payloads), task.state)
+    return EdgeInput(forwarded(payloads), task.state)
 
 
 class Switch:
@@ -138,8 +196,9 @@ class Switch:
 
         routes: dict[str, Any] = Field(
             min_length=1,
-            description="A condition for each target: an expression, true, false, or {type, config}. Other out-edges are never taken.",
-            json_schema_extra=refers("conditions", path="/*/type"),
+            description="A condition for each target: an expression, true, false, or {type, "
+            "config}. Other out-edges are never taken.",
+            json_schema_extra=refers_to("conditions", path="/*/type"),
         )
 
         @field_validator("routes")
@@ -149,25 +208,37 @@ class Switch:
                 if isinstance(condition, str):
                     Expression(condition)
                 elif not isinstance(condition, bool) and not _is_use(condition):
-                    raise ValueError(f"AX614 {target}: expected an expression, true, false or {{type, config}}.")
+                    raise ValueError(
+                        f"AX614 {target}: expected an expression, true, false or {{type, config}}."
+                    )
             return routes
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        self._conditions: dict[str, Callable[[Seen], Any]] | None = None
+        self._conditions: dict[str, Callable[[EdgeInput], Any]] | None = None
 
     def bind(self, out_edges: list[Any], setting: Any = None) -> None:
-        """Called when the plan is made: targets are known and conditions found. Raises: BindingError, and as ``component``."""
+        """Called when the plan is made: targets are known and conditions found.
+
+        Raises: BindingError, and as ``component``.
+        """
         receivers = [receiver_of(edge) for edge in out_edges]
         routes = {spoken(target, receivers): given for target, given in self.config.routes.items()}
         unfit("routes", routes, receivers, all_of_them=False)
-        self._conditions = {target: _condition(given, target, setting) for target, given in routes.items()}
+        self._conditions = {
+            target: _condition(given, target, setting) for target, given in routes.items()
+        }
 
     def run(self, payloads: list[Any], task: Task) -> Out:
         if self._conditions is None:
-            self._conditions = {target: _condition(given, target) for target, given in self.config.routes.items()}
+            self._conditions = {
+                target: _condition(given, target) for target, given in self.config.routes.items()
+            }
         seen = seen_by(payloads, task)
-        return Out(seen.payload, to=frozenset([target for target, holds in self._conditions.items() if holds(seen)]))
+        return Out(
+            seen.payload,
+            to=frozenset([target for target, holds in self._conditions.items() if holds(seen)]),
+        )
 
 
 def _is_use(given: Any) -> bool:
@@ -175,19 +246,32 @@ def _is_use(given: Any) -> bool:
     return isinstance(use.get("type"), str) and use.keys() <= {"type", "config"}
 
 
-def _condition(given: Any, target: str, setting: Any = None) -> Callable[[Seen], Any]:
+def _condition(given: Any, target: str, setting: Any = None) -> Callable[[EdgeInput], Any]:
     if isinstance(given, bool):
         return lambda seen: given
     if isinstance(given, str):
         return Expression(given).holds
     use = cast("dict[str, Any]", given)
-    return as_condition(component("conditions", use["type"], use.get("config"), where=f"routes.{target}", setting=setting))
+    return as_condition(
+        component(
+            "conditions", use["type"], use.get("config"), where=f"routes.{target}", setting=setting
+        )
+    )
+
+
+def _is_names(value: object) -> TypeGuard[Sequence[str]]:
+    """Tell whether a value, which may be any, is a list of texts."""
+    if not isinstance(value, (list, tuple)):
+        return False
+    return all(isinstance(each, str) for each in cast("Sequence[Any]", value))
 
 
 class Router:
-    """``router``: sends what came to the targets that a value names: a field of the message or the state, or an expression.
+    """``router``: sends what came to the targets that a value names: a field of the message or the
+    state, or an expression.
 
-    The value is a name or a list of names, ``names`` may translate it. A name that is not a target is an error.
+    The value is a name or a list of names, ``names`` may translate it. A name that is not a target
+    is an error.
     """
 
     examples = ({"by": "message.next", "otherwise": "done"},)
@@ -198,13 +282,17 @@ class Router:
     class Config(BaseModel, extra="forbid", frozen=True):
         """Where the names come from."""
 
-        by: str = Field(description="An expression whose value names targets, for example: message.next")
+        by: str = Field(
+            description="An expression whose value names targets, for example: message.next"
+        )
         names: dict[str, str | list[str]] = Field(
             default_factory=dict[str, "str | list[str]"],
             description="What values stand for: {approve: publisher}. Others stand for themselves.",
         )
         otherwise: str | None = Field(
-            default=None, description="The target where the value is missing or empty; without it that is an error."
+            default=None,
+            description="The target where the value is missing or empty; "
+            "without it that is an error.",
         )
 
         @field_validator("by")
@@ -221,9 +309,18 @@ class Router:
     def bind(self, out_edges: list[Any], setting: Any = None) -> None:
         """Called when the plan is made: these are the targets. Raises: BindingError (AX611)."""
         self._targets = list(dict.fromkeys(receiver_of(edge) for edge in out_edges))
-        named = [name for names in self.config.names.values() for name in ([names] if isinstance(names, str) else names)]
+        named = [
+            name
+            for names in self.config.names.values()
+            for name in ([names] if isinstance(names, str) else names)
+        ]
         named += [self.config.otherwise] if self.config.otherwise else []
-        unfit("the router", [spoken(name, self._targets) for name in named], self._targets, all_of_them=False)
+        unfit(
+            "the router",
+            [spoken(name, self._targets) for name in named],
+            self._targets,
+            all_of_them=False,
+        )
 
     def run(self, payloads: list[Any], task: Task) -> Out:
         seen = seen_by(payloads, task)
@@ -234,14 +331,18 @@ class Router:
         if value is MISSING or value is None or value == "" or value == []:
             if config.otherwise is None:
                 raise RouteError(
-                    f"the router's {config.by} is {'missing' if value is MISSING else 'empty'}.", hint="Set otherwise, or write the field."
+                    f"the router's {config.by} is {'missing' if value is MISSING else 'empty'}.",
+                    hint="Set otherwise, or write the field.",
                 )
             return self._known([config.otherwise])
-        wanted = cast("Sequence[Any]", [value] if isinstance(value, str) else value)
-        if not isinstance(wanted, (list, tuple)) or not all(isinstance(name, str) for name in wanted):  # pyright: ignore[reportUnnecessaryIsInstance]  # any value may come
-            raise RouteError(f"the router's {config.by} is {value!r:.80}; expected the name of a node, or a list of names.")
+        wanted: object = [value] if isinstance(value, str) else value
+        if not _is_names(wanted):
+            raise RouteError(
+                f"the router's {config.by} is {value!r:.80}; "
+                "expected the name of a node, or a list of names."
+            )
         chosen: list[str] = []
-        for name in cast("Sequence[str]", wanted):
+        for name in wanted:
             stands_for = config.names.get(name.strip(), name.strip())
             chosen.extend([stands_for] if isinstance(stands_for, str) else stands_for)
         return self._known(chosen)
@@ -254,6 +355,9 @@ class Router:
         names = [spoken(name, targets) for name in chosen]
         strangers = [name for name in names if name not in targets]
         if strangers:
-            told = f"the router's {self.config.by} names {listed(strangers)}; its targets are {listed(targets)}."
+            told = (
+                f"the router's {self.config.by} names {format_names(strangers)}; "
+                f"its targets are {format_names(targets)}."
+            )
             raise RouteError(told, hint=did_you_mean(strangers[0], targets))
         return names

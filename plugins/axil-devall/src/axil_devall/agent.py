@@ -1,7 +1,8 @@
 """``devall.agent``: an agent as DevAll's files write it.
 
-Its role is the system's message, what came in are the others, and the reply is an assistant's message. What memories know is put before
-the last of the user's messages. A model that fails fails the node.
+Its role is the system's message, what came in are the others, and the reply is an assistant's
+message. What memories know is put before the last of the user's messages. A model that fails fails
+the node.
 """
 
 from __future__ import annotations
@@ -10,13 +11,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from axil import registry
-from axil.bodies import Rules, adapt
-from axil.errors import AxilError, ConfigError, Problem
-from axil.inputs import Message, message, text_of
-from axil.plan import Body
-from axil.spec import is_version_0
-from axil.tokens import Out, Task
+from axil import AxilError, ConfigError, Out, Problem
+from axil.plugin import (
+    Body,
+    BodyRules,
+    Message,
+    Task,
+    as_body,
+    default_registry,
+    is_version_0,
+    message,
+    text_of,
+)
 from axil_agent.agent import Agent
 from axil_agent.interfaces import ContextQuery
 from axil_agent.prompt import Wiring
@@ -51,14 +57,14 @@ class AgentNode:
         """Called when the plan is made."""
         self._setting = setting
 
-    def adapted(self, rules: Rules) -> Body:
+    def adapted(self, rules: BodyRules) -> Body:
         """The body. Raises: ConfigError: all that the agent names and that cannot be had."""
         parts = self._parts = self._made(rules.node)
-        return adapt(_Firing(parts, rules.node, self.config).run, rules)
+        return as_body(_Firing(parts, rules.node, self.config).run, rules)
 
     def _made(self, node: str) -> _Parts:
         config, extras = self.config, dict(getattr(self._setting, "extras", None) or {})
-        known = getattr(self._setting, "registry", None) or registry.default()
+        known = getattr(self._setting, "registry", None) or default_registry()
         folders = [str(extras.get(key) or "") for key in ("folder", "root")]
         around = Surroundings(known, folders[1] or folders[0], is_version_0(extras.get("version")))
         problems: list[Problem] = []
@@ -72,12 +78,31 @@ class AgentNode:
             return None
 
         wanted = config.skills if config.skills is not None and config.skills.enabled else None
-        skills = attempt(lambda: found_skills([s.name for s in wanted.allow], [*folders, "."], known, "skills")) if wanted else None
+        skills = (
+            attempt(
+                lambda: found_skills(
+                    [s.name for s in wanted.allow], [*folders, "."], known, "skills"
+                )
+            )
+            if wanted
+            else None
+        )
         tools = attempt(lambda: Toolbox(config.tooling, known, skills))
         memories = attempt(lambda: memories_of(config.memories, extras.get("memory") or (), around))
-        settings, turns = cast("tuple[dict[str, Any], int]", attempt(lambda: _settings(config.params)) or ({}, TURNS))
-        given: dict[str, Any] = {"model": _model(config), "model_settings": settings, "max_turns": turns, "name": node}
-        agent = Agent(instructions=Verbatim(config.role or ""), tools=[] if not tools or tools.is_empty else [tools], **given)
+        settings, turns = cast(
+            "tuple[dict[str, Any], int]", attempt(lambda: _settings(config.params)) or ({}, TURNS)
+        )
+        given: dict[str, Any] = {
+            "model": _model(config),
+            "model_settings": settings,
+            "max_turns": turns,
+            "name": node,
+        }
+        agent = Agent(
+            instructions=Verbatim(config.role or ""),
+            tools=[] if not tools or tools.is_empty else [tools],
+            **given,
+        )
         agent.bind([], self._setting)
         attempt(lambda: agent.check(Wiring(node=node)))
         if problems:
@@ -94,7 +119,7 @@ class AgentNode:
 
 
 def _inside(problem: Problem) -> Problem:
-    """The problem with its key in the message; whoever knows the file puts the node's place before it."""
+    """Put the problem's key into its message; whoever knows the file adds the node's place."""
     told = f"{problem.where}: {problem.message}" if problem.where else problem.message
     return replace(problem, where="", message=told)
 
@@ -110,13 +135,25 @@ class _Parts:
 def _model(config: AgentConfig) -> dict[str, Any]:
     """The model, as an agent takes it."""
     given = {"name": config.name, "base_url": config.base_url or None, "api_key": config.api_key}
-    kind = "openai_responses" if config.provider == "openai" and config.params.get("protocol") == "responses" else config.provider
-    return {"type": kind, "config": {key: value for key, value in given.items() if value is not None}}
+    kind = (
+        "openai_responses"
+        if config.provider == "openai" and config.params.get("protocol") == "responses"
+        else config.provider
+    )
+    return {
+        "type": kind,
+        "config": {key: value for key, value in given.items() if value is not None},
+    }
 
 
 def _settings(params: dict[str, Any]) -> tuple[dict[str, Any], int]:
-    """What of ``params`` is the model's, and how many turns with tools there may be. Raises: ConfigError (AX655)."""
-    rest = {name: value for name, value in params.items() if name not in ("tool_loop_limit", "protocol")}
+    """What of ``params`` is the model's, and how many turns with tools there may be.
+
+    Raises: ConfigError (AX655).
+    """
+    rest = {
+        name: value for name, value in params.items() if name not in ("tool_loop_limit", "protocol")
+    }
     if "max_output_tokens" in rest:
         rest.setdefault("max_tokens", rest.pop("max_output_tokens"))
     turns = params.get("tool_loop_limit")
@@ -131,12 +168,20 @@ class _Firing:
 
     async def run(self, messages: list[Message], ctx: Any, task: Task) -> Out:
         agent, memories = self.parts.agent, self.parts.memories
-        heard = [_told(m) for m in messages] if self.config.input_mode == "messages" else [message(_blocks(messages))]
+        heard = (
+            [_told(m) for m in messages]
+            if self.config.input_mode == "messages"
+            else [message(_blocks(messages))]
+        )
         asked = "\n".join(words(m) for m in messages if m.get("role") == "user")
-        query = ContextQuery(asked, {"message": asked}, {}, self.node, ctx.activation.path, messages=heard)
+        query = ContextQuery(
+            asked, {"message": asked}, {}, self.node, ctx.activation.path, messages=heard
+        )
         told = self._reminded(heard, await memories.read("gen", asked, task.state, ctx))
         manner = await agent.manner(Wiring(node=self.node), query, ctx, formatter=_Text())
-        thinking = [] if self.config.thinking is None else [await self._looking_back(asked, ctx, task)]
+        thinking = (
+            [] if self.config.thinking is None else [await self._looking_back(asked, ctx, task)]
+        )
         answer = await considered([*self._system(), *told], manner, ctx, thinking)
         note = {"text": answer.text, "about": asked, "by": self.node}
         return Out([message(answer.text, "assistant")], await memories.tell(note, ctx))
@@ -154,20 +199,32 @@ class _Firing:
         return LookingBack(self.config.thinking.config.reflection_prompt, known)
 
     def _reminded(self, heard: list[Message], known: str) -> list[Message]:
-        """The messages, with what is remembered before the last of the user's; in one message, where all is one."""
+        """The messages, with what is remembered before the last of the user's; in one message,
+        where all is one.
+        """
         if not known:
             return heard
         if self.config.input_mode == "prompt":
             content: Any = heard[0]["content"]
-            before: Any = [{"type": "text", "text": known}, *content] if isinstance(content, list) else f"{known}\n\n{content}"
+            before: Any = (
+                [{"type": "text", "text": known}, *content]
+                if isinstance(content, list)
+                else f"{known}\n\n{content}"
+            )
             return [message(before)]
-        last = max((at for at, m in enumerate(heard) if m.get("role") == "user"), default=len(heard))
+        last = max(
+            (at for at, m in enumerate(heard) if m.get("role") == "user"), default=len(heard)
+        )
         return [*heard[:last], message(known), *heard[last:]]
 
 
 def _told(given: Message) -> Message:
     """A message without axil's own marks."""
-    return {name: given[name] for name in ("role", "content", "name", "tool_call_id", "tool_calls", "extra") if name in given}
+    return {
+        name: given[name]
+        for name in ("role", "content", "name", "tool_call_id", "tool_calls", "extra")
+        if name in given
+    }
 
 
 def words(given: Message) -> str:
@@ -180,17 +237,31 @@ def words(given: Message) -> str:
     if not _has_parts(content):
         return text_of(given)
     parts = cast("list[dict[str, Any]]", content)
-    return "\n".join(str(part.get("text") or "") if part.get("type") == "text" else f"[{part.get('type')}]" for part in parts)
+    return "\n".join(
+        str(part.get("text") or "") if part.get("type") == "text" else f"[{part.get('type')}]"
+        for part in parts
+    )
 
 
 def _has_parts(content: Any) -> bool:
-    return isinstance(content, list) and all(isinstance(part, dict) and "type" in part for part in cast("list[Any]", content))
+    return isinstance(content, list) and all(
+        isinstance(part, dict) and "type" in part for part in cast("list[Any]", content)
+    )
 
 
 def _blocks(messages: Sequence[Message]) -> Any:
     """All messages as one text; images and files in them come behind it."""
-    text = "\n\n".join(f"=== INPUT FROM {m.get('source') or 'TASK'} ({m.get('role', 'user')}) ===\n\n{words(m)}" for m in messages)
-    parts = [part for m in messages if _has_parts(m.get("content")) for part in m["content"] if part["type"] != "text"]
+    text = "\n\n".join(
+        f"=== INPUT FROM {m.get('source') or 'TASK'} ({m.get('role', 'user')}) ===\n\n{words(m)}"
+        for m in messages
+    )
+    parts = [
+        part
+        for m in messages
+        if _has_parts(m.get("content"))
+        for part in m["content"]
+        if part["type"] != "text"
+    ]
     return [{"type": "text", "text": text}, *parts] if parts else text
 
 

@@ -1,4 +1,4 @@
-"""Conditions that DevAll files name as functions: pure functions of the text that an edge carries."""
+"""Conditions that DevAll files name as functions: pure functions of the text on an edge."""
 
 from __future__ import annotations
 
@@ -28,7 +28,11 @@ def length_greater_than_5(text: str) -> bool:
 def should_stop_loop(text: str) -> bool:
     """The last verdict in the text is to stop.
 
-    >>> should_stop_loop("Score: 0.9\\nVerdict: STOP"), should_stop_loop("**Verdict:** continue"), should_stop_loop("no verdict")
+    >>> (
+    ...     should_stop_loop("Score: 0.9\\nVerdict: STOP"),
+    ...     should_stop_loop("**Verdict:** continue"),
+    ...     should_stop_loop("no verdict"),
+    ... )
     (True, False, False)
     """
     verdicts: list[str] = _VERDICT.findall(text)

@@ -1,7 +1,8 @@
 """How an agent of a DevAll file is recognised and read.
 
-DevAll's agents have ``provider``, which DevAll requires, and axil's have ``model``. So an agent is DevAll's if it has a key that
-only DevAll's have and none that only axil's have; in a file of version 0 every agent is.
+DevAll's agents have ``provider``, which DevAll requires, and axil's have ``model``. So an agent is
+DevAll's if it has a key that only DevAll's have and none that only axil's have; in a file of
+version 0 every agent is.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Final, cast
 
-from axil.spec import Use, is_version_0
+from axil import Use
+from axil.plugin import is_version_0
 
 if TYPE_CHECKING:
-    from axil.spec import GraphSpec, NodeSpec
+    from axil import GraphSpec, NodeSpec
 
 DEVALL: Final = frozenset({"provider", "tooling", "thinking", "skills", "retry"})
 """Keys that agents of DevAll files have."""
@@ -29,13 +31,20 @@ def axils() -> frozenset[str]:
     return frozenset(AgentConfig.model_fields) - frozenset(Theirs.model_fields)
 
 
-_RETRY: Final = {"max_attempts": "tries", "min_wait_seconds": "min_wait_seconds", "max_wait_seconds": "max_wait_seconds"}
+_RETRY: Final = {
+    "max_attempts": "tries",
+    "min_wait_seconds": "min_wait_seconds",
+    "max_wait_seconds": "max_wait_seconds",
+}
 _TRIES: Final = {"tries": 5, "min_wait_seconds": 1.0, "max_wait_seconds": 6.0}
 """How often DevAll asks again, and after how long, where a file says only that it does."""
 
 
 def agent(node: NodeSpec, graph: GraphSpec) -> NodeSpec:
-    """The node as ``devall.agent``, if it is DevAll's; else as it is. What it says of ``retry`` becomes that wrapper, innermost."""
+    """The node as ``devall.agent``, if it is DevAll's; else as it is.
+
+    What it says of ``retry`` becomes that wrapper, innermost.
+    """
     if node.use is None:
         return node
     config = node.use.config
@@ -47,19 +56,29 @@ def agent(node: NodeSpec, graph: GraphSpec) -> NodeSpec:
 
 
 def retries(given: object) -> tuple[Use, ...]:
-    """The wrapper for what an agent says of ``retry``; none, if it says nothing, or that it does not."""
+    """Make the wrapper for an agent's ``retry``; none, if it says nothing or forbids it."""
     if not isinstance(given, Mapping):
         return ()
-    said = {key: value for key, value in cast("Mapping[str, object]", given).items() if value is not None}
+    said = {
+        key: value
+        for key, value in cast("Mapping[str, object]", given).items()
+        if value is not None
+    }
     if said.get("enabled") is False:
         return ()
-    config: dict[str, object] = {**_TRIES, **{ours: said[theirs] for theirs, ours in _RETRY.items() if theirs in said}}
+    config: dict[str, object] = {
+        **_TRIES,
+        **{ours: said[theirs] for theirs, ours in _RETRY.items() if theirs in said},
+    }
     config["wait_seconds"] = config["min_wait_seconds"]
     if "retry_on_status_codes" in said:
         config["on_status"] = said["retry_on_status_codes"]
     if "retry_on_error_substrings" in said:
         config["on_text"] = said["retry_on_error_substrings"]
-    for theirs, ours in (("retry_on_exception_types", "on"), ("non_retry_exception_types", "not_on")):
+    for theirs, ours in (
+        ("retry_on_exception_types", "on"),
+        ("non_retry_exception_types", "not_on"),
+    ):
         names = said.get(theirs)
         if isinstance(names, list) and names:
             config[ours] = [f"*.{name}" for name in cast("list[object]", names)]

@@ -1,8 +1,8 @@
 """Functions that DevAll files name, and what they are called here.
 
-A file names functions that lay in a folder of DevAll. Here a tool is a component of ``axil.tools``. One that is registered under
-the function's own name is taken; else the one that ``TOOLS`` says does the same. What a model is shown is always the function's own name,
-because prompts speak of it.
+A file names functions that lay in a folder of DevAll. Here a tool is a component of ``axil.tools``.
+One that is registered under the function's own name is taken; else the one that ``TOOLS`` says does
+the same. What a model is shown is always the function's own name, because prompts speak of it.
 """
 
 from __future__ import annotations
@@ -12,9 +12,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, cast
 
-from axil.config import make
-from axil.errors import Problem, SpecError, UnknownComponent, did_you_mean, listed
-from axil.registry import Registry, index
+from axil import Problem, SpecError
+from axil.plugin import (
+    Registry,
+    UnknownComponent,
+    component_index,
+    did_you_mean,
+    format_names,
+    make_component,
+)
 from axil_agent.tools import Tool, is_toolset, tool_of
 
 TOOLS: Final[Mapping[str, str]] = {
@@ -73,21 +79,29 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def expanded(names: Iterable[str], where: str = "") -> list[str]:
-    """The functions, those of whole modules included, each once. Raises: SpecError (AX851): an unknown module."""
+    """The functions, those of whole modules included, each once.
+
+    Raises: SpecError (AX851): an unknown module.
+    """
     found: dict[str, None] = {}
     for name in names:
         module, colon, which = name.partition(":")
         if not colon:
             found[name] = None
         elif which != "All" or module not in MODULES:
-            hint = did_you_mean(module, MODULES) or f"Known: {listed([f'{known}:All' for known in MODULES], 20)}."
+            hint = (
+                did_you_mean(module, MODULES)
+                or f"Known: {format_names([f'{known}:All' for known in MODULES], 20)}."
+            )
             raise SpecError(Problem("AX851", where, f'"{name}" is no group of functions.', hint))
         else:
             found.update(dict.fromkeys(MODULES[module]))
     return list(found)
 
 
-def function_tools(names: Iterable[str], registry: Registry, where: str = "") -> list[tuple[str, Any]]:
+def function_tools(
+    names: Iterable[str], registry: Registry, where: str = ""
+) -> list[tuple[str, Any]]:
     """For functions, by their names: tools, and sets that hold one.
 
     Raises: SpecError (AX850): all that nothing provides; and as making them does.
@@ -101,20 +115,25 @@ def function_tools(names: Iterable[str], registry: Registry, where: str = "") ->
         except UnknownComponent:
             missing.setdefault(_advice(known), []).append(name)
             continue
-        made: Any = make(component, None, where)
+        made: Any = make_component(component, None, where)
         tools.append((name, made if is_toolset(made) else called(name, [tool_of(made)])[0]))
     if missing:
-        told = {advice: f"nothing provides the function{'s' * (len(names) > 1)} {listed(names, 20)}." for advice, names in missing.items()}
+        told = {
+            advice: f"nothing provides the function{'s' * (len(names) > 1)} "
+            f"{format_names(names, 20)}."
+            for advice, names in missing.items()
+        }
         raise SpecError([Problem("AX850", where, text, advice) for advice, text in told.items()])
     return tools
 
 
 def _advice(component: str) -> str:
-    provider = index().get(f"tools:{component}")
+    provider = component_index().get(f"tools:{component}")
     if provider:
         return f"pip install {provider}"
     return (
-        "Write what is missing in a .py file and give its folder: --functions DIR --allow-code. Or install a plugin that has such a tool."
+        "Write what is missing in a .py file and give its folder: --functions DIR --allow-code. "
+        "Or install a plugin that has such a tool."
     )
 
 
@@ -124,8 +143,12 @@ def called(name: str, tools: Sequence[Tool]) -> list[Tool]:
 
 
 def prefixed(tools: Sequence[Tool], prefix: str | None, also: str = "") -> list[Tool]:
-    """The tools with ``prefix`` and an underscore before their names; ``also``: what is taken off first."""
-    bare = [replace(tool, name=tool.name.removeprefix(also)) for tool in tools] if also else list(tools)
+    """Put ``prefix`` and an underscore before the tools' names; ``also`` is taken off first."""
+    bare = (
+        [replace(tool, name=tool.name.removeprefix(also)) for tool in tools]
+        if also
+        else list(tools)
+    )
     return [replace(tool, name=f"{prefix}_{tool.name}") for tool in bare] if prefix else bare
 
 

@@ -20,17 +20,34 @@ class Mem0:
 
     async def found(self, query: str, most: int, least: float) -> list[str]:
         """Memories for ``query``, best first. Raises: StoreError (AX854): the service failed."""
-        filters = {"OR": [{name: value} for name, value in self._whose().items()]} if self._whose() else {}
+        filters = (
+            {"OR": [{name: value} for name, value in self._whose().items()]}
+            if self._whose()
+            else {}
+        )
         threshold = {} if least < 0 else {"threshold": least}
-        answer = await self._asked("search", query, version="v2", filters=filters, top_k=most, **threshold)
-        results: Any = cast("dict[str, Any]", answer).get("results") if isinstance(answer, dict) else answer
-        found = [cast("dict[str, Any]", each) for each in cast("list[object]", results or []) if isinstance(each, dict)]
+        answer = await self._asked(
+            "search", query, version="v2", filters=filters, top_k=most, **threshold
+        )
+        results: Any = (
+            cast("dict[str, Any]", answer).get("results") if isinstance(answer, dict) else answer
+        )
+        found = [
+            cast("dict[str, Any]", each)
+            for each in cast("list[object]", results or [])
+            if isinstance(each, dict)
+        ]
         return [str(each["memory"]) for each in found if each.get("memory")][:most]
 
     async def add(self, note: Mapping[str, Any]) -> None:
         """Let the service take from a turn what is worth keeping. Raises: StoreError (AX854)."""
-        said = [{"role": "user", "content": str(note.get("about") or "")}, {"role": "assistant", "content": str(note["text"])}]
-        await self._asked("add", [each for each in said if each["content"].strip()], **self._whose())
+        said = [
+            {"role": "user", "content": str(note.get("about") or "")},
+            {"role": "assistant", "content": str(note["text"])},
+        ]
+        await self._asked(
+            "add", [each for each in said if each["content"].strip()], **self._whose()
+        )
 
     def _whose(self) -> dict[str, str]:
         given = {"user_id": self.config.user_id, "agent_id": self.config.agent_id}
@@ -43,7 +60,9 @@ class Mem0:
             raise
         except Exception as error:  # the SDK raises whatever its transport raises
             told = f"the service Mem0 failed ({type(error).__name__}: {error})."
-            raise StoreError("AX854", told, "Check the key, and that the service can be reached.") from error
+            raise StoreError(
+                "AX854", told, "Check the key, and that the service can be reached."
+            ) from error
 
     def _opened(self) -> Any:
         """The client of this event loop: its connections are of no use on another."""
@@ -53,6 +72,8 @@ class Mem0:
             given = {"org_id": self.config.org_id, "project_id": self.config.project_id}
             key = self.config.api_key.resolve(where="mem0").get_secret_value()
             client = made(api_key=key, **{name: value for name, value in given.items() if value})
-            open_ones = {each: known for each, known in list(self._clients.items()) if not each.is_closed()}
+            open_ones = {
+                each: known for each, known in list(self._clients.items()) if not each.is_closed()
+            }
             self._clients = {**open_ones, loop: client}
         return self._clients[loop]

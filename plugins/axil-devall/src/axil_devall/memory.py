@@ -1,4 +1,6 @@
-"""An agent's memories: which of its graph's it uses and how, read before and around its reply, and told of it."""
+"""An agent's memories: which of its graph's it uses and how, read before and around its reply, and
+told of it.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from axil.errors import Problem, SpecError, did_you_mean
-from axil.spec import noted_in
-from axil.state import State
+from axil import Problem, SpecError, State
+from axil.plugin import did_you_mean, notes_field
 from axil_agent.converse import Stage as Ctx
 from axil_devall.config import Attachment, Stage
 from axil_devall.notes import Note
@@ -30,13 +31,21 @@ class Memories:
         self._attached = list(attached)
 
     async def read(self, stage: Stage, query: str, state: State, ctx: Ctx) -> str:
-        """What they know at a stage, as text for the model; empty: nothing. Recorded, so that a repeated body sees the same."""
-        some = [each for each in self._attached if each.how.read and stage in each.how.retrieve_stage]
+        """What they know at a stage, as text for the model; empty: nothing.
+
+        Recorded, so that a repeated body sees the same.
+        """
+        some = [
+            each for each in self._attached if each.how.read and stage in each.how.retrieve_stage
+        ]
         if not some:
             return ""
 
         async def look() -> str:
-            found = [(each.how.name, await each.store.found(query, _notes(each, state), each.how)) for each in some]
+            found = [
+                (each.how.name, await each.store.found(query, _notes(each, state), each.how))
+                for each in some
+            ]
             return shown(found)
 
         return str(await ctx.step(f"memories:{stage}", look))
@@ -46,7 +55,7 @@ class Memories:
         written: dict[str, Any] = {}
         for each in self._attached if str(note["text"]).strip() else ():
             if each.how.write and each.store.in_state:
-                written[noted_in(each.how.name)] = [dict(note)]
+                written[notes_field(each.how.name)] = [dict(note)]
             elif each.how.write:
 
                 async def add(store: Store = each.store) -> None:
@@ -58,7 +67,11 @@ class Memories:
 
 def _notes(each: Attached, state: State) -> Sequence[Note]:
     """A memory's notes in the state."""
-    return list(cast("Sequence[Note]", state.get(noted_in(each.how.name)) or ())) if each.store.in_state else ()
+    return (
+        list(cast("Sequence[Note]", state.get(notes_field(each.how.name)) or ()))
+        if each.store.in_state
+        else ()
+    )
 
 
 def shown(found: Sequence[tuple[str, Sequence[str]]]) -> str:
@@ -74,13 +87,25 @@ def shown(found: Sequence[tuple[str, Sequence[str]]]) -> str:
     ===== End of Memory =====
     """
     sections = [
-        "\n".join([f"--- {name} ---", *(f"{number}. {text}" for number, text in enumerate(texts, 1))]) for name, texts in found if texts
+        "\n".join(
+            [f"--- {name} ---", *(f"{number}. {text}" for number, text in enumerate(texts, 1))]
+        )
+        for name, texts in found
+        if texts
     ]
-    return "\n\n".join(["===== Related Memories =====", *sections, "===== End of Memory ====="]) if sections else ""
+    return (
+        "\n\n".join(["===== Related Memories =====", *sections, "===== End of Memory ====="])
+        if sections
+        else ""
+    )
 
 
-def memories_of(attachments: Sequence[Attachment], declared: Sequence[Mapping[str, Any]], around: Surroundings) -> Memories:
-    """The memories that an agent names, of those that its graph declares. Each memory is made for each agent that uses it.
+def memories_of(
+    attachments: Sequence[Attachment], declared: Sequence[Mapping[str, Any]], around: Surroundings
+) -> Memories:
+    """The memories that an agent names, of those that its graph declares.
+
+    Each memory is made for each agent that uses it.
 
     Raises: SpecError (AX852): the graph has no such memory; and as making them does.
     """
@@ -90,7 +115,10 @@ def memories_of(attachments: Sequence[Attachment], declared: Sequence[Mapping[st
     for number, how in enumerate(attachments):
         where = f"memories[{number}]"
         if how.name not in known:
-            hint = did_you_mean(how.name, known) or "Declare it under graph.memory: {name, type, config}."
+            hint = (
+                did_you_mean(how.name, known)
+                or "Declare it under graph.memory: {name, type, config}."
+            )
             problems.append(Problem("AX852", where, f'the graph has no memory "{how.name}".', hint))
             continue
         at, given = known[how.name]

@@ -30,7 +30,7 @@ class Embedder(Protocol):
 
 
 class Vectors:
-    """The vectors of texts, each made once for as long as this lives; a cache, which changes no result."""
+    """A cache of the vectors of texts, each made once while it lives; it changes no result."""
 
     def __init__(self, embedder: Embedder, most: int = 20_000) -> None:
         self.embedder = embedder
@@ -45,9 +45,12 @@ class Vectors:
             for text in texts:
                 if text not in self._known and self._made and (name := digest(text)) in self._made:
                     self._known[text] = self._made[name]
-            found = {text: self._known[text] for text in texts if text in self._known}  # others may push them out meanwhile
+            # others may push them out meanwhile
+            found = {text: self._known[text] for text in texts if text in self._known}
         new = [text for text in dict.fromkeys(texts) if text not in found]
-        made: Mapping[str, Sequence[float]] = dict(zip(new, await self.embedder.embed(new), strict=True)) if new else {}
+        made: Mapping[str, Sequence[float]] = (
+            dict(zip(new, await self.embedder.embed(new), strict=True)) if new else {}
+        )
         with self._lock:
             self._known.update(made)
             while len(self._known) > self._most:
@@ -77,7 +80,10 @@ class Vectors:
 
 
 def cosine(one: Sequence[float], other: Sequence[float]) -> float:
-    """How alike two vectors are: 1 the same direction, 0 nothing in common. A zero vector is like none."""
+    """How alike two vectors are: 1 the same direction, 0 nothing in common.
+
+    A zero vector is like none.
+    """
     lengths = math.sqrt(math.fsum(a * a for a in one)) * math.sqrt(math.fsum(b * b for b in other))
     return math.fsum(a * b for a, b in zip(one, other, strict=True)) / lengths if lengths else 0.0
 
@@ -98,24 +104,39 @@ def newest(notes: Sequence[Note], most: int) -> list[Note]:
 
 
 class NotesFile:
-    """Notes in a file of JSON lines, which is only ever appended to, a line at a time: several runs may write it."""
+    """Notes in a file of JSON lines, which is only ever appended to, a line at a time: several runs
+    may write it.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     async def read(self, most: int = 1000) -> list[Note]:
-        """The newest notes, oldest first; none: there is no file yet. Raises: StoreError (AX854): it is something else."""
+        """The newest notes, oldest first; none: there is no file yet.
+
+        Raises: StoreError (AX854): it is something else.
+        """
         return await away(lambda: self._read()[-most:], "axil-notes")
 
     async def add(self, note: Note) -> None:
-        """Write a note behind the others. Raises: StoreError (AX854): the file cannot be written, or is something else."""
+        """Write a note behind the others.
+
+        Raises: StoreError (AX854): the file cannot be written, or is something else.
+        """
         await away(lambda: self._add(note), "axil-notes")
 
     def _read(self) -> list[Note]:
         try:
-            lines = self.path.read_text("utf-8", "replace").split("\n") if self.path.exists() else []  # a crash may cut a letter in two
+            # a crash may cut a letter in two
+            lines = (
+                self.path.read_text("utf-8", "replace").split("\n") if self.path.exists() else []
+            )
         except OSError as error:
-            raise StoreError("AX854", f"the memory {self.path} cannot be read: {error}.", "Check its permissions.") from error
+            raise StoreError(
+                "AX854",
+                f"the memory {self.path} cannot be read: {error}.",
+                "Check its permissions.",
+            ) from error
         found = [self._note(line, number) for number, line in enumerate(lines, 1) if line.strip()]
         if found and found[0] != _MARK:
             raise self._stranger()
@@ -128,12 +149,20 @@ class NotesFile:
             if number == 1:
                 raise self._stranger() from None
             return None  # a line that a crash cut off
-        if not isinstance(data, dict) or (number > 1 and data != _MARK and not isinstance(cast("dict[str, Any]", data).get("text"), str)):
+        if not isinstance(data, dict) or (
+            number > 1
+            and data != _MARK
+            and not isinstance(cast("dict[str, Any]", data).get("text"), str)
+        ):
             raise self._stranger()
         return cast("Note", data)
 
     def _stranger(self) -> StoreError:
-        return StoreError("AX854", f"{self.path} is no file of notes.", "Give the memory another memory_path, or move the file away.")
+        return StoreError(
+            "AX854",
+            f"{self.path} is no file of notes.",
+            "Give the memory another memory_path, or move the file away.",
+        )
 
     def _add(self, note: Note) -> None:
         if self.path.exists():
@@ -144,16 +173,23 @@ class NotesFile:
             file = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
             try:
                 line = _before(file) + line
-                if os.write(file, line) < len(line):  # all at once: lines of several writers do not mix
+                # all at once: lines of several writers do not mix
+                if os.write(file, line) < len(line):
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             finally:
                 os.close(file)
         except OSError as error:
-            raise StoreError("AX854", f"the memory {self.path} cannot be written: {error.strerror}.", "Check its folder.") from error
+            raise StoreError(
+                "AX854",
+                f"the memory {self.path} cannot be written: {error.strerror}.",
+                "Check its folder.",
+            ) from error
 
 
 def _before(file: int) -> bytes:
-    """What is to be written before a line: the mark of a new file, the end of a line that a crash cut off, or nothing."""
+    """What is to be written before a line: the mark of a new file, the end of a line that a crash
+    cut off, or nothing.
+    """
     size = os.lseek(file, 0, os.SEEK_END)
     if not size:
         return json.dumps(_MARK).encode() + b"\n"

@@ -1,15 +1,17 @@
-"""DevAll's reflection: when the reply is there, the model is shown the conversation and asked what the file says."""
+"""DevAll's reflection: when the reply is there, the model is shown the conversation and asked what
+the file says.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from axil.inputs import text_of
+from axil.plugin import text_of
 from axil_agent.interfaces import Message
 
 
 class LookingBack:
-    """A ``Thinking`` whose question stands in a request of its own: the conversation is told, not continued."""
+    """A ``Thinking`` whose question is a request of its own: the conversation is told in it."""
 
     def __init__(self, prompt: str, memories: str = "") -> None:
         """``memories``: what is remembered for this, as text."""
@@ -19,8 +21,10 @@ class LookingBack:
         """One message with all that was said and what is to be done with it."""
         said = "\n\n".join(f"{m['role']}: {text_of(m.get('content'))}" for m in messages)
         parts = [
-            "Here is a conversation with an assistant, and below it what you are to do with the assistant's last message.",
-            f"===== Conversation =====\n\n{said}\n\nassistant: {reply}\n\n===== End of Conversation =====",
+            "Here is a conversation with an assistant, "
+            "and below it what you are to do with the assistant's last message.",
+            "===== Conversation =====\n\n"
+            f"{said}\n\nassistant: {reply}\n\n===== End of Conversation =====",
             self.memories,
             f"Your task: {self.prompt.strip()}",
             "Write the new last message of the assistant, and nothing else.",

@@ -1,8 +1,10 @@
 """Skills: folders with instructions that a model reads when it needs them.
 
-A skill is a folder with a ``SKILL.md``: a header between lines of three dashes with ``name``, ``description`` and perhaps
-``allowed-tools``, then instructions. The model is told names and descriptions. It activates a skill to read its instructions, and may
-then read the skill's other files. While a skill with ``allowed-tools`` is active, other tools refuse. Nothing in a skill is run by this.
+A skill is a folder with a ``SKILL.md``: a header between lines of three dashes with ``name``,
+``description`` and perhaps ``allowed-tools``, then instructions. The model is told names and
+descriptions. It activates a skill to read its instructions, and may then read the skill's other
+files. While a skill with ``allowed-tools`` is active, other tools refuse. Nothing in a skill is run
+by this.
 """
 
 from __future__ import annotations
@@ -13,8 +15,8 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Final, cast
 
-from axil.errors import AxilError, Problem, SpecError, did_you_mean, listed
-from axil.registry import Registry
+from axil import AxilError, Problem, SpecError
+from axil.plugin import Registry, did_you_mean, format_names
 from axil_agent.skills import FILE, Skill
 from axil_agent.tools import Refused, Tool, tool_of
 
@@ -32,7 +34,10 @@ class SkillSet:
     def introduction(self) -> str:
         """What the model is told of them."""
         lines = [f"- {skill.name}: {skill.description}" for skill in self.skills.values()]
-        head = "You have skills: instructions for special tasks. Activate the one that fits with activate_skill before you use it."
+        head = (
+            "You have skills: instructions for special tasks. Activate the one that fits with "
+            "activate_skill before you use it."
+        )
         return "\n".join([head, *lines]) if lines else ""
 
     def around(self, tools: Sequence[Tool]) -> list[Tool]:
@@ -54,7 +59,10 @@ class SkillSet:
 
     def _known(self, name: str) -> Skill:
         if name not in self.skills:
-            raise Refused(f'there is no skill "{name}". {did_you_mean(name, self.skills)} There are {listed(list(self.skills), 20)}.')
+            raise Refused(
+                f'there is no skill "{name}". {did_you_mean(name, self.skills)} There are '
+                f"{format_names(list(self.skills), 20)}."
+            )
         return self.skills[name]
 
 
@@ -76,19 +84,31 @@ class Held(Tool):
         skill = self.active[0] if self.active else None
         allowed = None if skill is None else skill.allowed_tools
         if skill is not None and allowed is not None and self.name not in allowed:
-            raise Refused(f'the active skill "{skill.name}" is used without this tool; it allows {listed(list(allowed), 20) or "none"}.')
+            raise Refused(
+                f'the active skill "{skill.name}" is used without this tool; it allows '
+                f"{format_names(list(allowed), 20) or 'none'}."
+            )
         return await self.inner(arguments, ctx)
 
 
-# -------------------------------------------------------------------------------------------------------------- finding
+# --------------------------------------------------------------------------------------------------
 
 
-def found_skills(allow: Iterable[str], folders: Iterable[str | os.PathLike[str]], registry: Registry, where: str = "") -> SkillSet:
-    """The skills in ``.agents/skills`` of ``folders``, the first of each name; ``allow``: only these; none: all.
+def found_skills(
+    allow: Iterable[str],
+    folders: Iterable[str | os.PathLike[str]],
+    registry: Registry,
+    where: str = "",
+) -> SkillSet:
+    """The skills in ``.agents/skills`` of ``folders``, the first of each name; ``allow``: only
+    these; none: all.
 
     Raises: SpecError (AX856): one that is named is not there, or its header cannot be read.
     """
-    places = [Path(folder) / FOLDER for folder in dict.fromkeys(os.path.realpath(folder) for folder in folders if folder)]
+    places = [
+        Path(folder) / FOLDER
+        for folder in dict.fromkeys(os.path.realpath(folder) for folder in folders if folder)
+    ]
     there: dict[str, Path] = {}
     for place in places:
         for file in sorted(place.glob(f"*/{FILE}")) if place.is_dir() else ():
@@ -97,8 +117,15 @@ def found_skills(allow: Iterable[str], folders: Iterable[str | os.PathLike[str]]
     missing = [name for name in wanted if name not in there]
     if missing:
         looked = " or ".join(f"{place}" for place in places) or "no folder"
-        told = f"there {'are no skills' if len(missing) > 1 else 'is no skill'} {listed(missing)}."
-        raise SpecError(Problem("AX856", where, told, f"Put a folder with a SKILL.md of that name into {looked}."))
+        told = (
+            f"there {'are no skills' if len(missing) > 1 else 'is no skill'} "
+            f"{format_names(missing)}."
+        )
+        raise SpecError(
+            Problem(
+                "AX856", where, told, f"Put a folder with a SKILL.md of that name into {looked}."
+            )
+        )
     return SkillSet([_skill(name, there[name], registry, where) for name in wanted])
 
 
@@ -111,9 +138,18 @@ def _skill(name: str, file: Path, registry: Registry, where: str) -> Skill:
         raise SpecError(Problem("AX856", where, f"{file} cannot be read: {error}")) from error
     header = cast("dict[str, Any]", parsed) if isinstance(parsed, dict) else {}
     if not header.get("description"):
-        raise SpecError(Problem("AX856", where, f"{file} has no description.", "Begin it with ---, name: …, description: …, ---."))
+        raise SpecError(
+            Problem(
+                "AX856",
+                where,
+                f"{file} has no description.",
+                "Begin it with ---, name: …, description: …, ---.",
+            )
+        )
     description = str(header["description"]).strip()
-    return Skill(name=name, description=description, folder=file.parent, body=body.strip(), front=header)
+    return Skill(
+        name=name, description=description, folder=file.parent, body=body.strip(), front=header
+    )
 
 
 def _split(text: str) -> tuple[str, str]:

@@ -1,7 +1,8 @@
 """DevAll's memories: ``blackboard``, ``simple``, ``file`` and ``mem0``.
 
-What agents note lives in the run's state, under ``memory/<name>``, unless the file says where to keep it. So branches note side by side and
-nothing is lost, a resumed run knows what it knew, and the next run begins afresh.
+What agents note lives in the run's state, under ``memory/<name>``, unless the file says where to
+keep it. So branches note side by side and nothing is lost, a resumed run knows what it knew, and
+the next run begins afresh.
 """
 
 from __future__ import annotations
@@ -18,11 +19,18 @@ from typing import Any, Final, Protocol, cast
 
 from pydantic import BaseModel
 
-from axil.config import decode, make
-from axil.errors import Problem, SpecError, did_you_mean, listed
-from axil.registry import Registry
+from axil import Problem, SpecError
+from axil.plugin import Registry, decode_config, did_you_mean, format_names, make_component
 from axil_agent.threads import away
-from axil_devall.config import Attachment, BlackboardConfig, Embedding, FileConfig, Mem0Config, SimpleConfig, Source
+from axil_devall.config import (
+    Attachment,
+    BlackboardConfig,
+    Embedding,
+    FileConfig,
+    Mem0Config,
+    SimpleConfig,
+    Source,
+)
 from axil_devall.errors import StoreError
 from axil_devall.mem0 import Mem0
 from axil_devall.notes import Note, NotesFile, Vectors, newest
@@ -32,7 +40,9 @@ CHUNK, OVERLAP = 500, 50
 LARGEST: Final = 5_000_000
 """Bytes of a file that is searched."""
 YOUNG: Final = 2 * 10**9
-"""Nanoseconds for which a file that has changed may change again and look the same: clocks of file systems are coarse."""
+"""Nanoseconds for which a file that has changed may change again and look the same: clocks of file
+systems are coarse.
+"""
 _NEW: Final = ".new"
 """What the names of files end with that are to become an index."""
 MOST: Final = 1000
@@ -69,16 +79,35 @@ class Surroundings:
         root = os.path.realpath(self.root or ".")
         real = os.path.realpath(os.path.join(root, given))
         if os.path.commonpath([real, root]) != root:
-            raise SpecError(Problem("AX855", where, f'"{given}" is outside the folder of the workflow.', "Put it there, or below."))
+            raise SpecError(
+                Problem(
+                    "AX855",
+                    where,
+                    f'"{given}" is outside the folder of the workflow.',
+                    "Put it there, or below.",
+                )
+            )
         return Path(real)
 
     def vectors(self, embedding: Embedding | None, where: str) -> Vectors:
         """How texts are compared. Raises: PluginError: an embedder that is missing; ConfigError."""
         if embedding is None:
-            return Vectors(make(self.registry.resolve("embedders", "lexical", where), None, where))
-        given = {"name": embedding.model, "base_url": embedding.base_url or None, "api_key": embedding.api_key}
+            return Vectors(
+                make_component(self.registry.resolve("embedders", "lexical", where), None, where)
+            )
+        given = {
+            "name": embedding.model,
+            "base_url": embedding.base_url or None,
+            "api_key": embedding.api_key,
+        }
         config = {key: value for key, value in given.items() if value is not None}
-        return Vectors(make(self.registry.resolve("embedders", embedding.provider, where), config or None, f"{where}.embedding"))
+        return Vectors(
+            make_component(
+                self.registry.resolve("embedders", embedding.provider, where),
+                config or None,
+                f"{where}.embedding",
+            )
+        )
 
 
 class Blackboard:
@@ -117,19 +146,42 @@ class Simple:
 
 
 class Files:
-    """``file``: pieces of files that are most like what is asked. Files are read again when they have changed."""
+    """``file``: pieces of files that are most like what is asked.
+
+    Files are read again when they have changed.
+    """
 
     in_state = False
 
     def __init__(self, config: FileConfig, around: Surroundings, where: str) -> None:
-        self._sources = [(source, around.path(source.path, f"{where}.file_sources")) for source in config.file_sources]
+        self._sources = [
+            (source, around.path(source.path, f"{where}.file_sources"))
+            for source in config.file_sources
+        ]
         missing = [source.path for source, path in self._sources if not path.exists()]
         if missing:
-            told = f"the memory searches {listed(missing)}, and there is no such file or folder."
-            raise SpecError(Problem("AX855", f"{where}.file_sources", told, f"Paths begin at {os.path.realpath(around.root or '.')}."))
+            told = (
+                f"the memory searches {format_names(missing)}, and there is no such file or folder."
+            )
+            raise SpecError(
+                Problem(
+                    "AX855",
+                    f"{where}.file_sources",
+                    told,
+                    f"Paths begin at {os.path.realpath(around.root or '.')}.",
+                )
+            )
         self._vectors = around.vectors(config.embedding, where)
-        self._index = None if config.embedding is None or not config.index_path else around.path(config.index_path, f"{where}.index_path")
-        self._maker = f"{config.embedding.provider}:{config.embedding.model or ''}" if config.embedding else ""
+        self._index = (
+            None
+            if config.embedding is None or not config.index_path
+            else around.path(config.index_path, f"{where}.index_path")
+        )
+        self._maker = (
+            f"{config.embedding.provider}:{config.embedding.model or ''}"
+            if config.embedding
+            else ""
+        )
         self._known: dict[Path, tuple[tuple[int, ...], list[str]]] = {}
 
     async def found(self, query: str, notes: Sequence[Note], how: Attachment) -> list[str]:
@@ -153,9 +205,13 @@ class Files:
         return pieces
 
     def _is_index(self, file: Path) -> bool:
-        """Whether a file is the index, or one that is to become it: another run may be writing it, or have died over it."""
+        """Whether a file is the index, or one that is to become it: another run may be writing it,
+        or have died over it.
+        """
         index = self._index
-        return index is not None and (file == index or (file.suffix == _NEW and file.name.startswith(f"{index.name}.")))
+        return index is not None and (
+            file == index or (file.suffix == _NEW and file.name.startswith(f"{index.name}."))
+        )
 
     def _cut(self, file: Path, encoding: str) -> list[str]:
         try:
@@ -166,13 +222,23 @@ class Files:
                 return known[1]
             is_young = time.time_ns() - seen.st_mtime_ns < YOUNG
             if seen.st_size > LARGEST:
-                raise StoreError("AX854", f"{file} is larger than {LARGEST} bytes.", "Leave it out with file_types, or split it.")
+                raise StoreError(
+                    "AX854",
+                    f"{file} is larger than {LARGEST} bytes.",
+                    "Leave it out with file_types, or split it.",
+                )
             text = file.read_text(encoding)
         except FileNotFoundError:  # it has gone since it was listed
             return []
         except (OSError, UnicodeDecodeError, LookupError) as error:
-            raise StoreError("AX854", f"{file} cannot be read: {error}.", "Say its encoding, or leave it out with file_types.") from error
-        pieces = [text[at : at + CHUNK] for at in range(0, max(len(text) - OVERLAP, 1), CHUNK - OVERLAP)]
+            raise StoreError(
+                "AX854",
+                f"{file} cannot be read: {error}.",
+                "Say its encoding, or leave it out with file_types.",
+            ) from error
+        pieces = [
+            text[at : at + CHUNK] for at in range(0, max(len(text) - OVERLAP, 1), CHUNK - OVERLAP)
+        ]
         found = [piece for piece in pieces if piece.strip()]
         if not is_young:
             self._known[file] = (mark, found)
@@ -210,14 +276,20 @@ class Files:
 
 
 def _notes_file(given: str | None, around: Surroundings, where: str) -> NotesFile | None:
-    return None if not given or given == "auto" else NotesFile(around.path(given, f"{where}.memory_path"))
+    return (
+        None
+        if not given or given == "auto"
+        else NotesFile(around.path(given, f"{where}.memory_path"))
+    )
 
 
 def _files(source: Source, root: Path) -> Iterator[Path]:
     if root.is_file():
         yield root
         return
-    suffixes = tuple(suffix if suffix.startswith(".") else f".{suffix}" for suffix in source.file_types or ())
+    suffixes = tuple(
+        suffix if suffix.startswith(".") else f".{suffix}" for suffix in source.file_types or ()
+    )
     for file in sorted(root.rglob("*") if source.recursive else root.glob("*")):
         inside = file.resolve().is_relative_to(root)
         if file.is_file() and inside and (not suffixes or file.suffix in suffixes):
@@ -231,12 +303,18 @@ class _Service:
 
     def __init__(self, config: Mem0Config, around: Surroundings, where: str) -> None:
         if importlib.util.find_spec("mem0") is None:
-            told = "the memory is kept by the service Mem0, and its package mem0ai is not installed."
+            told = (
+                "the memory is kept by the service Mem0, and its package mem0ai is not installed."
+            )
             raise SpecError(Problem("AX857", where, told, 'pip install "axil-devall[mem0]"'))
         self._service = Mem0(config)
 
     async def found(self, query: str, notes: Sequence[Note], how: Attachment) -> list[str]:
-        return await self._service.found(query, how.top_k, how.similarity_threshold) if query.strip() else []
+        return (
+            await self._service.found(query, how.top_k, how.similarity_threshold)
+            if query.strip()
+            else []
+        )
 
     async def add(self, note: Note) -> None:
         await self._service.add(note)
@@ -252,10 +330,15 @@ KINDS: Final[Mapping[str, Any]] = {
 
 
 def store_of(given: Mapping[str, Any], around: Surroundings, where: str) -> Store:
-    """The memory that a graph declares. Raises: SpecError (AX852): an unknown type; and as its settings and its making do."""
+    """The memory that a graph declares.
+
+    Raises: SpecError (AX852): an unknown type; and as its settings and its making do.
+    """
     kind = str(given.get("type"))
     if kind not in KINDS:
-        hint = did_you_mean(kind, KINDS) or f"There are {listed(list(KINDS))}."
+        hint = did_you_mean(kind, KINDS) or f"There are {format_names(list(KINDS))}."
         raise SpecError(Problem("AX852", where, f'no memory has the type "{kind}".', hint))
     model, making = cast("Kind", KINDS[kind])
-    return making(decode(model, given.get("config"), where, lenient=around.lenient), around, where)
+    return making(
+        decode_config(model, given.get("config"), where, lenient=around.lenient), around, where
+    )

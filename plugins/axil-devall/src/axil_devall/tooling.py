@@ -1,4 +1,6 @@
-"""The tools of an agent: functions and MCP servers, with their prefixes, and what an active skill leaves of them."""
+"""The tools of an agent: functions and MCP servers, with their prefixes, and what an active skill
+leaves of them.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +10,8 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
-from axil.config import make
-from axil.errors import Problem, SpecError
-from axil.registry import Registry
+from axil import Problem, SpecError
+from axil.plugin import Registry, make_component
 from axil_agent.threads import called as awaited
 from axil_agent.tools import Tool
 from axil_devall.config import Functions, Local, Remote, Tooling
@@ -21,10 +22,17 @@ _SERVER = "mcp"
 
 
 class Toolbox:
-    """All tools of an agent; a toolset. Functions are looked up when it is made, servers are asked at each firing."""
+    """All tools of an agent; a toolset.
 
-    def __init__(self, tooling: Sequence[Tooling], registry: Registry, skills: SkillSet | None = None) -> None:
-        """Raises: SpecError (AX850, AX851, AX853): what is named and cannot be had; PluginError: a component that is missing."""
+    Functions are looked up when it is made, servers are asked at each firing.
+    """
+
+    def __init__(
+        self, tooling: Sequence[Tooling], registry: Registry, skills: SkillSet | None = None
+    ) -> None:
+        """Raises: SpecError (AX850, AX851, AX853): what is named and cannot be had; PluginError: a
+        component that is missing.
+        """
         self._known: list[Tool] = []
         self._sources: list[_Source] = []
         self._skills = skills
@@ -40,20 +48,26 @@ class Toolbox:
 
     def _add(self, each: Tooling, registry: Registry, where: str) -> None:
         if isinstance(each, Functions):
-            for name, made in function_tools([tool.name for tool in each.config.tools], registry, where):
+            for name, made in function_tools(
+                [tool.name for tool in each.config.tools], registry, where
+            ):
                 if isinstance(made, Tool):
                     self._known += prefixed([made], each.prefix)
                 else:
                     self._sources.append(_Source(made, prefix=each.prefix, name=name))
         else:
-            server = make(registry.resolve("tools", _SERVER, where), _server(each, where), where)
+            server = make_component(
+                registry.resolve("tools", _SERVER, where), _server(each, where), where
+            )
             self._sources.append(_Source(server, prefix=each.prefix, own=f"{_SERVER}__"))
 
     async def tools(self, ctx: Any = None) -> list[Tool]:
         """The tools."""
         found = list(self._known)
         for source in self._sources:
-            found += prefixed(called(source.name, await tools_of(source.tools, ctx)), source.prefix, source.own)
+            found += prefixed(
+                called(source.name, await tools_of(source.tools, ctx)), source.prefix, source.own
+            )
         return found if self._skills is None else self._skills.around(found)
 
     @property
@@ -83,13 +97,34 @@ class _Source:
 
 
 def _server(each: Remote | Local, where: str) -> dict[str, Any]:
-    """The settings of a server, as the tool ``mcp`` takes them. Raises: SpecError (AX853): its program is not here."""
+    """The settings of a server, as the tool ``mcp`` takes them.
+
+    Raises: SpecError (AX853): its program is not here.
+    """
     if isinstance(each, Remote):
-        given: dict[str, Any] = {"name": _SERVER, "url": each.config.server, "headers": each.config.headers or {}}
-        return {**given, "call_timeout_seconds": each.config.timeout} if each.config.timeout else given
+        given: dict[str, Any] = {
+            "name": _SERVER,
+            "url": each.config.server,
+            "headers": each.config.headers or {},
+        }
+        return (
+            {**given, "call_timeout_seconds": each.config.timeout} if each.config.timeout else given
+        )
     if shutil.which(each.config.command) is None:
-        told = f'the MCP server is started with "{each.config.command}", and there is no such program.'
-        raise SpecError(Problem("AX853", where, told, f"Install {each.config.command}, or put its folder on PATH."))
+        told = (
+            f'the MCP server is started with "{each.config.command}", and there is no such program.'
+        )
+        raise SpecError(
+            Problem(
+                "AX853", where, told, f"Install {each.config.command}, or put its folder on PATH."
+            )
+        )
     config = each.config
-    given = {"name": _SERVER, "command": [config.command], "args": config.args, "cwd": config.cwd or "", "env": config.env or {}}
+    given = {
+        "name": _SERVER,
+        "command": [config.command],
+        "args": config.args,
+        "cwd": config.cwd or "",
+        "env": config.env or {},
+    }
     return {key: value for key, value in given.items() if value}

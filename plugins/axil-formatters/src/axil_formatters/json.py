@@ -1,8 +1,9 @@
 """``json`` and ``lenient_json``: one JSON object.
 
-``json`` reads what models really send: it looks for the object behind thoughts, in code fences and between other words, and
-repairs what has one meaning only: commas too many, control characters inside strings, brackets that were not closed. A string
-that breaks off is not repaired: nobody knows its end.
+``json`` reads what models really send: it looks for the object behind thoughts, in code fences and
+between other words, and repairs what has one meaning only: commas too many, control characters
+inside strings, brackets that were not closed. A string that breaks off is not repaired: nobody
+knows its end.
 """
 
 from __future__ import annotations
@@ -14,17 +15,22 @@ from typing import Any, cast
 
 from axil_formatters.text import FormatError, excerpt, fenced, plain, spoken
 
-# The words and the blanks are MASFactory's, byte for byte: prompts, caches and recordings made with it stay valid.
+# The words and the blanks are MASFactory's, byte for byte: prompts, caches and recordings made with
+# it stay valid.
 _INTRODUCTION = (
-    "\n        !IMPORTANT!:Your response must strictly and only contain a single JSON object that conforms to the description below. "
-    "Do not add any extra explanations, comments, or any non-JSON text before or after the JSON code block.\n"
-    "        Your response must be strictly valid JSON. Do not include any Markdown code block markers (e.g., ```json ... ```) or any "
+    "\n        !IMPORTANT!:Your response must strictly and only contain a "
+    "single JSON object that conforms to the description below. Do not add any extra explanations, "
+    "comments, or any non-JSON text before or after the JSON code block.\n"
+    "        Your response must be strictly valid JSON. "
+    "Do not include any Markdown code block markers (e.g., ```json ... ```) or any "
     "explanatory text. Ensure all brackets and braces are correctly balanced and matched.\n        "
 )
 
 
 class Json:
-    """``json``: one JSON object; reading repairs what models get wrong and keeps all that is there, empty objects too."""
+    """``json``: one JSON object; reading repairs what models get wrong and keeps all that is there,
+    empty objects too.
+    """
 
     capabilities = ("keeps_types",)
 
@@ -32,10 +38,17 @@ class Json:
 
     def dump(self, fields: Any) -> str:
         """The fields as one JSON object, keys in the order given."""
-        return json.dumps({str(name): plain(value) for name, value in fields.items()}, ensure_ascii=False, default=str)
+        return json.dumps(
+            {str(name): plain(value) for name, value in fields.items()},
+            ensure_ascii=False,
+            default=str,
+        )
 
     def parse(self, text: str, fields: Sequence[str] = ()) -> dict[str, Any]:
-        """The object in ``text``. Raises: FormatError (AX690): there is none; (AX691): it is JSON, but no object."""
+        """The object in ``text``.
+
+        Raises: FormatError (AX690): there is none; (AX691): it is JSON, but no object.
+        """
         text = spoken(text)
         fault: FormatError | None = None
         for candidate in _candidates(text):
@@ -47,12 +60,18 @@ class Json:
                     continue
                 if isinstance(found, dict):
                     return cast("dict[str, Any]", found)
-                fault = FormatError("AX691", f"expected one JSON object, found {_kind(found)}.", "Answer with { and }.")
+                fault = FormatError(
+                    "AX691",
+                    f"expected one JSON object, found {_kind(found)}.",
+                    "Answer with { and }.",
+                )
         raise fault or _not_json(text, None)
 
 
 class LenientJson:
-    """``lenient_json``: one JSON object, or the same written as Python does, with single quotes and ``True``. No repairs."""
+    """``lenient_json``: one JSON object, or the same written as Python does, with single quotes and
+    ``True``. No repairs.
+    """
 
     capabilities = ("keeps_types",)
 
@@ -74,19 +93,39 @@ class LenientJson:
                     fault = fault or _not_json(text, error)
                     continue
                 if isinstance(found, dict):
-                    return {str(name): value for name, value in cast("dict[Any, Any]", found).items()}
-                fault = FormatError("AX691", f"expected one JSON object, found {_kind(found)}.", "Answer with { and }.")
+                    return {
+                        str(name): value for name, value in cast("dict[Any, Any]", found).items()
+                    }
+                fault = FormatError(
+                    "AX691",
+                    f"expected one JSON object, found {_kind(found)}.",
+                    "Answer with { and }.",
+                )
         raise fault or _not_json(text, None)
 
 
 def _not_json(text: str, error: Exception | None) -> FormatError:
-    where = f" ({error.msg} at line {error.lineno}, column {error.colno})" if isinstance(error, json.JSONDecodeError) else ""
+    where = (
+        f" ({error.msg} at line {error.lineno}, column {error.colno})"
+        if isinstance(error, json.JSONDecodeError)
+        else ""
+    )
     found = f'"{excerpt(text)}"' if text else "nothing"
-    return FormatError("AX690", f"expected one JSON object, found {found}{where}.", "Answer with one JSON object and nothing else.")
+    return FormatError(
+        "AX690",
+        f"expected one JSON object, found {found}{where}.",
+        "Answer with one JSON object and nothing else.",
+    )
 
 
 def _kind(found: Any) -> str:
-    kinds = {list: "a list", tuple: "a list", str: "text", bool: "true or false", type(None): "null"}
+    kinds = {
+        list: "a list",
+        tuple: "a list",
+        str: "text",
+        bool: "true or false",
+        type(None): "null",
+    }
     return kinds.get(cast("type[Any]", type(found)), "a number")
 
 
@@ -117,7 +156,8 @@ def _candidates(text: str) -> Iterator[str]:
         try:
             _, end = json.JSONDecoder(strict=False).raw_decode(text, first)
             yield text[first:end]
-        except (ValueError, RecursionError):  # it is no object as it stands: what is left is to repair it
+        except (ValueError, RecursionError):
+            # it is no object as it stands: what is left is to repair it
             yield text[first:]
 
 

@@ -20,14 +20,18 @@ BESIDE = "_content"
 class Markdown:
     """``markdown``: headings are names. Lines in code fences are never headings."""
 
-    introduction = "Answer in Markdown with one heading for each field, the field's name exactly, and the value below it."
+    introduction = (
+        "Answer in Markdown with one heading for each field, "
+        "the field's name exactly, and the value below it."
+    )
 
     def dump(self, fields: Any) -> str:
         """The fields under headings, in the order given; mappings nest. ``""`` has no heading."""
         return "\n\n".join(_lines(fields, 1))
 
     def parse(self, text: str, fields: Sequence[str] = ()) -> dict[str, Any]:
-        """The headings of ``text`` as fields; without any heading one JSON object, or all of it as the field asked for (``content``).
+        """The headings of ``text`` as fields; without any heading one JSON object, or all of it as
+        the field asked for (``content``).
 
         A heading that comes again adds to its text. Raises: nothing.
         """
@@ -59,7 +63,12 @@ def _lines(fields: Mapping[str, Any], depth: int) -> list[str]:
             parts.append(_escaped(text_of(value)))
             continue
         parts.append(f"{'#' * depth} {name}")
-        if isinstance(value, Mapping) and value and depth < _DEEPEST and all(_nests(key) for key in cast("Mapping[Any, Any]", value)):
+        if (
+            isinstance(value, Mapping)
+            and value
+            and depth < _DEEPEST
+            and all(_nests(key) for key in cast("Mapping[Any, Any]", value))
+        ):
             parts.extend(_lines(cast("Mapping[str, Any]", value), depth + 1))
         elif (text := text_of(value)) != "":
             parts.append(_escaped(text))
@@ -67,7 +76,12 @@ def _lines(fields: Mapping[str, Any], depth: int) -> list[str]:
 
 
 def _nests(name: Any) -> bool:
-    return isinstance(name, str) and name != "" and name == " ".join(name.split()) and not name.endswith("#")
+    return (
+        isinstance(name, str)
+        and name != ""
+        and name == " ".join(name.split())
+        and not name.endswith("#")
+    )
 
 
 def _escaped(text: str) -> str:
@@ -89,7 +103,8 @@ def _read(text: str) -> list[tuple[str, tuple[int, str] | None]]:
     read: list[tuple[str, tuple[int, str] | None]] = []
     seen = 0
     for line in lines:
-        if line.startswith("```") and not (seen % 2 == 0 and seen + 1 == fences):  # the last one of an odd number opens nothing
+        # the last one of an odd number opens nothing
+        if line.startswith("```") and not (seen % 2 == 0 and seen + 1 == fences):
             seen += 1
             read.append((line, None))
         elif seen % 2 == 1:
@@ -121,7 +136,11 @@ def _folded(section: Any) -> Any:
     found = cast("dict[str, Any]", section)
     if not found:
         return ""
-    return found[BESIDE] if set(found) == {BESIDE} else {name: _folded(value) for name, value in found.items()}
+    return (
+        found[BESIDE]
+        if set(found) == {BESIDE}
+        else {name: _folded(value) for name, value in found.items()}
+    )
 
 
 def _without_headings(text: str, fields: Sequence[str]) -> dict[str, Any]:

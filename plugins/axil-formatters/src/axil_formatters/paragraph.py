@@ -5,9 +5,10 @@
     score:
     3
 
-A name stands alone on its line, with a colon. So ``see http://x`` or ``def f():`` in a value is a value. A line of a value
-that could be taken for a name is written with one more blank before it, and read with one less. Models like to answer
-``score: 3`` on one line: that is understood for fields that were asked for, and where no name stands alone.
+A name stands alone on its line, with a colon. So ``see http://x`` or ``def f():`` in a value is a
+value. A line of a value that could be taken for a name is written with one more blank before it,
+and read with one less. Models like to answer ``score: 3`` on one line: that is understood for
+fields that were asked for, and where no name stands alone.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ class Paragraph:
     """``paragraph``: a name on a line of its own, its value below. All values are read as text."""
 
     introduction = (
-        "Answer with one paragraph for each field: the field's name and a colon alone on a line, the value on the lines below it. "
+        "Answer with one paragraph for each field: the field's name and a colon alone on a line, "
+        "the value on the lines below it. "
         "Write nothing before the first name."
     )
 
@@ -41,7 +43,10 @@ class Paragraph:
             if name == "":
                 parts.append(text)
                 continue
-            lines = [f" {line}" if _COULD_BE_A_NAME.fullmatch(line) else line for line in text.split("\n")]
+            lines = [
+                f" {line}" if _COULD_BE_A_NAME.fullmatch(line) else line
+                for line in text.split("\n")
+            ]
             parts.append(f"{name}:\n" + "\n".join(lines))
         return "\n".join(parts)
 
@@ -60,12 +65,17 @@ class Paragraph:
                 return {fields[0]: text}
             raise FormatError(
                 "AX692",
-                f'expected paragraphs with a name and a colon on a line of its own, found "{excerpt(text)}".',
+                "expected paragraphs with a name and a colon on a line of its own, "
+                f'found "{excerpt(text)}".',
                 f"Begin with {fields[0]}: on a line of its own." if fields else "",
             )
         found: dict[str, Any] = {}
-        for (at, name, beside), end in zip(starts, [*(start[0] for start in starts[1:]), len(lines)], strict=True):
-            body = [line[1:] if _INDENTED_NAME.fullmatch(line) else line for line in lines[at + 1 : end]]
+        for (at, name, beside), end in zip(
+            starts, [*(start[0] for start in starts[1:]), len(lines)], strict=True
+        ):
+            body = [
+                line[1:] if _INDENTED_NAME.fullmatch(line) else line for line in lines[at + 1 : end]
+            ]
             value = "\n".join(_trimmed([beside, *body] if beside else body))
             found[name] = f"{found[name]}\n{value}" if found.get(name) else value
         return found
@@ -87,7 +97,11 @@ def _trimmed(lines: list[str]) -> list[str]:
 def _outside_code(lines: Sequence[str]) -> Iterable[tuple[int, str]]:
     """Lines that are not in a code fence; a fence that is never closed is none."""
     fences = [at for at, line in enumerate(lines) if line.lstrip().startswith("```")]
-    inside = {at for first, last in zip(fences[::2], fences[1::2], strict=False) for at in range(first, last + 1)}
+    inside = {
+        at
+        for first, last in zip(fences[::2], fences[1::2], strict=False)
+        for at in range(first, last + 1)
+    }
     return ((at, line) for at, line in enumerate(lines) if at not in inside)
 
 
@@ -101,13 +115,25 @@ def _starts(lines: Sequence[str], wanted: dict[str, str]) -> list[tuple[int, str
         return _asked_for(lines, wanted)
     if alone:
         return alone
-    return [(at, match[1], match[2]) for at, line in _outside_code(lines) if (match := _BESIDE.fullmatch(line))]
+    return [
+        (at, match[1], match[2])
+        for at, line in _outside_code(lines)
+        if (match := _BESIDE.fullmatch(line))
+    ]
 
 
 def _asked_for(lines: Sequence[str], wanted: dict[str, str]) -> list[tuple[int, str, str]]:
-    """The same where the names are known: alone on their lines, or else beside their values, or decorated as Markdown."""
-    starts = [(at, wanted[_bare(m[1])], "") for at, line in enumerate(lines) if (m := _ALONE.fullmatch(line)) and _bare(m[1]) in wanted]
-    missing = {bare: name for bare, name in wanted.items() if name not in {start[1] for start in starts}}
+    """The same where the names are known: alone on their lines, or else beside their values, or
+    decorated as Markdown.
+    """
+    starts = [
+        (at, wanted[_bare(m[1])], "")
+        for at, line in enumerate(lines)
+        if (m := _ALONE.fullmatch(line)) and _bare(m[1]) in wanted
+    ]
+    missing = {
+        bare: name for bare, name in wanted.items() if name not in {start[1] for start in starts}
+    }
     if missing:
         for at, line in _outside_code(lines):
             match = _DECORATED.match(line)

@@ -6,16 +6,18 @@ import dataclasses
 import enum
 import json
 import re
-from collections.abc import Mapping, Sequence
-from collections.abc import Set as AnySet
+from collections.abc import Mapping, Sequence, Set as AnySet
 from typing import Any, cast
 
-from axil.errors import AxilError, Problem
-from axil.values import thaw
+from axil import AxilError, Problem
+from axil.plugin import thaw
 
 
 class FormatError(AxilError, ValueError):
-    """A text is not in the format that was asked for. The message is made for whoever wrote the text, a model included."""
+    """A text is not in the format that was asked for.
+
+    The message is made for whoever wrote the text, a model included.
+    """
 
     def __init__(self, id: str, message: str, hint: str = "") -> None:
         self.id = id
@@ -25,7 +27,8 @@ class FormatError(AxilError, ValueError):
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON has it: models and dataclasses become mappings, sets become sorted lists; keys are sorted.
+    """A value as JSON has it: models and dataclasses become mappings, sets become sorted lists;
+    keys are sorted.
 
     >>> plain({"b": {2, 1}, "a": (1,)})
     {'a': [1], 'b': [1, 2]}
@@ -36,10 +39,14 @@ def plain(value: Any) -> Any:
     if hasattr(value, "model_dump"):
         return plain(value.model_dump(mode="json"))
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        return {
+            field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)
+        }
     if isinstance(value, Mapping):
         items = cast("Mapping[Any, Any]", value).items()
-        return dict(sorted(((str(name), plain(each)) for name, each in items), key=lambda item: item[0]))
+        return dict(
+            sorted(((str(name), plain(each)) for name, each in items), key=lambda item: item[0])
+        )
     if isinstance(value, AnySet):
         return sorted((plain(each) for each in cast("AnySet[Any]", value)), key=repr)
     if isinstance(value, Sequence) and not isinstance(value, (str, bytes, bytearray)):
@@ -48,12 +55,17 @@ def plain(value: Any) -> Any:
 
 
 def text_of(value: Any) -> str:
-    """A value as text for a prompt: text as it is, all else as indented JSON with sorted keys, so that equal values give equal text.
+    """A value as text for a prompt: text as it is, all else as indented JSON with sorted keys, so
+    that equal values give equal text.
 
     >>> text_of("a: b"), text_of(None), text_of([1])
     ('a: b', 'null', '[\\n  1\\n]')
     """
-    return value if isinstance(value, str) else json.dumps(plain(value), ensure_ascii=False, indent=2, default=str)
+    return (
+        value
+        if isinstance(value, str)
+        else json.dumps(plain(value), ensure_ascii=False, indent=2, default=str)
+    )
 
 
 _THOUGHT = re.compile(r"<(think|thinking)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
@@ -61,9 +73,14 @@ _REST_OF_THOUGHT = re.compile(r"\A.*?</(?:think|thinking)>", re.DOTALL | re.IGNO
 
 
 def spoken(text: str) -> str:
-    """A reply without what the model thought aloud: ``<think>`` blocks; also where only their end was sent.
+    """A reply without what the model thought aloud: ``<think>`` blocks; also where only their end
+    was sent.
 
-    >>> spoken("<think>hm {}</think>{}"), spoken("hm</think> yes"), spoken('{"a": "<think>x</think>"}')
+    >>> (
+    ...     spoken("<think>hm {}</think>{}"),
+    ...     spoken("hm</think> yes"),
+    ...     spoken('{"a": "<think>x</think>"}'),
+    ... )
     ('{}', 'yes', '{"a": "<think>x</think>"}')
     """
     text = text.strip()
@@ -75,7 +92,10 @@ def spoken(text: str) -> str:
     return text
 
 
-_FENCE = re.compile(r"^[ \t]*(?P<ticks>`{3,})[^\n`]*\n(?P<body>.*?)^[ \t]*(?P=ticks)`*[ \t]*$", re.DOTALL | re.MULTILINE)
+_FENCE = re.compile(
+    r"^[ \t]*(?P<ticks>`{3,})[^\n`]*\n(?P<body>.*?)^[ \t]*(?P=ticks)`*[ \t]*$",
+    re.DOTALL | re.MULTILINE,
+)
 
 
 def fenced(text: str) -> list[str]:

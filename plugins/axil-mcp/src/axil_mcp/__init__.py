@@ -1,4 +1,7 @@
-"""MCP for axil: servers as tools and as context of agents, workflows as a server. The SDK is imported when it is used."""
+"""MCP for axil: servers as tools and as context of agents, workflows as a server.
+
+The SDK is imported when it is used.
+"""
 
 from __future__ import annotations
 

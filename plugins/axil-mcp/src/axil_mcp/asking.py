@@ -1,4 +1,4 @@
-"""A server's elicitation as a question to a person, and the person's answer as the server wants it."""
+"""A server's elicitation as a question to a person, and the answer as the server wants it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
-from axil.context import Question
+from axil import Question
 from axil_mcp.texts import clean
 
 _TEXT: Final = 2000
@@ -16,16 +16,26 @@ _NO: Final = frozenset({"no", "n", "false"})
 
 
 def question_of(server: str, params: Any, fault: str = "") -> Question:
-    """What a person is asked. ``params``: the SDK's, of form or of url; ``fault``: what was wrong with an answer before."""
+    """What a person is asked.
+
+    ``params``: the SDK's, of form or of url; ``fault``: what was wrong with an answer before.
+    """
     said = clean(str(params.message), _TEXT)
     text = f'The MCP server "{server}" asks: {said}'
     data: dict[str, Any] = {"origin": f"mcp:{server}"}
     if params.mode == "url":
         address = clean(str(params.url), _TEXT)
-        return Question(text=f"{text}\nIt wants you to open {address}", kind="approval", data={**data, "url": address})
+        return Question(
+            text=f"{text}\nIt wants you to open {address}",
+            kind="approval",
+            data={**data, "url": address},
+        )
     schema = dict(params.requested_schema)
     fields = properties_of(schema)
-    data |= {"schema": schema, "fields": {name: _described(name, each) for name, each in fields.items()}}
+    data |= {
+        "schema": schema,
+        "fields": {name: _described(name, each) for name, each in fields.items()},
+    }
     if fault:
         text = f"{text}\n(The answer before did not fit: {fault})"
     if not fields or (len(fields) == 1 and _kind(next(iter(fields.values()))) == "boolean"):
@@ -34,13 +44,22 @@ def question_of(server: str, params: Any, fault: str = "") -> Question:
         return Question(text=text, kind="form", data=data)
     name, only = next(iter(fields.items()))
     options = tuple(str(each) for each in only.get("enum") or ())
-    return Question(text=f"{text}\n{_described(name, only)}", kind="choice" if options else "text", options=options, data=data)
+    return Question(
+        text=f"{text}\n{_described(name, only)}",
+        kind="choice" if options else "text",
+        options=options,
+        data=data,
+    )
 
 
 def properties_of(schema: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     """The fields that are asked for."""
     found = schema.get("properties")
-    return {str(n): s for n, s in cast("Mapping[str, Any]", found).items() if isinstance(s, Mapping)} if isinstance(found, Mapping) else {}
+    return (
+        {str(n): s for n, s in cast("Mapping[str, Any]", found).items() if isinstance(s, Mapping)}
+        if isinstance(found, Mapping)
+        else {}
+    )
 
 
 def _described(name: str, schema: Mapping[str, Any]) -> str:
@@ -59,7 +78,8 @@ class Unfit(ValueError):
 def answer_of(params: Any, answer: Any) -> tuple[str, dict[str, Any] | None]:
     """``("accept", content)``, ``("decline", None)`` or ``("cancel", None)``. Raises: Unfit.
 
-    None, False, ``decline`` and ``cancel`` are no answers; a text may be the JSON of an object, and answers a form of one field.
+    None, False, ``decline`` and ``cancel`` are no answers; a text may be the JSON of an object, and
+    answers a form of one field.
     """
     if isinstance(answer, str) and answer.strip().lower() in DECLINED:
         return answer.strip().lower(), None
@@ -78,7 +98,9 @@ def answer_of(params: Any, answer: Any) -> tuple[str, dict[str, Any] | None]:
         if len(fields) > 1:
             raise Unfit(f"expected an object with {', '.join(fields)}")
         given = {next(iter(fields)): cast("Any", answer)}
-    content = {name: _fitted(given[name], schema) for name, schema in fields.items() if name in given}
+    content = {
+        name: _fitted(given[name], schema) for name, schema in fields.items() if name in given
+    }
     fault = misfit(content, params.requested_schema)
     if fault:
         raise Unfit(fault)
@@ -128,7 +150,8 @@ def misfit(value: Any, schema: Mapping[str, Any]) -> str:
     try:
         kind.check_schema(dict(schema))
         error = next(iter(kind(dict(schema)).iter_errors(value)), None)
-    except SchemaError:  # what nobody can fulfil refuses nobody; the other side will say what it minds
+    except SchemaError:
+        # what nobody can fulfil refuses nobody; the other side will say what it minds
         return ""
     if error is None:
         return ""

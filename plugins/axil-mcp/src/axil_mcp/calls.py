@@ -1,4 +1,7 @@
-"""Calls under way: who asks what of whom. A call is followed by the task that made it, so what it asks of the run is asked there."""
+"""Calls under way: who asks what of whom.
+
+A call is followed by the task that made it, so what it asks of the run is asked there.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +69,12 @@ class Call:
             if not clock.expired():
                 raise
             told = f"the call of {self.tool} took longer than {seconds:g} s."
-            raise CallFailed("AX925", told, "Raise call_timeout_seconds if it may.", f'MCP server "{self.server}"') from None
+            raise CallFailed(
+                "AX925",
+                told,
+                "Raise call_timeout_seconds if it may.",
+                f'MCP server "{self.server}"',
+            ) from None
         finally:
             self._is_over = True
             for wish in self._open:  # nobody will answer any more, and the SDK must not wait
@@ -89,10 +97,18 @@ class Call:
                 wish.answer.set_result(answer)
             return
         told = f"the answer to its question does not fit: {fault}."
-        raise CallFailed("AX929", told, "Answer with what the question's schema asks for.", f'MCP server "{self.server}"')
+        raise CallFailed(
+            "AX929",
+            told,
+            "Answer with what the question's schema asks for.",
+            f'MCP server "{self.server}"',
+        )
 
     async def elicit(self, params: Any) -> tuple[str, dict[str, Any] | None]:
-        """A person's answer; called by the SDK, in whatever task. Nobody can be asked outside a firing: cancel."""
+        """A person's answer; called by the SDK, in whatever task.
+
+        Nobody can be asked outside a firing: cancel.
+        """
         if self._is_over or self.ctx is None or not hasattr(self.ctx, "ask"):
             return "cancel", None
         wish = _Wish(params, asyncio.get_running_loop().create_future())
@@ -102,11 +118,22 @@ class Call:
 
     async def progress(self, done: float, total: float | None, message: str | None) -> None:
         """Show how far it is."""
-        self.emit("mcp_progress", tool=self.tool, progress=done, total=total, message=self._shown(message or ""))
+        self.emit(
+            "mcp_progress",
+            tool=self.tool,
+            progress=done,
+            total=total,
+            message=self._shown(message or ""),
+        )
 
     def log(self, level: str, logger: str | None, data: Any) -> None:
         """Show what the server logs."""
-        self.emit("mcp_log", level=level, logger=self._shown(logger or ""), text=self._shown(data if isinstance(data, str) else repr(data)))
+        self.emit(
+            "mcp_log",
+            level=level,
+            logger=self._shown(logger or ""),
+            text=self._shown(data if isinstance(data, str) else repr(data)),
+        )
 
     def _shown(self, text: str) -> str:
         return clean(without(text, self.secrets.values()), _SHOWN)

@@ -10,11 +10,8 @@ from typing import Any, cast
 
 from pydantic import SecretStr
 
-from axil.config import resolve_secret
-from axil.errors import ConfigError, Problem
-from axil.spec import GraphSpec
-from axil.sync import run_sync
-from axil.workflow import Workflow, load
+from axil import ConfigError, GraphSpec, Problem, Workflow, load, run_sync
+from axil.plugin import resolve_secret
 from axil_mcp.files import listed
 
 TOKEN = "AXIL_MCP_TOKEN"
@@ -26,26 +23,74 @@ class Mcp:
     def configure(self, parser: argparse.ArgumentParser) -> None:
         """Add the arguments."""
         which = parser.add_subparsers(dest="action", metavar="serve | tools", required=True)
-        serving = which.add_parser("serve", help="serve workflow files: a tool for each", allow_abbrev=False)
-        serving.add_argument("files", nargs="+", metavar="FILE", help="workflow files; a tool is called like its file")
-        serving.add_argument("--transport", choices=("stdio", "http"), default="stdio", help="how clients connect")
+        serving = which.add_parser(
+            "serve", help="serve workflow files: a tool for each", allow_abbrev=False
+        )
+        serving.add_argument(
+            "files",
+            nargs="+",
+            metavar="FILE",
+            help="workflow files; a tool is called like its file",
+        )
+        serving.add_argument(
+            "--transport", choices=("stdio", "http"), default="stdio", help="how clients connect"
+        )
         serving.add_argument("--host", default="127.0.0.1", help="http: the address to listen at")
-        serving.add_argument("--port", type=int, default=8765, help="http: the port; 0: any that is free")
-        serving.add_argument("--token-env", default=TOKEN, metavar="NAME", help=f"http: the variable with the token ({TOKEN})")
-        serving.add_argument("--allow-host", action="append", default=[], metavar="NAME", help="http: a further name of this server")
-        serving.add_argument("--allow-origin", action="append", default=[], metavar="ORIGIN", help="http: a web page's origin that may ask")
-        serving.add_argument("--concurrency", type=int, default=16, metavar="N", help="runs at the same time")
-        serving.add_argument("--workspace", metavar="FOLDER", help="where each run gets a folder of its own")
-        looking = which.add_parser("tools", help="the tools of the MCP servers that a workflow uses, and their digests", allow_abbrev=False)
+        serving.add_argument(
+            "--port", type=int, default=8765, help="http: the port; 0: any that is free"
+        )
+        serving.add_argument(
+            "--token-env",
+            default=TOKEN,
+            metavar="NAME",
+            help=f"http: the variable with the token ({TOKEN})",
+        )
+        serving.add_argument(
+            "--allow-host",
+            action="append",
+            default=[],
+            metavar="NAME",
+            help="http: a further name of this server",
+        )
+        serving.add_argument(
+            "--allow-origin",
+            action="append",
+            default=[],
+            metavar="ORIGIN",
+            help="http: a web page's origin that may ask",
+        )
+        serving.add_argument(
+            "--concurrency", type=int, default=16, metavar="N", help="runs at the same time"
+        )
+        serving.add_argument(
+            "--workspace", metavar="FOLDER", help="where each run gets a folder of its own"
+        )
+        looking = which.add_parser(
+            "tools",
+            help="the tools of the MCP servers that a workflow uses, and their digests",
+            allow_abbrev=False,
+        )
         looking.add_argument("file", metavar="FILE", help="a workflow file")
-        looking.add_argument("--format", choices=("text", "json"), default="text", help="how they are shown")
+        looking.add_argument(
+            "--format", choices=("text", "json"), default="text", help="how they are shown"
+        )
         for each in (serving, looking):
             each.add_argument(
-                "--set", action="append", default=[], metavar="NAME=VALUE", help="a variable of the files (${NAME}) has this value"
+                "--set",
+                action="append",
+                default=[],
+                metavar="NAME=VALUE",
+                help="a variable of the files (${NAME}) has this value",
             )
-            each.add_argument("--allow-code", action="store_true", help="let the files run code, with your rights")
             each.add_argument(
-                "--allow", action="append", default=[], metavar="WHAT", help="let the files do this: mcp, to start MCP servers"
+                "--allow-code", action="store_true", help="let the files run code, with your rights"
+            )
+            each.add_argument(
+                "--allow",
+                action="append",
+                default=[],
+                metavar="WHAT",
+                help="let the files do this: mcp, to start MCP servers",
             )
 
     def run(self, options: argparse.Namespace, session: Any) -> int:
@@ -56,13 +101,27 @@ class Mcp:
 def _serve(options: argparse.Namespace, session: Any) -> int:
     from axil_mcp.serving import Serving, WorkflowServer
 
-    workflows = {Path(file).stem: workflow for file, workflow in ((file, _loaded(file, options, session)) for file in options.files)}
+    workflows = {
+        Path(file).stem: workflow
+        for file, workflow in ((file, _loaded(file, options, session)) for file in options.files)
+    }
     if len(workflows) < len(options.files):
-        raise ConfigError(Problem("AX935", "FILE", "two files would be tools of one name.", "Rename one."))
+        raise ConfigError(
+            Problem("AX935", "FILE", "two files would be tools of one name.", "Rename one.")
+        )
     if options.concurrency < 1:
-        raise ConfigError(Problem("AX934", "--concurrency", f"expected a whole number ≥ 1, found {options.concurrency}."))
+        raise ConfigError(
+            Problem(
+                "AX934",
+                "--concurrency",
+                f"expected a whole number ≥ 1, found {options.concurrency}.",
+            )
+        )
     folder = Path(options.workspace) if options.workspace else None
-    server = WorkflowServer(workflows, serving=Serving(allow=_allowed(options), concurrency=options.concurrency, workspace=folder))
+    server = WorkflowServer(
+        workflows,
+        serving=Serving(allow=_allowed(options), concurrency=options.concurrency, workspace=folder),
+    )
     if options.transport == "stdio":
         run_sync(server.stdio())
         return 0
@@ -84,12 +143,20 @@ def _token(name: str) -> SecretStr:
         return resolve_secret({"env": name}, where="--token-env")
     except ConfigError:
         told = f"a server over HTTP needs a token, and the environment variable {name} is not set."
-        hint = f'Set it: export {name}=$(python -c "import secrets; print(secrets.token_urlsafe(32))")'
+        hint = (
+            f'Set it: export {name}=$(python -c "import secrets; print(secrets.token_urlsafe(32))")'
+        )
         raise ConfigError(Problem("AX934", "--token-env", told, hint)) from None
 
 
 def _loaded(file: str, options: argparse.Namespace, session: Any) -> Workflow:
-    return load(file, vars=_variables(options.set), registry=session.registry, hooks=session.hooks, allow_code=options.allow_code)
+    return load(
+        file,
+        vars=_variables(options.set),
+        registry=session.registry,
+        hooks=session.hooks,
+        allow_code=options.allow_code,
+    )
 
 
 def _allowed(options: argparse.Namespace) -> frozenset[str]:
@@ -101,7 +168,14 @@ def _variables(given: list[str]) -> dict[str, Any]:
     for each in given:
         name, equals, value = each.partition("=")
         if not equals or not name.strip():
-            raise ConfigError(Problem("AX934", "--set", f'expected name=value, found "{each}".', "Write --set tone=dry."))
+            raise ConfigError(
+                Problem(
+                    "AX934",
+                    "--set",
+                    f'expected name=value, found "{each}".',
+                    "Write --set tone=dry.",
+                )
+            )
         try:
             values[name.strip()] = json.loads(value)
         except ValueError:
@@ -109,7 +183,7 @@ def _variables(given: list[str]) -> dict[str, Any]:
     return values
 
 
-# ----------------------------------------------------------------------------------------------------------------- looking
+# --------------------------------------------------------------------------------------------------
 
 
 def _look(options: argparse.Namespace, session: Any) -> int:
@@ -130,13 +204,18 @@ async def _listings(spec: GraphSpec, allowed: frozenset[str]) -> list[dict[str, 
     found: list[dict[str, Any]] = []
     for config in _used(spec):
         listing = await listed(config, allowed)
-        tools = [{"name": each.name, "description": each.description, "digest": each.tool.digest} for each in listing.tools]
+        tools = [
+            {"name": each.name, "description": each.description, "digest": each.tool.digest}
+            for each in listing.tools
+        ]
         found.append({"server": listing.server, "digest": listing.digest, "tools": tools})
     return found
 
 
 def _used(spec: GraphSpec) -> Iterator[dict[str, Any]]:
-    """The settings of each toolset of MCP in the nodes of a file, graphs inside them included; without what was expected of it."""
+    """The settings of each toolset of MCP in the nodes of a file, graphs inside them included;
+    without what was expected of it.
+    """
     seen: list[dict[str, Any]] = []
     waiting: list[Any] = [node.use.config for node in spec.nodes if node.use is not None]
     while waiting:
@@ -145,7 +224,11 @@ def _used(spec: GraphSpec) -> Iterator[dict[str, Any]]:
             tools = cast("Mapping[str, Any]", each).get("tools")
             for use in cast("list[Any]", tools) if isinstance(tools, (list, tuple)) else []:
                 if isinstance(use, Mapping) and cast("Mapping[str, Any]", use).get("type") == "mcp":
-                    given = {key: value for key, value in cast("Mapping[str, Any]", use).items() if key != "type"}
+                    given = {
+                        key: value
+                        for key, value in cast("Mapping[str, Any]", use).items()
+                        if key != "type"
+                    }
                     config = {**cast("dict[str, Any]", given.get("config") or given)}
                     config.pop("expect", None)
                     if config not in seen:

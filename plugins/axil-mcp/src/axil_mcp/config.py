@@ -10,9 +10,8 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_validator, model_validator
 
-from axil.config import Secret, decode
-from axil.errors import ConfigError
-from axil.tokens import Effects
+from axil import ConfigError
+from axil.plugin import Effects, Secret, decode_config
 
 LogLevel = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 
@@ -22,35 +21,64 @@ class _Settings(BaseModel):
 
 
 class MCPServer(_Settings):
-    """How an MCP server is reached: a program that is started (``command``), or an address (``url``).
+    """How an MCP server is reached: by a program that is started, or at an address (``url``).
 
-    Made in Python it may be given to several toolsets and providers, which then share its connections.
+    Made in Python it may be given to several toolsets and providers, which then share its
+    connections.
     """
 
-    name: str = Field("mcp", pattern=r"^[A-Za-z0-9-]+(_[A-Za-z0-9-]+)*$", max_length=32, description="What it is called here.")
-    command: tuple[str, ...] = Field((), description="The program and its arguments; no shell is involved.")
+    name: str = Field(
+        "mcp",
+        pattern=r"^[A-Za-z0-9-]+(_[A-Za-z0-9-]+)*$",
+        max_length=32,
+        description="What it is called here.",
+    )
+    command: tuple[str, ...] = Field(
+        (), description="The program and its arguments; no shell is involved."
+    )
     args: tuple[str, ...] = Field((), description="More arguments.")
     env: dict[str, Secret] = Field(
-        default_factory=dict[str, Secret], description="Variables of the program, beside those it needs to start."
+        default_factory=dict[str, Secret],
+        description="Variables of the program, beside those it needs to start.",
     )
     cwd: str = Field("", description="The folder it starts in; empty: the current one.")
     url: str = Field("", description="The address of a server that speaks streamable HTTP.")
-    headers: dict[str, Secret] = Field(default_factory=dict[str, Secret], description="Headers of each request.")
+    headers: dict[str, Secret] = Field(
+        default_factory=dict[str, Secret], description="Headers of each request."
+    )
     token: Secret | None = Field(None, description="A bearer token.")
-    protocol: Literal["auto", "legacy"] = Field("auto", description="legacy: begin with the handshake of older servers, without asking.")
+    protocol: Literal["auto", "legacy"] = Field(
+        "auto", description="legacy: begin with the handshake of older servers, without asking."
+    )
     connect_timeout_seconds: float = Field(
-        30.0, gt=0, allow_inf_nan=False, description="For starting, connecting and greeting, retries included."
+        30.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="For starting, connecting and greeting, retries included.",
     )
     call_timeout_seconds: float = Field(
-        120.0, gt=0, allow_inf_nan=False, description="For one call; a person's time to answer does not count."
+        120.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="For one call; a person's time to answer does not count.",
     )
     retries: int = Field(2, ge=0, description="How often connecting is tried again.")
-    backoff_seconds: float = Field(0.2, ge=0, allow_inf_nan=False, description="The wait before the first retry; it doubles.")
+    backoff_seconds: float = Field(
+        0.2, ge=0, allow_inf_nan=False, description="The wait before the first retry; it doubles."
+    )
     concurrency: int = Field(20, ge=1, description="Calls at the same time on one connection.")
-    elicitation: bool = Field(True, description="Whether the server may ask a person, through the run.")
-    roots: bool = Field(False, description="Whether the server may be told where the run's workspace is.")
-    log_level: LogLevel | None = Field("info", description="What it logs from this level on is shown; null: nothing is asked for.")
-    max_message_bytes: int = Field(8_000_000, ge=1024, description="The longest message that is read from it.")
+    elicitation: bool = Field(
+        True, description="Whether the server may ask a person, through the run."
+    )
+    roots: bool = Field(
+        False, description="Whether the server may be told where the run's workspace is."
+    )
+    log_level: LogLevel | None = Field(
+        "info", description="What it logs from this level on is shown; null: nothing is asked for."
+    )
+    max_message_bytes: int = Field(
+        8_000_000, ge=1024, description="The longest message that is read from it."
+    )
 
     _link: Any = PrivateAttr(None)  # its connections, by event loop
 
@@ -65,11 +93,16 @@ class MCPServer(_Settings):
             raise ValueError("give either a command or a url")
         if self.command and not self.command[0]:
             raise ValueError("the command is empty")
-        if self.url and (urlsplit(self.url).scheme not in ("http", "https") or not urlsplit(self.url).hostname):
+        if self.url and (
+            urlsplit(self.url).scheme not in ("http", "https") or not urlsplit(self.url).hostname
+        ):
             raise ValueError("the url does not begin with http:// or https:// and a host")
         strangers = ("args", "env", "cwd") if self.url else ("headers", "token")
         if any(getattr(self, name) for name in strangers):
-            raise ValueError(f"{', '.join(strangers)} mean nothing {'with a url' if self.url else 'with a command'}")
+            raise ValueError(
+                f"{', '.join(strangers)} mean nothing "
+                f"{'with a url' if self.url else 'with a command'}"
+            )
         return self
 
     @property
@@ -86,17 +119,33 @@ class MCPServer(_Settings):
 class Offer(_Settings):
     """What is taken of a server's tools, and how it is shown to models."""
 
-    allow: tuple[str, ...] = Field(("*",), description="Names or patterns (*, ?, [abc]) of the tools that are offered.")
-    deny: tuple[str, ...] = Field((), description="Names or patterns of those that are not; stronger than allow.")
-    expect: str = Field("", pattern=r"^((sha256:)?[0-9a-f]{64})?$", description="The digest of the tools; another one is refused.")
-    description_limit: int = Field(2000, ge=0, description="Characters of a description that are shown.")
+    allow: tuple[str, ...] = Field(
+        ("*",), description="Names or patterns (*, ?, [abc]) of the tools that are offered."
+    )
+    deny: tuple[str, ...] = Field(
+        (), description="Names or patterns of those that are not; stronger than allow."
+    )
+    expect: str = Field(
+        "",
+        pattern=r"^((sha256:)?[0-9a-f]{64})?$",
+        description="The digest of the tools; another one is refused.",
+    )
+    description_limit: int = Field(
+        2000, ge=0, description="Characters of a description that are shown."
+    )
     max_tools: int = Field(200, ge=1, description="More are an error.")
-    max_result_chars: int = Field(100_000, ge=100, description="Characters of a result that reach the model.")
+    max_result_chars: int = Field(
+        100_000, ge=100, description="Characters of a result that reach the model."
+    )
     effects: dict[str, Effects] = Field(
         default_factory=dict[str, "Effects"],
-        description="What calling a tool again may do, by name or pattern; the first that fits, else what the server says.",
+        description="What calling a tool again may do, by name or pattern; the first that fits, "
+        "else what the server says.",
     )
-    images: bool = Field(False, description="Images and sounds of results as parts of the content; else they are named.")
+    images: bool = Field(
+        False,
+        description="Images and sounds of results as parts of the content; else they are named.",
+    )
 
     def takes(self, tool: str) -> bool:
         """Whether a tool is offered."""
@@ -105,33 +154,54 @@ class Offer(_Settings):
     def effects_of(self, tool: str, annotations: Mapping[str, Any] | None) -> Effects:
         """What a call may do a second time.
 
-        A server that says a tool only reads, or does no more the second time, is believed: it is the server that is called again. One
-        that says nothing is not: after a crash in the middle of a call a person is asked.
+        A server that says a tool only reads, or does no more the second time, is believed: it is
+        the server that is called again. One that says nothing is not: after a crash in the middle
+        of a call a person is asked.
 
         >>> offer = Offer(effects={"send_*": "idempotent"})
-        >>> [offer.effects_of("send_mail", None), offer.effects_of("look", {"read_only_hint": True}), offer.effects_of("look", None)]
+        >>> [offer.effects_of("send_mail", None), offer.effects_of("look",
+        ...     {"read_only_hint": True}), offer.effects_of("look", None)]
         ['idempotent', 'none', 'external']
         """
         said = annotations or {}
-        own: Effects = "none" if said.get("read_only_hint") is True else "idempotent" if said.get("idempotent_hint") is True else "external"
-        named: list[Effects] = [effects for pattern, effects in self.effects.items() if fnmatchcase(tool, pattern)]
+        own: Effects = (
+            "none"
+            if said.get("read_only_hint") is True
+            else "idempotent"
+            if said.get("idempotent_hint") is True
+            else "external"
+        )
+        named: list[Effects] = [
+            effects for pattern, effects in self.effects.items() if fnmatchcase(tool, pattern)
+        ]
         return named[0] if named else own
 
 
 class Shelf(_Settings):
     """What is taken of a server's resources and prompts, as context."""
 
-    resources: tuple[str, ...] = Field(("*",), description="Addresses or patterns of the listed resources that are read.")
-    templates: tuple[str, ...] = Field((), description="Addresses that are read for each query; {query} is its place.")
-    prompts: dict[str, dict[str, str]] = Field(
-        default_factory=dict[str, "dict[str, str]"], description="Prompts that are asked for, with arguments; {query} is the query's place."
+    resources: tuple[str, ...] = Field(
+        ("*",), description="Addresses or patterns of the listed resources that are read."
     )
-    label: str = Field("", description="What the source is called; empty: mcp: and the server's name.")
+    templates: tuple[str, ...] = Field(
+        (), description="Addresses that are read for each query; {query} is its place."
+    )
+    prompts: dict[str, dict[str, str]] = Field(
+        default_factory=dict[str, "dict[str, str]"],
+        description="Prompts that are asked for, with arguments; {query} is the query's place.",
+    )
+    label: str = Field(
+        "", description="What the source is called; empty: mcp: and the server's name."
+    )
     passive: bool = Field(True, description="Its blocks go into the prompt.")
     active: bool = Field(False, description="The model may ask it.")
     most_read: int = Field(20, ge=1, description="Resources that are read for one query.")
     block_chars: int = Field(8000, ge=1, description="Characters of one block.")
-    images: bool = Field(False, description="Images, sounds and PDF files among resources as parts of blocks; else they are passed over.")
+    images: bool = Field(
+        False,
+        description="Images, sounds and PDF files among resources as parts of blocks; "
+        "else they are passed over.",
+    )
 
     def takes(self, uri: str) -> bool:
         """Whether a listed resource is read."""
@@ -150,17 +220,26 @@ Part = TypeVar("Part", bound=_Settings)
 
 
 def split(
-    server: MCPServer | None, settings: Mapping[str, Any], whole: type[MCPServer], part: type[Part], where: str
+    server: MCPServer | None,
+    settings: Mapping[str, Any],
+    whole: type[MCPServer],
+    part: type[Part],
+    where: str,
 ) -> tuple[MCPServer, Part]:
     """The server and what is taken of it, from what Python code gave. Raises: ConfigError."""
     if server is None:
-        both = decode(whole, dict(settings), where)
+        both = decode_config(whole, dict(settings), where)
         return both, cast("Part", both)
-    return server, decode(part, dict(settings), where)
+    return server, decode_config(part, dict(settings), where)
 
 
-def secrets_of(given: Mapping[str, Secret], where: str, environment: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The values. Raises: ConfigError (AX134): a variable is not set; all that are missing are told."""
+def secrets_of(
+    given: Mapping[str, Secret], where: str, environment: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """The values.
+
+    Raises: ConfigError (AX134): a variable is not set; all that are missing are told.
+    """
     values: dict[str, str] = {}
     problems: list[Any] = []
     for name, secret in given.items():
@@ -175,17 +254,22 @@ def secrets_of(given: Mapping[str, Secret], where: str, environment: Mapping[str
 
 _NEEDED = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
 _NEEDED_WINDOWS = (
-    "APPDATA", "COMSPEC", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATH", "PATHEXT", "PROCESSOR_ARCHITECTURE", "SYSTEMDRIVE", "SYSTEMROOT",
-    "TEMP", "TMP", "USERNAME", "USERPROFILE",
+    "APPDATA", "COMSPEC", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATH", "PATHEXT",
+    "PROCESSOR_ARCHITECTURE", "SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "TMP", "USERNAME",
+    "USERPROFILE",
 )  # fmt: skip
 
 
 def environment_of(server: MCPServer, around: Mapping[str, str] | None = None) -> dict[str, str]:
-    """What a program sees of the environment: what it needs to start, and what its settings name."""
+    """Return what a program sees of the environment: what it needs, and what its settings name."""
     outside = os.environ if around is None else around
     needed = _NEEDED_WINDOWS if os.name == "nt" else _NEEDED
     # A value that begins so is a function that a shell exported.
-    passed = {name: outside[name] for name in needed if name in outside and not outside[name].startswith("()")}
+    passed = {
+        name: outside[name]
+        for name in needed
+        if name in outside and not outside[name].startswith("()")
+    }
     return {**passed, **secrets_of(server.env, f"{server.place}, env", around)}
 
 

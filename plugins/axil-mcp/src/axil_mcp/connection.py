@@ -1,7 +1,9 @@
-"""Connections: one to a server on each event loop, opened when it is first needed and again when it was lost.
+"""Connections: one to a server on each event loop, opened when it is first needed and again when it
+was lost.
 
-A connection is owned by a task of its own, which enters the SDK's client and leaves it: its cancel scopes must be left where they were
-entered, and a caller that is cancelled must not take the connection away from the others. Callers use it from their own tasks.
+A connection is owned by a task of its own, which enters the SDK's client and leaves it: its cancel
+scopes must be left where they were entered, and a caller that is cancelled must not take the
+connection away from the others. Callers use it from their own tasks.
 """
 
 from __future__ import annotations
@@ -41,7 +43,8 @@ class Link:
     @property
     def line(self) -> Line:
         """The connection of the running event loop, open or not."""
-        for loop in [loop for loop in list(self._lines) if loop.is_closed()]:  # loops in other threads come and go meanwhile
+        # loops in other threads come and go meanwhile
+        for loop in [loop for loop in list(self._lines) if loop.is_closed()]:
             self._lines.pop(loop, None)
         loop = asyncio.get_running_loop()
         if loop not in self._lines:
@@ -49,7 +52,10 @@ class Link:
         return self._lines[loop]
 
     async def close(self) -> None:
-        """Close the connection of the running event loop. Using it again opens it again; the next ``close`` finds that one, too."""
+        """Close the connection of the running event loop.
+
+        Using it again opens it again; the next ``close`` finds that one, too.
+        """
         line = self._lines.get(asyncio.get_running_loop())
         if line is not None:
             await line.close()
@@ -64,12 +70,15 @@ class Line:
         self._connecting: asyncio.Task[_Owner] | None = None
         self._room = asyncio.Semaphore(server.concurrency)
 
-    async def ask(self, what: str, use: Callable[[Any], Awaitable[Any]], *, ctx: Any = None, tool: str = "") -> Any:
-        """What ``use(client)`` gives, within the server's limits of time and concurrency; ``what`` names it in errors.
+    async def ask(
+        self, what: str, use: Callable[[Any], Awaitable[Any]], *, ctx: Any = None, tool: str = ""
+    ) -> Any:
+        """What ``use(client)`` gives, within the server's limits of time and concurrency; ``what``
+        names it in errors.
 
         A request that a lost connection did not take is sent once more over a new one.
-        Raises: Unreachable (AX920); CallFailed: AX924: the connection was lost, AX925: it took too long, AX927: the server refused
-        it, AX931: the answer is none.
+        Raises: Unreachable (AX920); CallFailed: AX924: the connection was lost, AX925: it took too
+        long, AX927: the server refused it, AX931: the answer is none.
         """
         async with self._room:
             owner = await self._opened()
@@ -82,7 +91,9 @@ class Line:
                 except _Unsent as error:
                     raise owner.lost(what) from error.__cause__
 
-    async def _asked(self, owner: _Owner, what: str, use: Callable[[Any], Awaitable[Any]], ctx: Any, tool: str) -> Any:
+    async def _asked(
+        self, owner: _Owner, what: str, use: Callable[[Any], Awaitable[Any]], ctx: Any, tool: str
+    ) -> Any:
         from mcp import MCPError
         from mcp_types import CONNECTION_CLOSED
         from pydantic import ValidationError
@@ -94,8 +105,13 @@ class Line:
             job: asyncio.Future[Any] = asyncio.ensure_future(use(owner.client))
             return await call.follow(job, self.server.call_timeout_seconds)
         except MCPError as error:
-            if error.code == CONNECTION_CLOSED and self.server.url and error.message != "Connection closed":
-                raise owner.lost(what) from error  # one answer's own stream broke off; the others' may go on
+            if (
+                error.code == CONNECTION_CLOSED
+                and self.server.url
+                and error.message != "Connection closed"
+            ):
+                # one answer's own stream broke off; the others' may go on
+                raise owner.lost(what) from error
             if error.code == CONNECTION_CLOSED or error.message == "Session terminated":
                 owner.leave()
                 await owner.gone()
@@ -106,13 +122,19 @@ class Line:
             if owner.unasked:
                 told, owner.unasked = f"{told} {owner.unasked}", ""
             raise CallFailed("AX927", told, where=self.server.place) from error
-        except (ValidationError, RuntimeError) as error:  # the SDK's words for an answer that breaks the protocol or its own schema
+        except (ValidationError, RuntimeError) as error:
+            # the SDK's words for an answer that breaks the protocol or its own schema
             if isinstance(error, McpFault) or hasattr(error, "problem"):
                 raise
-            if owner.is_over and isinstance(error, RuntimeError):  # lost while a person was asked: the SDK does not say so
+            # lost while a person was asked: the SDK does not say so
+            if owner.is_over and isinstance(error, RuntimeError):
                 await owner.gone()
                 raise owner.lost(what) from error
-            raise CallFailed("AX931", f"the answer to {what} cannot be used: {owner.shown(str(error))}", where=self.server.place) from error
+            raise CallFailed(
+                "AX931",
+                f"the answer to {what} cannot be used: {owner.shown(str(error))}",
+                where=self.server.place,
+            ) from error
         finally:
             current.reset(token)
             owner.calls.remove(call)
@@ -121,13 +143,17 @@ class Line:
         if self._owner is not None and not self._owner.is_over:
             return self._owner
         if self._connecting is None or self._connecting.done():
-            self._connecting = asyncio.create_task(self._connect(), name=f"axil-mcp {self.server.name} connect")
+            self._connecting = asyncio.create_task(
+                self._connect(), name=f"axil-mcp {self.server.name} connect"
+            )
         connecting = self._connecting  # who comes when it is over begins another
         try:
             return await asyncio.shield(connecting)
         except asyncio.CancelledError:
             if connecting.cancelled():  # somebody closed the connection meanwhile
-                raise Unreachable("AX920", "the connection was closed.", where=self.server.place) from None
+                raise Unreachable(
+                    "AX920", "the connection was closed.", where=self.server.place
+                ) from None
             raise
 
     async def _connect(self) -> _Owner:
@@ -150,7 +176,9 @@ class Line:
             if not clock.expired():
                 raise
             await owner.close()
-            raise owner.unreachable(f"it did not answer within {server.connect_timeout_seconds:g} s") from None
+            raise owner.unreachable(
+                f"it did not answer within {server.connect_timeout_seconds:g} s"
+            ) from None
         except asyncio.CancelledError:
             await owner.close()
             raise
@@ -162,7 +190,8 @@ class Line:
     async def close(self) -> None:
         """Close it; idempotent."""
         if self._connecting is not None and not self._connecting.done():
-            if not self._connecting.cancelling():  # else somebody closes it already; twice would break that off
+            # else somebody closes it already; twice would break that off
+            if not self._connecting.cancelling():
                 self._connecting.cancel()
             await asyncio.gather(self._connecting, return_exceptions=True)
         if self._owner is not None:
@@ -182,7 +211,9 @@ class _Owner:
         self.calls: list[Call] = []
         self.error: BaseException | None = None
         self.unasked = ""
-        """Why a question of the server was put to nobody, for the error of the call that it makes fail."""
+        """Why a question of the server was put to nobody, for the error of the call that it makes
+        fail.
+        """
         self.secrets: dict[str, str] = {}
         self._tail = Tail(_TAIL)
         self._status = 0
@@ -225,7 +256,8 @@ class _Owner:
             async with Client(self._transport(), **self._ways()) as self.client:
                 self._ready.set()
                 await self._leave.wait()
-        except Exception as error:  # noqa: BLE001  # told to whoever opened it, or found in the next error of a call
+        except Exception as error:  # noqa: BLE001
+            # told to whoever opened it, or found in the next error of a call
             self.error = error
         finally:
             self._leave.set()
@@ -241,7 +273,9 @@ class _Owner:
         else:
             environment = environment_of(server)
             self.secrets = {name: environment[name] for name in server.env}
-            streams = stdio(Program(server=server, environment=environment, tail=self._tail, lost=self.leave))
+            streams = stdio(
+                Program(server=server, environment=environment, tail=self._tail, lost=self.leave)
+            )
         async with streams as both:
             yield both
 
@@ -268,7 +302,9 @@ class _Owner:
     # -- what the server asks
 
     def _caller(self) -> Call | None:
-        """The call that the server asks for: the one that the SDK is at work for, or the only one there is."""
+        """The call that the server asks for: the one that the SDK is at work for, or the only one
+        there is.
+        """
         known = current.get()
         if known is not None and known in self.calls:
             return known
@@ -280,7 +316,8 @@ class _Owner:
         call = self._caller()
         if call is None:
             self.unasked = (
-                "It asked something while several calls were under way and could not say for which; give it concurrency: 1. (AX928)"
+                "It asked something while several calls were under way and could not say for "
+                "which; give it concurrency: 1. (AX928)"
                 if self.calls
                 else ""
             )
@@ -294,7 +331,11 @@ class _Owner:
 
         call = self._caller()
         workspace = getattr(call.ctx, "workspace", None) if call is not None else None
-        return ListRootsResult(roots=[] if workspace is None else [Root(uri=workspace.resolve().as_uri(), name="workspace")])
+        return ListRootsResult(
+            roots=[]
+            if workspace is None
+            else [Root(uri=workspace.resolve().as_uri(), name="workspace")]
+        )
 
     async def _log(self, params: Any) -> None:
         call = self._caller()
@@ -308,7 +349,9 @@ class _Owner:
     @property
     def may_pass(self) -> bool:
         """Whether trying again may help."""
-        is_final = isinstance(self._first, (FileNotFoundError, PermissionError, NotADirectoryError, ValueError))
+        is_final = isinstance(
+            self._first, (FileNotFoundError, PermissionError, NotADirectoryError, ValueError)
+        )
         return not is_final and not 400 <= self._status < 500
 
     @property
@@ -330,11 +373,16 @@ class _Owner:
         """Why it is over."""
         error = self._first
         if isinstance(error, FileNotFoundError) and self.server.command:
-            return f'there is no program "{self.server.command[0]}"' + (f' in "{self.server.cwd}"' if self.server.cwd else "")
+            return f'there is no program "{self.server.command[0]}"' + (
+                f' in "{self.server.cwd}"' if self.server.cwd else ""
+            )
         if error is None:
             return "it closed the connection"
         status = f" (HTTP {self._status})" if self._status else ""
-        return self.shown(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__) + status
+        return (
+            self.shown(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
+            + status
+        )
 
     def shown(self, text: str) -> str:
         """What it said, fit for an error."""
@@ -342,16 +390,24 @@ class _Owner:
 
     def unreachable(self, why: str) -> BaseException:
         """The error for whoever wanted to connect."""
-        if isinstance(self._first, ValueError) and hasattr(self._first, "problems"):  # a secret is not set: that is all there is to say
+        # a secret is not set: that is all there is to say
+        if isinstance(self._first, ValueError) and hasattr(self._first, "problems"):
             return self._first
         start = "started" if self.server.command else "reached"
         hint = "Look at the command." if self.server.command else "Look at the url and the token."
-        return Unreachable("AX920", f"it cannot be {start}: {why}.{self._said()}", hint, self.server.place)
+        return Unreachable(
+            "AX920", f"it cannot be {start}: {why}.{self._said()}", hint, self.server.place
+        )
 
     def lost(self, what: str) -> CallFailed:
         """The error for a call that a lost connection has taken with it."""
         told = f"the connection was lost during {what}.{self._said()}"
-        return CallFailed("AX924", told, "It may have been carried out. The next call connects again.", self.server.place)
+        return CallFailed(
+            "AX924",
+            told,
+            "It may have been carried out. The next call connects again.",
+            self.server.place,
+        )
 
     def _said(self) -> str:
         said = self._tail.text(self.secrets.values())

@@ -20,7 +20,8 @@ _WORD = re.compile(r"\w{2,}")
 
 
 class MCPContext:
-    """What a server's resources and prompts say: ``Agent(retrievers=[MCPContext(url="https://…/mcp", resources=["docs://*"])])``.
+    """What a server's resources and prompts say:
+    ``Agent(retrievers=[MCPContext(url="https://…/mcp", resources=["docs://*"])])``.
 
     Every block says where it comes from: in its label, its ``uri``, and ``metadata["origin"]``.
     """
@@ -39,8 +40,11 @@ class MCPContext:
         self.context_label = self.shelf.label or self.origin
         self.passive, self.active = self.shelf.passive, self.shelf.active
 
-    async def get_blocks(self, query: ContextQuery, top_k: int = 8, ctx: Any = None) -> list[ContextBlock]:
-        """The blocks that share most words with the query, best first; prompts and templates, which were named for it, first of all.
+    async def get_blocks(
+        self, query: ContextQuery, top_k: int = 8, ctx: Any = None
+    ) -> list[ContextBlock]:
+        """The blocks that share most words with the query, best first; prompts and templates, which
+        were named for it, first of all.
 
         Raises: Unreachable (AX920); CallFailed; ListingRefused (AX923): the lists have no end.
         """
@@ -50,7 +54,9 @@ class MCPContext:
         blocks: list[ContextBlock] = []
         for name, given in self.shelf.prompts.items():
             arguments = {key: value.replace("{query}", text) for key, value in given.items()}
-            found = await line.ask(f"the prompt {name}", lambda c, n=name, a=arguments: c.get_prompt(n, a), ctx=ctx)
+            found = await line.ask(
+                f"the prompt {name}", lambda c, n=name, a=arguments: c.get_prompt(n, a), ctx=ctx
+            )
             blocks += self._prompt(name, found)
         for template in self.shelf.templates:
             blocks += await self._read(template.replace("{query}", quote(text, safe="")), "", ctx)
@@ -58,7 +64,13 @@ class MCPContext:
         resources: list[Any] = []
         if self.shelf.resources:
             resources = await line.ask("listing its resources", self._resources, ctx=ctx)
-        resources.sort(key=lambda each: -_shared(wanted, f"{each.name} {each.title or ''} {each.description or ''} {each.uri}"))
+        resources.sort(
+            key=lambda each: (
+                -_shared(
+                    wanted, f"{each.name} {each.title or ''} {each.description or ''} {each.uri}"
+                )
+            )
+        )
         rest: list[ContextBlock] = []
         for each in resources[: self.shelf.most_read]:
             rest += await self._read(str(each.uri), each.title or each.name, ctx)
@@ -76,30 +88,51 @@ class MCPContext:
             cursor = page.next_cursor
             if cursor is None:
                 return found
-        raise ListingRefused("AX923", f"its list of resources has more than {PAGES} pages.", where=self.server.place)
+        raise ListingRefused(
+            "AX923", f"its list of resources has more than {PAGES} pages.", where=self.server.place
+        )
 
     async def _read(self, uri: str, title: str, ctx: Any) -> list[ContextBlock]:
-        found = await self._link.line.ask(f"reading {uri}", lambda client: client.read_resource(uri), ctx=ctx)
-        texts = [(str(each.uri), each.text) for each in found.contents if getattr(each, "text", None)]
-        blocks = [self._block(text, uri, clean(title, 200), str(n) if n else None) for n, (uri, text) in enumerate(texts)]
+        found = await self._link.line.ask(
+            f"reading {uri}", lambda client: client.read_resource(uri), ctx=ctx
+        )
+        texts = [
+            (str(each.uri), each.text) for each in found.contents if getattr(each, "text", None)
+        ]
+        blocks = [
+            self._block(text, uri, clean(title, 200), str(n) if n else None)
+            for n, (uri, text) in enumerate(texts)
+        ]
         for number, each in enumerate(found.contents if self.shelf.images else ()):
-            part = shown_part(each.mime_type or "", each.blob) if getattr(each, "blob", None) else None
+            part = (
+                shown_part(each.mime_type or "", each.blob) if getattr(each, "blob", None) else None
+            )
             if part is not None:
-                shown = self._block(title or str(each.uri), str(each.uri), clean(title, 200), f"part:{number}")
+                shown = self._block(
+                    title or str(each.uri), str(each.uri), clean(title, 200), f"part:{number}"
+                )
                 blocks.append(replace(shown, part=part))
         return blocks
 
     def _prompt(self, name: str, found: Any) -> list[ContextBlock]:
         contents = [message.content for message in found.messages]
         texts = [part["text"] for part in parts_of(_Result(contents)) if part["type"] == "text"]
-        return [self._block("\n".join(texts), f"prompt:{self.server.name}/{name}", name)] if texts else []
+        return (
+            [self._block("\n".join(texts), f"prompt:{self.server.name}/{name}", name)]
+            if texts
+            else []
+        )
 
     def _block(self, text: str, uri: str, title: str, part: str | None = None) -> ContextBlock:
         told: Mapping[str, Any] = {"origin": self.origin, "server": self.server.name}
-        return ContextBlock(clean(text, self.shelf.block_chars), clean(uri, 500), part, 1.0, title or None, told)
+        return ContextBlock(
+            clean(text, self.shelf.block_chars), clean(uri, 500), part, 1.0, title or None, told
+        )
 
     def _scored(self, block: ContextBlock, wanted: frozenset[str]) -> ContextBlock:
-        score = _shared(wanted, f"{block.title or ''} {block.text}") / len(wanted) if wanted else 0.0
+        score = (
+            _shared(wanted, f"{block.title or ''} {block.text}") / len(wanted) if wanted else 0.0
+        )
         return replace(block, score=min(score, 0.99))
 
     def permit(self, ctx: Any) -> None:

@@ -2,16 +2,16 @@
 
 AxilError
 └── McpFault             a sentence with an id
-    ├── Unreachable          the server did not start or answer; its last words are shown   (ConnectionError)
-    ├── ListingRefused       what the server offers is not what was agreed, or unusable     (ValueError)
-    ├── CallFailed           one call failed: the server died, was too slow, refused it     (RuntimeError)
-    ├── ToolFailed           the tool itself says that it failed                            (RuntimeError)
-    └── Unserved             a workflow that cannot be a tool, or a call that it cannot take (ValueError)
+    ├── Unreachable      the server did not start or answer; says its last words (ConnectionError)
+    ├── ListingRefused   what it offers is not what was agreed, or unusable      (ValueError)
+    ├── CallFailed       one call failed: the server died, was slow, refused it  (RuntimeError)
+    ├── ToolFailed       the tool itself says that it failed                     (RuntimeError)
+    └── Unserved         a workflow that is no tool, or a call it cannot take    (ValueError)
 """
 
 from __future__ import annotations
 
-from axil.errors import AxilError, Problem
+from axil import AxilError, Problem
 
 
 class McpFault(AxilError):

@@ -1,12 +1,14 @@
-"""``tools: [{type: mcp, …}]`` and ``retrievers: [{type: mcp, …}]`` of workflow files: a program starts only where the run allows it."""
+"""``tools: [{type: mcp, …}]`` and ``retrievers: [{type: mcp, …}]`` of workflow files: a program
+starts only where the run allows it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from axil.config import make
-from axil.sync import run_sync
+from axil import run_sync
+from axil.plugin import make_component
 from axil_mcp.config import ContextConfig, ToolsConfig
 from axil_mcp.context import MCPContext
 from axil_mcp.listing import Listing
@@ -44,17 +46,21 @@ class Tools(MCPTools):
 
     @classmethod
     def pinned(cls, config: Mapping[str, Any], allow: frozenset[str]) -> dict[str, Any]:
-        """What the server offers now, for a lock: a digest of each tool's name, description, schemas and annotations.
+        """What the server offers now, for a lock: a digest of each tool's name, description,
+        schemas and annotations.
 
-        Raises: ComponentBlocked (AX921): a program would have to start, and ``mcp`` is not in ``allow``; and as ``tools`` does.
+        Raises: ComponentBlocked (AX921): a program would have to start, and ``mcp`` is not in
+        ``allow``; and as ``tools`` does.
         """
-        listing: Listing = run_sync(listed({key: value for key, value in config.items() if key != "expect"}, allow))
+        listing: Listing = run_sync(
+            listed({key: value for key, value in config.items() if key != "expect"}, allow)
+        )
         return {"server": listing.server, "tools": dict(sorted(listing.digests.items()))}
 
 
 async def listed(config: Mapping[str, Any], allow: frozenset[str]) -> Listing:
     """What the server of a toolset's settings offers. Raises: as ``Tools.pinned``."""
-    toolset, ctx = make(Tools, config, "tools"), Asking(allow)
+    toolset, ctx = make_component(Tools, config, "tools"), Asking(allow)
     toolset.permit(ctx)
     async with toolset:
         return await toolset.listing(ctx)

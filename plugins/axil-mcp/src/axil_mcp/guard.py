@@ -1,4 +1,6 @@
-"""HTTP in front of a ``WorkflowServer``: a token on every route, and requests only from where they may come."""
+"""HTTP in front of a ``WorkflowServer``: a token on every route, and requests only from where they
+may come.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from typing import Any, Final
 
 from pydantic import SecretStr
 
-from axil.errors import ConfigError, Problem
+from axil import ConfigError, Problem
 from axil_mcp.serving import WorkflowServer
 
 PATH: Final = "/mcp"
@@ -42,16 +44,27 @@ class Door:
 
 
 class Guard:
-    """An ASGI application before another: whoever lacks the token, or comes by a strange name, learns nothing of what is behind."""
+    """An ASGI application before another: whoever lacks the token, or comes by a strange name,
+    learns nothing of what is behind.
+    """
 
     def __init__(self, app: Any, door: Door) -> None:
         """Raises: ConfigError (AX934)."""
-        from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
+        from mcp.server.transport_security import (
+            TransportSecurityMiddleware,
+            TransportSecuritySettings,
+        )
 
         door.check()
         own = f"[{door.host}]" if ":" in door.host else door.host
-        names = [name for known in dict.fromkeys((*_LOOPBACK, own, *door.hosts)) for name in (known, f"{known}:*")]
-        settings = TransportSecuritySettings(allowed_hosts=names, allowed_origins=list(door.origins))
+        names = [
+            name
+            for known in dict.fromkeys((*_LOOPBACK, own, *door.hosts))
+            for name in (known, f"{known}:*")
+        ]
+        settings = TransportSecuritySettings(
+            allowed_hosts=names, allowed_origins=list(door.origins)
+        )
         self._app = app
         self._from = TransportSecurityMiddleware(settings)
         self._digest = _digest(door.token.get_secret_value())
@@ -68,14 +81,20 @@ class Guard:
             return  # nothing here speaks anything else; the server refuses the connection
         refused = await self._from.validate_request(Request(scope))
         if refused is None and not self._is_known(scope):
-            refused = Response("Unauthorized", status_code=401, headers={"WWW-Authenticate": "Bearer"})
+            refused = Response(
+                "Unauthorized", status_code=401, headers={"WWW-Authenticate": "Bearer"}
+            )
         await (refused or self._app)(scope, receive, send)
 
     def _is_known(self, scope: Any) -> bool:
         given = [value for name, value in scope["headers"] if name == b"authorization"]
-        scheme, _, token = given[0].decode("latin-1").partition(" ") if len(given) == 1 else ("", "", "")
+        scheme, _, token = (
+            given[0].decode("latin-1").partition(" ") if len(given) == 1 else ("", "", "")
+        )
         # Digests are compared, so the time says nothing of the token's length either.
-        return hmac.compare_digest(_digest(token.strip()), self._digest) and scheme.lower() == "bearer"
+        return (
+            hmac.compare_digest(_digest(token.strip()), self._digest) and scheme.lower() == "bearer"
+        )
 
 
 def _digest(text: str) -> bytes:
@@ -86,8 +105,11 @@ def app_of(server: WorkflowServer, door: Door) -> Guard:
     """The ASGI application that serves the workflows, at ``/mcp``. Raises: ConfigError (AX934)."""
     from mcp.server.transport_security import TransportSecuritySettings
 
-    open_inside = TransportSecuritySettings(enable_dns_rebinding_protection=False)  # the guard has asked already, on every route
-    inner = server.server.streamable_http_app(streamable_http_path=PATH, transport_security=open_inside, max_sessions=_SESSIONS)
+    # the guard has asked already, on every route
+    open_inside = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+    inner = server.server.streamable_http_app(
+        streamable_http_path=PATH, transport_security=open_inside, max_sessions=_SESSIONS
+    )
     return Guard(inner, door)
 
 
@@ -104,9 +126,13 @@ async def serve(server: WorkflowServer, door: Door, listening: Callable[[str], N
         listener = socket.create_server((door.host, door.port), family=family)
     except OSError as error:
         told = f"cannot listen at {door.host}:{door.port}: {error.strerror or error}."
-        raise ConfigError(Problem("AX934", "host, port", told, "Choose another port; 0 is any.")) from error
+        raise ConfigError(
+            Problem("AX934", "host, port", told, "Choose another port; 0 is any.")
+        ) from error
     with listener:
-        settings = uvicorn.Config(app, log_config=None, access_log=False, lifespan="on", timeout_graceful_shutdown=5)
+        settings = uvicorn.Config(
+            app, log_config=None, access_log=False, lifespan="on", timeout_graceful_shutdown=5
+        )
         http = uvicorn.Server(settings)
         host = f"[{door.host}]" if ":" in door.host else door.host
         async with server.ready():

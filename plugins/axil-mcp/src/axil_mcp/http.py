@@ -1,4 +1,6 @@
-"""A server at an address: streamable HTTP, with headers and a token of its own and answers of bounded size."""
+"""A server at an address: streamable HTTP, with headers and a token of its own and answers of
+bounded size.
+"""
 
 from __future__ import annotations
 
@@ -15,18 +17,32 @@ _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
 def headers_of(server: MCPServer) -> dict[str, str]:
-    """The headers of each request, their values among them. Raises: ConfigError (AX134): a secret is not set."""
+    """The headers of each request, their values among them.
+
+    Raises: ConfigError (AX134): a secret is not set.
+    """
     headers = secrets_of(server.headers, f"{server.place}, headers")
     if server.token is not None:
-        headers["Authorization"] = "Bearer " + secrets_of({"token": server.token}, server.place)["token"]
-    if headers and urlsplit(server.url).scheme == "http" and urlsplit(server.url).hostname not in _LOOPBACK:
+        headers["Authorization"] = (
+            "Bearer " + secrets_of({"token": server.token}, server.place)["token"]
+        )
+    if (
+        headers
+        and urlsplit(server.url).scheme == "http"
+        and urlsplit(server.url).hostname not in _LOOPBACK
+    ):
         log.warning("%s: headers go over the network unencrypted; use https.", server.place)
     return headers
 
 
 @asynccontextmanager
-async def http(server: MCPServer, headers: dict[str, str], refused: Callable[[int], None]) -> AsyncGenerator[Any]:
-    """The streams of messages from and to the server. ``refused`` is told the status of each answer that is an error."""
+async def http(
+    server: MCPServer, headers: dict[str, str], refused: Callable[[int], None]
+) -> AsyncGenerator[Any]:
+    """The streams of messages from and to the server.
+
+    ``refused`` is told the status of each answer that is an error.
+    """
     import httpx2
     from mcp.client.streamable_http import streamable_http_client
 
@@ -56,10 +72,13 @@ async def http(server: MCPServer, headers: dict[str, str], refused: Callable[[in
         async def aclose(self) -> None:
             await self._stream.aclose()
 
-    # How long an answer may take is each call's business: a stream that waits for a person says nothing for hours.
+    # How long an answer may take is each call's business: a stream that waits for a person says
+    # nothing for hours.
     timeout = httpx2.Timeout(server.connect_timeout_seconds, read=None)
     async with (
         httpx2.AsyncClient(headers=headers, timeout=timeout, transport=Bounded()) as client,
-        streamable_http_client(server.url, http_client=client, max_sse_event_size=server.max_message_bytes) as streams,
+        streamable_http_client(
+            server.url, http_client=client, max_sse_event_size=server.max_message_bytes
+        ) as streams,
     ):
         yield streams

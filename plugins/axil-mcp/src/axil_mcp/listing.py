@@ -1,8 +1,10 @@
-"""What a server offers: its tools under names that models take, and a digest that says whether they are still the same.
+"""What a server offers: its tools under names that models take, and a digest that says whether they
+are still the same.
 
-A tool is called ``server__tool`` here. Models' interfaces take letters, digits, ``_`` and ``-``, at most 64 of them; MCP's names may hold
-dots and slashes, too. What is refused becomes ``_``; a name that is too long, or is then no longer the only one, gets eight digits of its
-hash. The name of a server holds no ``__``, so tools of two servers are never called the same.
+A tool is called ``server__tool`` here. Models' interfaces take letters, digits, ``_`` and ``-``, at
+most 64 of them; MCP's names may hold dots and slashes, too. What is refused becomes ``_``; a name
+that is too long, or is then no longer the only one, gets eight digits of its hash. The name of a
+server holds no ``__``, so tools of two servers are never called the same.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from axil.errors import did_you_mean, listed
+from axil.plugin import did_you_mean, format_names
 from axil_mcp.config import Offer
 from axil_mcp.errors import ListingRefused
 from axil_mcp.texts import clean, cleaned
@@ -37,8 +39,16 @@ class Offered:
     @property
     def digest(self) -> str:
         """A hash of all of it."""
-        told = [self.name, self.description, self.input_schema, self.output_schema, self.annotations]
-        return hashlib.sha256(json.dumps(told, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+        told = [
+            self.name,
+            self.description,
+            self.input_schema,
+            self.output_schema,
+            self.annotations,
+        ]
+        return hashlib.sha256(
+            json.dumps(told, sort_keys=True, separators=(",", ":")).encode()
+        ).hexdigest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,18 +79,24 @@ class Listing:
 def chosen(server: str, tools: Sequence[Offered], offer: Offer) -> Listing:
     """What is offered of ``tools``.
 
-    Raises: ListingRefused: AX923: two tools have one name, there are too many, or one that is to be offered is not there;
-    AX922: the digest is not the expected one.
+    Raises: ListingRefused: AX923: two tools have one name, there are too many, or one that is to be
+    offered is not there; AX922: the digest is not the expected one.
     """
     where = f'MCP server "{server}"'
     twice = [name for name, count in Counter(tool.name for tool in tools).items() if count > 1]
     if twice:
-        raise ListingRefused("AX923", f"several tools are called {clean(twice[0], 100)!r}.", "Report it to the server's owner.", where)
+        raise ListingRefused(
+            "AX923",
+            f"several tools are called {clean(twice[0], 100)!r}.",
+            "Report it to the server's owner.",
+            where,
+        )
     known = {tool.name for tool in tools}
     for pattern in offer.allow:
         if pattern not in known and not any(sign in pattern for sign in "*?["):
             told = f'the tool "{pattern}" is allowed, and the server has none of this name.'
-            hint = did_you_mean(pattern, known) or f"It has {listed([clean(name, 100) for name in sorted(known)], 20) or 'no tools'}."
+            names = format_names([clean(name, 100) for name in sorted(known)], 20)
+            hint = did_you_mean(pattern, known) or f"It has {names or 'no tools'}."
             raise ListingRefused("AX923", told, hint, where)
     taken = [tool for tool in tools if offer.takes(tool.name)]
     if len(taken) > offer.max_tools:
@@ -88,9 +104,15 @@ def chosen(server: str, tools: Sequence[Offered], offer: Offer) -> Listing:
         raise ListingRefused("AX923", told, "Choose some with allow, or raise max_tools.", where)
     digest = digest_of(taken)
     if offer.expect and offer.expect.removeprefix("sha256:") != digest.removeprefix("sha256:"):
-        told = f"its tools are not those that were expected: found {digest}, expected {offer.expect}."
+        told = (
+            f"its tools are not those that were expected: found {digest}, expected {offer.expect}."
+        )
         raise ListingRefused(
-            "AX922", told, "Look at them (axil mcp tools); if they are what you want, put the new digest into expect.", where
+            "AX922",
+            told,
+            "Look at them (axil mcp tools); "
+            "if they are what you want, put the new digest into expect.",
+            where,
         )
     names = names_of(server, [tool.name for tool in tools])
     shown = tuple(
@@ -114,19 +136,25 @@ def digest_of(tools: Sequence[Offered]) -> str:
 def names_of(server: str, tools: Sequence[str]) -> dict[str, str]:
     """A name for each tool that models' interfaces take, and that no other tool has.
 
-    >>> names_of("files", ["read", "read.all", "read/all"])
-    {'read': 'files__read', 'read.all': 'files__read_all_8fb73bbb', 'read/all': 'files__read_all_4a2b2cdf'}
+    >>> for tool, name in names_of("files", ["read", "read.all", "read/all"]).items():
+    ...     print(tool, name)
+    read files__read
+    read.all files__read_all_8fb73bbb
+    read/all files__read_all_4a2b2cdf
     """
     plain = {tool: f"{server}__{_REFUSED.sub('_', tool)}" for tool in tools}
     often = Counter(plain.values())
     return {
-        tool: name if len(name) <= LONGEST and tool and (often[name] == 1 or name == f"{server}__{tool}") else _hashed(name, tool)
+        tool: name
+        if len(name) <= LONGEST and tool and (often[name] == 1 or name == f"{server}__{tool}")
+        else _hashed(name, tool)
         for tool, name in plain.items()
     }
 
 
 def _hashed(name: str, tool: str) -> str:
-    return f"{name[: LONGEST - 9]}_{hashlib.sha256(tool.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
+    digest = hashlib.sha256(tool.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{name[: LONGEST - 9]}_{digest[:8]}"
 
 
 def drift(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, list[str]]:

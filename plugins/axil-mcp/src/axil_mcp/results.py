@@ -1,4 +1,7 @@
-"""What a tool gives, as a model reads it: text, or the parts of a message's content. Bounded, and plain data."""
+"""What a tool gives, as a model reads it: text, or the parts of a message's content.
+
+Bounded, and plain data.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +20,16 @@ _LARGEST_IMAGE: Final = 4_000_000
 def content_of(result: Any, offer: Offer) -> str | list[dict[str, Any]]:
     """A result as text; as parts where there are images and they are wanted. ``result``: the SDK's.
 
-    Parts are ``{"type": "text", "text"}`` and ``{"type": "image" | "audio", "media_type", "data"}``, the data in base64.
+    Parts are ``{"type": "text", "text"}`` and ``{"type": "image" | "audio", "media_type",
+    "data"}``, the data in base64.
     """
     parts = parts_of(result)
-    shown = [part if part["type"] == "text" or (offer.images and _is_sound(part["data"])) else _named(part) for part in parts]
+    shown = [
+        part
+        if part["type"] == "text" or (offer.images and _is_sound(part["data"]))
+        else _named(part)
+        for part in parts
+    ]
     left = offer.max_result_chars
     bounded: list[dict[str, Any]] = []
     for part in shown:
@@ -36,22 +45,35 @@ def content_of(result: Any, offer: Offer) -> str | list[dict[str, Any]]:
 
 
 def parts_of(result: Any) -> list[dict[str, Any]]:
-    """All of a result as parts. What it says twice, as text and as structured content, is there once."""
+    """All of a result as parts.
+
+    What it says twice, as text and as structured content, is there once.
+    """
     parts = [_part(block) for block in result.content]
     structured = result.structured_content
     if structured is None:
         return parts
     texts = [part["text"] for part in parts if part["type"] == "text"]
-    wrapped = cast("Mapping[str, Any]", structured) if isinstance(structured, Mapping) else dict[str, Any]()
+    wrapped = (
+        cast("Mapping[str, Any]", structured)
+        if isinstance(structured, Mapping)
+        else dict[str, Any]()
+    )
     if texts and len(wrapped) == 1:  # how servers wrap what is no object
         (value,) = wrapped.values()
-        several = [str(each) for each in cast("list[Any]", value)] if isinstance(value, list) else [value]
+        several = (
+            [str(each) for each in cast("list[Any]", value)] if isinstance(value, list) else [value]
+        )
         if several == texts or any(_is(text, value) for text in texts):
             return parts
     for text in texts:
         if _is(text, structured):
             return parts
-    rest = [part for part in parts if part["type"] != "text" or not any(_is(part["text"], value) for value in wrapped.values())]
+    rest = [
+        part
+        for part in parts
+        if part["type"] != "text" or not any(_is(part["text"], value) for value in wrapped.values())
+    ]
     return [{"type": "text", "text": json.dumps(structured, ensure_ascii=False)}, *rest]
 
 
@@ -86,13 +108,21 @@ def _part(block: Any) -> dict[str, Any]:
 
 
 def shown_part(media_type: str, data: str) -> dict[str, Any] | None:
-    """What a resource holds, in base64, as a content part; None: models are not shown such things, or not so much of them."""
+    """What a resource holds, in base64, as a content part; None: models are not shown such things,
+    or not so much of them.
+    """
     kind = "file" if media_type == "application/pdf" else media_type.partition("/")[0]
-    return {"type": kind, "media_type": media_type, "data": data} if kind in ("image", "audio", "file") and _is_sound(data) else None
+    return (
+        {"type": kind, "media_type": media_type, "data": data}
+        if kind in ("image", "audio", "file") and _is_sound(data)
+        else None
+    )
 
 
 def _is_sound(data: str) -> bool:
-    """Whether it is base64, and not too much of it: what a model's adapter could not send must not end the run."""
+    """Whether it is base64, and not too much of it: what a model's adapter could not send must not
+    end the run.
+    """
     if len(data) > _LARGEST_IMAGE:
         return False
     try:
@@ -102,7 +132,10 @@ def _is_sound(data: str) -> bool:
 
 
 def _named(part: Mapping[str, Any]) -> dict[str, Any]:
-    return {"type": "text", "text": f"[{part['type']}: {part['media_type']}, {_bytes(part['data'])} bytes]"}
+    return {
+        "type": "text",
+        "text": f"[{part['type']}: {part['media_type']}, {_bytes(part['data'])} bytes]",
+    }
 
 
 def _bytes(data: str) -> int:

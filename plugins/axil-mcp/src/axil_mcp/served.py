@@ -1,4 +1,6 @@
-"""A workflow as a tool: what it takes and gives as JSON Schemas, what a person is asked as a form, what comes out as a result."""
+"""A workflow as a tool: what it takes and gives as JSON Schemas, what a person is asked as a form,
+what comes out as a result.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from axil.context import Question
-from axil.result import Result
-from axil.spec import GraphSpec
-from axil.tokens import ENTRY, EXIT
-from axil.values import thaw
-from axil.workflow import Workflow
+from axil import GraphSpec, Question, Result, Workflow
+from axil.plugin import ENTRY, EXIT, thaw
 from axil_mcp.errors import Unserved
 
 _REFUSED: Final = re.compile(r"[^A-Za-z0-9_-]+")
@@ -33,17 +31,30 @@ class Served:
 
     def given(self, arguments: Mapping[str, Any]) -> Any:
         """A call's arguments as the workflow's input."""
-        return arguments.get("input", "") if self.workflow.plan.graph.spec.payload == "messages" else dict(arguments)
+        return (
+            arguments.get("input", "")
+            if self.workflow.plan.graph.spec.payload == "messages"
+            else dict(arguments)
+        )
 
 
 def served(workflows: Mapping[str, Workflow]) -> dict[str, Served]:
-    """The tools, by name. Raises: Unserved (AX935): two have one name; SpecError: a workflow does not compile."""
+    """The tools, by name.
+
+    Raises: Unserved (AX935): two have one name; SpecError: a workflow does not compile.
+    """
     tools: dict[str, Served] = {}
     for given, workflow in workflows.items():
         name = _REFUSED.sub("_", given).strip("_")[:64]
         if not name or name in tools:
-            told = f'"{given}" cannot be the name of a tool.' if not name else f'two workflows would be called "{name}".'
-            raise Unserved("AX935", told, "Name them by letters, digits, _ and -, each differently.")
+            told = (
+                f'"{given}" cannot be the name of a tool.'
+                if not name
+                else f'two workflows would be called "{name}".'
+            )
+            raise Unserved(
+                "AX935", told, "Name them by letters, digits, _ and -, each differently."
+            )
         spec = workflow.plan.graph.spec
         tools[name] = Served(
             name=name,
@@ -57,26 +68,44 @@ def served(workflows: Mapping[str, Workflow]) -> dict[str, Served]:
 
 def _input(spec: GraphSpec) -> dict[str, Any]:
     if spec.payload == "messages":
-        return _object({"input": {"type": "string", "description": "What the workflow is told."}}, required=["input"])
+        return _object(
+            {"input": {"type": "string", "description": "What the workflow is told."}},
+            required=["input"],
+        )
     if spec.payload == "state" and spec.schema is not None:
         return _object({name: _typed(field) for name, field in spec.schema.fields.items()})
     keys = _keys(spec, source=ENTRY)
-    return _object({name: _described(text) for name, text in keys.items()}, required=list(keys), more=not keys)
+    return _object(
+        {name: _described(text) for name, text in keys.items()}, required=list(keys), more=not keys
+    )
 
 
 def _output(spec: GraphSpec) -> dict[str, Any]:
-    """What comes of a run is one thing among others: the tool's result says which run it was, too."""
+    """Describe the tool's result: what comes of a run, and which run it was."""
     if spec.payload == "messages":
         output: dict[str, Any] = {"type": ["string", "null"]}
     elif spec.payload == "state":
         output = {"type": "object"}
     else:
-        output = {"type": "object", "properties": {name: _described(text) for name, text in _keys(spec, target=EXIT).items()}}
-    return {"type": "object", "properties": {"output": output, "run_id": {"type": "string"}}, "required": ["output", "run_id"]}
+        output = {
+            "type": "object",
+            "properties": {
+                name: _described(text) for name, text in _keys(spec, target=EXIT).items()
+            },
+        }
+    return {
+        "type": "object",
+        "properties": {"output": output, "run_id": {"type": "string"}},
+        "required": ["output", "run_id"],
+    }
 
 
 def _keys(spec: GraphSpec, *, source: str = "", target: str = "") -> dict[str, str]:
-    edges = [edge for edge in spec.edges if (source and edge.source == source) or (target and edge.target == target)]
+    edges = [
+        edge
+        for edge in spec.edges
+        if (source and edge.source == source) or (target and edge.target == target)
+    ]
     return {name: text for edge in edges for name, text in (edge.keys or {}).items()}
 
 
@@ -84,8 +113,15 @@ def _described(text: str) -> dict[str, Any]:
     return {"description": text} if text else {}
 
 
-def _object(properties: dict[str, Any], *, required: Sequence[str] = (), more: bool = False) -> dict[str, Any]:
-    return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": more}
+def _object(
+    properties: dict[str, Any], *, required: Sequence[str] = (), more: bool = False
+) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(required),
+        "additionalProperties": more,
+    }
 
 
 def _typed(field: Any) -> dict[str, Any]:
@@ -98,7 +134,7 @@ def _typed(field: Any) -> dict[str, Any]:
         return {}
 
 
-# --------------------------------------------------------------------------------------------------------------- people
+# --------------------------------------------------------------------------------------------------
 
 
 def form_of(question: Question) -> dict[str, Any]:
@@ -108,7 +144,10 @@ def form_of(question: Question) -> dict[str, Any]:
         return {"type": "object", "properties": approved, "required": ["approved"]}
     if question.kind == "form":
         fields: Mapping[Any, Any] = question.data.get("fields") or {}
-        asked: dict[str, Any] = {str(name): {"type": "string", "description": str(text or name)} for name, text in fields.items()}
+        asked: dict[str, Any] = {
+            str(name): {"type": "string", "description": str(text or name)}
+            for name, text in fields.items()
+        }
         return {"type": "object", "properties": asked, "required": list(asked)}
     answer: dict[str, Any] = {"type": "string", "title": "Answer"}
     if question.options:
@@ -133,25 +172,36 @@ def told(question: Question) -> str:
     return "\n".join(dict.fromkeys(part for part in said if part))
 
 
-# --------------------------------------------------------------------------------------------------------------- results
+# --------------------------------------------------------------------------------------------------
 
 
 def structured(result: Result) -> dict[str, Any]:
     """A finished run, as the output schema says."""
-    output = result.attributes if result.state is not None and result.output is result.state else result.output
+    output = (
+        result.attributes
+        if result.state is not None and result.output is result.state
+        else result.output
+    )
     return {"output": plain(output), "run_id": result.run_id}
 
 
 def text_of(output: Any) -> str:
     """An output as text."""
-    return output if isinstance(output, str) else "" if output is None else json.dumps(output, ensure_ascii=False)
+    return (
+        output
+        if isinstance(output, str)
+        else ""
+        if output is None
+        else json.dumps(output, ensure_ascii=False)
+    )
 
 
 def failure(result: Result) -> str:
     """Why a run is not done, in words for whoever called it."""
     if result.questions:
         asked = "\n\n".join(told(question) for question in result.questions)
-        return f"The workflow asks, and this client cannot be asked (it has no elicitation):\n\n{asked}"[:_TOLD]
+        said = "The workflow asks, and this client cannot be asked (it has no elicitation)"
+        return f"{said}:\n\n{asked}"[:_TOLD]
     return str(result.error or f"the run ended as {result.status}.")[:_TOLD]
 
 

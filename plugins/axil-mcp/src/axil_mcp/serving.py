@@ -1,9 +1,10 @@
 """``WorkflowServer``: workflows as an MCP server, a tool for each.
 
-A call is a run. Its firings are progress; cancelling the call cancels the run. What a node asks a person is asked through the client: over
-a connection that can carry a question back the run waits for the answer; where it cannot (the protocol of 2026), the run pauses, the
-client is told what is asked, and its next request goes on with the run. Paused runs are kept in memory, a bounded number for a bounded
-time.
+A call is a run. Its firings are progress; cancelling the call cancels the run. What a node asks a
+person is asked through the client: over a connection that can carry a question back the run waits
+for the answer; where it cannot (the protocol of 2026), the run pauses, the client is told what is
+asked, and its next request goes on with the run. Paused runs are kept in memory, a bounded number
+for a bounded time.
 """
 
 from __future__ import annotations
@@ -20,14 +21,19 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
-from axil.context import Question
-from axil.errors import AxilError
-from axil.journal import MemoryJournal
-from axil.result import Result
-from axil.values import MISSING
-from axil.workflow import Workflow
+from axil import MISSING, AxilError, MemoryJournal, Question, Result, Workflow
 from axil_mcp.asking import misfit
-from axil_mcp.served import Served, failure, form_of, plain, reply_of, served, structured, text_of, told
+from axil_mcp.served import (
+    Served,
+    failure,
+    form_of,
+    plain,
+    reply_of,
+    served,
+    structured,
+    text_of,
+    told,
+)
 
 log = logging.getLogger("axil_mcp")
 _BACKLOG: Final = 1000
@@ -41,7 +47,7 @@ class Serving:
     """How calls are carried out."""
 
     allow: frozenset[str] = frozenset()
-    """What workflows may do; as ``axil.result.Options``."""
+    """What workflows may do; as ``axil.Options``."""
     concurrency: int = 16
     """Runs at the same time; further calls wait."""
     most_paused: int = 100
@@ -72,14 +78,26 @@ class WorkflowServer:
     >>> from axil import RootGraph
     >>> graph = RootGraph("greet")
     >>> _ = graph.create_node(lambda inputs: {"text": f"Hello {inputs['name']}"}, name="hello")
-    >>> graph.edge_from_entry("hello", {"name": "whom"}), graph.edge_to_exit("hello", {"text": ""})  # doctest: +ELLIPSIS
+    >>> (
+    ...     graph.edge_from_entry("hello", {"name": "whom"}),
+    ...     graph.edge_to_exit("hello", {"text": ""}),
+    ... )
     (...)
     >>> WorkflowServer({"greet": graph.build()}).tools["greet"].input_schema["required"]
     ['name']
     """
 
-    def __init__(self, workflows: Mapping[str, Workflow], *, name: str = "axil", serving: Serving | None = None) -> None:
-        """``workflows``: by the names of their tools. Raises: Unserved (AX935); SpecError: one does not compile."""
+    def __init__(
+        self,
+        workflows: Mapping[str, Workflow],
+        *,
+        name: str = "axil",
+        serving: Serving | None = None,
+    ) -> None:
+        """``workflows``: by the names of their tools.
+
+        Raises: Unserved (AX935); SpecError: one does not compile.
+        """
         self.name, self.serving = name, serving or Serving()
         self.tools: dict[str, Served] = served(workflows)
         self._paused: OrderedDict[str, _Paused] = OrderedDict()
@@ -92,11 +110,18 @@ class WorkflowServer:
 
         from mcp.server import Server
 
-        return Server(self.name, version=version("axil-mcp"), on_list_tools=self._list, on_call_tool=self._call)
+        return Server(
+            self.name,
+            version=version("axil-mcp"),
+            on_list_tools=self._list,
+            on_call_tool=self._call,
+        )
 
     @asynccontextmanager
     async def ready(self) -> AsyncGenerator[None]:
-        """Within it the components of all workflows stay open, instead of being opened and closed by each run."""
+        """Within it the components of all workflows stay open, instead of being opened and closed
+        by each run.
+        """
         from contextlib import AsyncExitStack
 
         async with AsyncExitStack() as stack:
@@ -105,7 +130,9 @@ class WorkflowServer:
             yield
 
     async def stdio(self) -> None:
-        """Serve one client over standard input and output, to the end of the input, or until the client is gone."""
+        """Serve one client over standard input and output, to the end of the input, or until the
+        client is gone.
+        """
         from mcp.server.stdio import stdio_server
 
         try:
@@ -121,7 +148,12 @@ class WorkflowServer:
 
         return ListToolsResult(
             tools=[
-                Tool(name=t.name, description=t.description, input_schema=dict(t.input_schema), output_schema=dict(t.output_schema))
+                Tool(
+                    name=t.name,
+                    description=t.description,
+                    input_schema=dict(t.input_schema),
+                    output_schema=dict(t.output_schema),
+                )
                 for t in self.tools.values()
             ]
         )
@@ -139,24 +171,42 @@ class WorkflowServer:
             return _error(f"AX936 wrong arguments: {fault}")
         async with self._room:
             paused = None
-            if params.request_state is not None:  # not before there is room: a call that is cancelled until then has taken nothing
+            # not before there is room: a call that is cancelled until then has taken nothing
+            if params.request_state is not None:
                 paused = self._taken(params.request_state, tool, arguments)
                 if paused is None:
-                    return _error("AX937 the run that was asked about is not waiting any more. Call again from the start.")
+                    return _error(
+                        "AX937 the run that was asked about is not waiting any more. "
+                        "Call again from the start."
+                    )
             return await self._ran(tool, arguments, ctx, paused, params.input_responses or {})
 
     @property
     def _room(self) -> asyncio.Semaphore:
         """What bounds the runs of the running event loop."""
-        for loop in [loop for loop in list(self._rooms) if loop.is_closed()]:  # loops in other threads come and go meanwhile
+        # loops in other threads come and go meanwhile
+        for loop in [loop for loop in list(self._rooms) if loop.is_closed()]:
             self._rooms.pop(loop, None)
-        return self._rooms.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(self.serving.concurrency))
+        return self._rooms.setdefault(
+            asyncio.get_running_loop(), asyncio.Semaphore(self.serving.concurrency)
+        )
 
-    async def _ran(self, tool: Served, arguments: Mapping[str, Any], ctx: Any, paused: _Paused | None, replies: Mapping[str, Any]) -> Any:
+    async def _ran(
+        self,
+        tool: Served,
+        arguments: Mapping[str, Any],
+        ctx: Any,
+        paused: _Paused | None,
+        replies: Mapping[str, Any],
+    ) -> Any:
         can_answer = getattr(ctx.session.client_capabilities, "elicitation", None) is not None
         live = can_answer and ctx.session.can_send_request
         channel = _Live(ctx) if live else None
-        journal = (paused.journal if paused is not None else MemoryJournal()) if can_answer and not live else None
+        journal = (
+            (paused.journal if paused is not None else MemoryJournal())
+            if can_answer and not live
+            else None
+        )
         run_id = paused.run_id if paused is not None else secrets.token_hex(8)
         answers: dict[str, Any] = {}
         for key, question in paused.questions.items() if paused is not None else ():
@@ -166,26 +216,51 @@ class WorkflowServer:
                 return _error(f"AX938 the question was not answered ({action}): {told(question)}")
             if not misfit(reply.content or {}, form_of(question)):
                 answers[question.id] = reply_of(question, reply.content or {})
-        if paused is not None and len(answers) < len(paused.questions):  # what does not fit is asked again; how often is the client's limit
+        # what does not fit is asked again; how often is the client's limit
+        if paused is not None and len(answers) < len(paused.questions):
             return self._asked(paused)
-        ways: dict[str, Any] = {"channel": channel, "journal": journal, "run_id": run_id, "answers": answers}
-        ways |= {"allow": self.serving.allow, "resuming": paused is not None, "workspace": self._folder(run_id)}
+        ways: dict[str, Any] = {
+            "channel": channel,
+            "journal": journal,
+            "run_id": run_id,
+            "answers": answers,
+        }
+        ways |= {
+            "allow": self.serving.allow,
+            "resuming": paused is not None,
+            "workspace": self._folder(run_id),
+        }
         try:
-            result = await self._driven(tool, None if paused is not None else tool.given(arguments), ctx, ways)
+            result = await self._driven(
+                tool, None if paused is not None else tool.given(arguments), ctx, ways
+            )
         except AxilError as error:  # the run could not even begin: its input does not fit the graph
             return _error(str(error))
         if result.status == "done":
             return _done(result)
         if result.questions and journal is not None:
-            questions = {f"q{number}": question for number, question in enumerate(result.questions, 1)}
-            run = _Paused(tool=tool.name, arguments=arguments, run_id=result.run_id, journal=journal, questions=questions)
+            questions = {
+                f"q{number}": question for number, question in enumerate(result.questions, 1)
+            }
+            run = _Paused(
+                tool=tool.name,
+                arguments=arguments,
+                run_id=result.run_id,
+                journal=journal,
+                questions=questions,
+            )
             return self._asked(run)
         if result.questions and channel is not None:
-            return _error(f"AX938 the question was not answered ({channel.action}): {told(result.questions[0])}")
+            return _error(
+                f"AX938 the question was not answered ({channel.action}): "
+                f"{told(result.questions[0])}"
+            )
         return _error(failure(result))
 
     async def _driven(self, tool: Served, given: Any, ctx: Any, ways: Mapping[str, Any]) -> Result:
-        """The run, in a task of its own: what cancels the call is not to break into how the run puts itself away."""
+        """The run, in a task of its own: what cancels the call is not to break into how the run
+        puts itself away.
+        """
         import anyio
 
         progress = _Progress()
@@ -228,7 +303,11 @@ class WorkflowServer:
             self._paused.popitem(last=False)
         self._paused[state] = replace(paused, until=until)
         asked = {
-            key: ElicitRequest(params=ElicitRequestFormParams(message=told(question), requested_schema=form_of(question)))
+            key: ElicitRequest(
+                params=ElicitRequestFormParams(
+                    message=told(question), requested_schema=form_of(question)
+                )
+            )
             for key, question in paused.questions.items()
         }
         return InputRequiredResult(input_requests=dict(asked), request_state=state)
@@ -255,7 +334,9 @@ class _Live:
     async def ask(self, question: Question) -> Any:
         """The answer; ``MISSING``: the person gave none."""
         schema = form_of(question)
-        given = await self._ctx.session.elicit_form(told(question), schema, related_request_id=self._ctx.request_id)
+        given = await self._ctx.session.elicit_form(
+            told(question), schema, related_request_id=self._ctx.request_id
+        )
         if given.action != "accept" or misfit(given.content or {}, schema):
             self.action = given.action
             return MISSING
@@ -286,7 +367,9 @@ class _Progress:
             self._count += 1
             try:
                 await session.report_progress(float(self._count), None, node)
-            except Exception:  # noqa: BLE001  # whatever a transport raises: progress is told to whoever listens, and changes nothing
+            except Exception:  # noqa: BLE001
+                # whatever a transport raises: progress is told to whoever listens, and changes
+                # nothing
                 return
 
 
@@ -294,7 +377,9 @@ def _done(result: Result) -> Any:
     from mcp_types import CallToolResult, TextContent
 
     data = structured(result)
-    return CallToolResult(content=[TextContent(type="text", text=text_of(data["output"]))], structured_content=data)
+    return CallToolResult(
+        content=[TextContent(type="text", text=text_of(data["output"]))], structured_content=data
+    )
 
 
 def _error(text: str) -> Any:

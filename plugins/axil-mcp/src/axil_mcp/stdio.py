@@ -1,8 +1,8 @@
 """A server that is a program: messages are lines on its standard input and output.
 
-The SDK has such a transport, too. This one differs in what it bounds: a line has a longest length (the SDK gathers a line of any length,
-copying it again with every piece), what the program says on its standard error is kept instead of being passed on, and the environment
-is exactly what is given.
+The SDK has such a transport, too. This one differs in what it bounds: a line has a longest length
+(the SDK gathers a line of any length, copying it again with every piece), what the program says on
+its standard error is kept instead of being passed on, and the environment is exactly what is given.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from axil_mcp.config import MCPServer
 from axil_mcp.texts import Tail
 
 _GRACE: Final = 2.0
-"""Seconds for the program to end by itself when its input is closed, and again when it is asked to end."""
+"""Seconds for the program to end by itself when its input is closed, and again when it is asked to
+end.
+"""
 _LOOK: Final = 0.01
 _CHUNK: Final = 1 << 16
 
@@ -33,12 +35,15 @@ class Program:
     tail: Tail
     """What it says on its standard error."""
     lost: Callable[[], None]
-    """Called when it closes its output, and nothing more will come; and when it does not take what is said to it."""
+    """Called when it closes its output, and nothing more will come; and when it does not take what
+    is said to it.
+    """
 
 
 @asynccontextmanager
 async def stdio(program: Program) -> AsyncGenerator[Any]:
-    """Start the program and give the streams of messages from and to it; at the end nothing of it is left.
+    """Start the program and give the streams of messages from and to it; at the end nothing of it
+    is left.
 
     Raises: OSError: it cannot be started.
     """
@@ -94,7 +99,9 @@ async def _listen(process: asyncio.subprocess.Process, program: Program, heard: 
                     continue
                 await heard.send(SessionMessage(message))
     except ValueError:
-        program.tail.add(b"(a message was longer than %d bytes)\n" % program.server.max_message_bytes)
+        program.tail.add(
+            b"(a message was longer than %d bytes)\n" % program.server.max_message_bytes
+        )
     except (anyio.ClosedResourceError, anyio.BrokenResourceError, ConnectionError):
         pass  # nobody listens any more, or the pipe broke with the program
     finally:
@@ -105,9 +112,12 @@ async def _speak(process: asyncio.subprocess.Process, program: Program, spoken: 
     assert process.stdin is not None
     try:
         async for each in spoken:
-            process.stdin.write(each.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+            process.stdin.write(
+                each.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
+            )
             await process.stdin.drain()
-    except ConnectionError:  # the program is gone, or has closed its input: what was said will have no answer
+    except ConnectionError:
+        # the program is gone, or has closed its input: what was said will have no answer
         await asyncio.sleep(_GRACE)  # what it said before is still heard
         program.lost()
 
@@ -132,9 +142,14 @@ async def _end(process: asyncio.subprocess.Process) -> None:
 
 
 async def _gone(process: asyncio.subprocess.Process) -> bool:
-    """Whether it ends in time. Its own ``wait`` would wait for all that hold its output open, too."""
-    until = asyncio.get_running_loop().time() + _GRACE
-    while process.returncode is None and asyncio.get_running_loop().time() < until:  # noqa: ASYNC110  # there is nothing to wait for but time
+    """Whether it ends in time.
+
+    Its own ``wait`` would wait for all that hold its output open, too.
+    """
+    now = asyncio.get_running_loop().time
+    until = now() + _GRACE
+    # there is nothing to wait for but time
+    while process.returncode is None and now() < until:  # noqa: ASYNC110
         await asyncio.sleep(_LOOK)
     return process.returncode is not None
 

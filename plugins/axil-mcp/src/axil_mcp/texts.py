@@ -1,4 +1,6 @@
-"""What servers say, made fit to be shown: bounded, and without characters that hide something or steer something."""
+"""What servers say, made fit to be shown: bounded, and without characters that hide something or
+steer something.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, cast
 
 _HIDING: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-"""Categories: control, format (zero width, bidirectional, tags), lone surrogates, private, unassigned, separators of lines."""
+"""Categories: control, format (zero width, bidirectional, tags), lone surrogates, private,
+unassigned, separators of lines.
+"""
 _BLANK: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 """Letters and marks that show nothing."""
 _SAID: Final = ("description", "title", "$comment")
@@ -29,21 +33,37 @@ def clean(text: str, limit: int) -> str:
     >>> clean("add\u200b num\u202ebers\U000e0041\r\n", 100), clean("abcdef", 3)
     ('add numbers\n', 'abc… (cut: 6 characters)')
     """
-    kept = "".join(c for c in text[: 8 * limit + 64] if not is_hidden(c))  # nobody waits while a flood of nothing is looked through
-    return kept if len(kept) <= limit and len(text) <= 8 * limit + 64 else f"{kept[:limit]}… (cut: {len(text)} characters)"
+    # nobody waits while a flood of nothing is looked through
+    kept = "".join(c for c in text[: 8 * limit + 64] if not is_hidden(c))
+    return (
+        kept
+        if len(kept) <= limit and len(text) <= 8 * limit + 64
+        else f"{kept[:limit]}… (cut: {len(text)} characters)"
+    )
 
 
 def cleaned(schema: Any, *, names: bool = False) -> Any:
-    """A JSON Schema, whole, but for hidden characters in what it says to people. ``names``: the keys here are names of properties."""
+    """A JSON Schema, whole, but for hidden characters in what it says to people.
+
+    ``names``: the keys here are names of properties.
+    """
     if isinstance(schema, Mapping):
         items = cast("Mapping[str, Any]", schema).items()
         return {
             key: "".join(c for c in value if not is_hidden(c))
             if not names and key in _SAID and isinstance(value, str)
-            else cleaned(value, names=not names and key in ("properties", "$defs", "definitions", "patternProperties"))
+            else cleaned(
+                value,
+                names=not names
+                and key in ("properties", "$defs", "definitions", "patternProperties"),
+            )
             for key, value in items
         }
-    return [cleaned(each) for each in cast("list[Any]", schema)] if isinstance(schema, list) else schema
+    return (
+        [cleaned(each) for each in cast("list[Any]", schema)]
+        if isinstance(schema, list)
+        else schema
+    )
 
 
 def without(text: str, secrets: Iterable[str]) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from axil.errors import ComponentBlocked
+from axil.plugin import ComponentBlocked
 from axil_agent import Tool
 from axil_mcp.config import MCPServer, Offer, ToolsConfig, split
 from axil_mcp.connection import link_of
@@ -27,15 +27,18 @@ class RemoteTool(Tool):
 
     ask: Callable[[Mapping[str, Any], Any], Awaitable[str | list[dict[str, Any]]]]
 
-    async def __call__(self, arguments: Mapping[str, Any], ctx: Any = None) -> str | list[dict[str, Any]]:
+    async def __call__(
+        self, arguments: Mapping[str, Any], ctx: Any = None
+    ) -> str | list[dict[str, Any]]:
         """The result. Raises: ToolFailed: the tool says so; CallFailed, Unreachable."""
         return await self.ask(arguments, ctx)
 
 
 class MCPTools:
-    """The tools of a server: ``Agent(tools=[MCPTools(command=["notes-server"], allow=["read_*"])])``.
+    """The tools of a server: ``Agent(tools=[MCPTools(command=["notes"], allow=["read_*"])])``.
 
-    Connections are opened when they are needed, one on each event loop, and closed by ``close`` (or ``async with``), or with the loop.
+    Connections are opened when they are needed, one on each event loop, and closed by ``close`` (or
+    ``async with``), or with the loop.
     """
 
     def __init__(self, server: MCPServer | None = None, /, **settings: Any) -> None:
@@ -51,9 +54,12 @@ class MCPTools:
         self._last: dict[str, str] | None = None
 
     async def tools(self, ctx: Any = None) -> Sequence[Tool]:
-        """The tools as they are now. That they changed since the last time is shown as a chunk ``mcp_changed``.
+        """The tools as they are now.
 
-        Raises: Unreachable (AX920); ListingRefused: AX922: they are not the expected ones, AX923: they cannot be used; CallFailed.
+        That they changed since the last time is shown as a chunk ``mcp_changed``.
+
+        Raises: Unreachable (AX920); ListingRefused: AX922: they are not the expected ones, AX923:
+        they cannot be used; CallFailed.
         """
         self.permit(ctx)
         listing = await self.listing(ctx)
@@ -72,7 +78,11 @@ class MCPTools:
 
     async def listing(self, ctx: Any = None) -> Listing:
         """What is offered, and its digest. Raises: as ``tools``."""
-        return chosen(self.server.name, await self._link.line.ask("listing its tools", self._listed, ctx=ctx), self.offer)
+        return chosen(
+            self.server.name,
+            await self._link.line.ask("listing its tools", self._listed, ctx=ctx),
+            self.offer,
+        )
 
     async def _listed(self, client: Any) -> list[Offered]:
         if client.server_capabilities.tools is None:
@@ -85,10 +95,14 @@ class MCPTools:
             cursor = page.next_cursor
             if cursor is None:
                 return found
-        raise ListingRefused("AX923", f"its list of tools has more than {PAGES} pages.", where=self.server.place)
+        raise ListingRefused(
+            "AX923", f"its list of tools has more than {PAGES} pages.", where=self.server.place
+        )
 
     async def _compare(self, listing: Listing, ctx: Any) -> None:
-        """Tell whoever watches that the tools are others than before: in this process, or when the run was begun."""
+        """Tell whoever watches that the tools are others than before: in this process, or when the
+        run was begun.
+        """
         now = listing.digests
 
         async def offered() -> dict[str, str]:
@@ -100,22 +114,39 @@ class MCPTools:
                 told = drift(before, now)
                 log.warning("%s offers other tools than before: %s", self.server.place, told)
                 if ctx is not None:
-                    ctx.emit({"kind": "mcp_changed", "server": listing.server, "digest": listing.digest, **told})
+                    ctx.emit(
+                        {
+                            "kind": "mcp_changed",
+                            "server": listing.server,
+                            "digest": listing.digest,
+                            **told,
+                        }
+                    )
                 break
         self._last = now
 
-    async def _call(self, tool: str, arguments: Mapping[str, Any], ctx: Any) -> str | list[dict[str, Any]]:
+    async def _call(
+        self, tool: str, arguments: Mapping[str, Any], ctx: Any
+    ) -> str | list[dict[str, Any]]:
         from axil_mcp.calls import current
 
         async def use(client: Any) -> Any:
             call = current.get()
-            return await client.call_tool(tool, dict(arguments), progress_callback=None if call is None else call.progress)
+            return await client.call_tool(
+                tool, dict(arguments), progress_callback=None if call is None else call.progress
+            )
 
         result = await self._link.line.ask(f"the call of {tool}", use, ctx=ctx, tool=tool)
         content = content_of(result, self.offer)
         if result.is_error:
-            text = content if isinstance(content, str) else "\n".join(part["text"] for part in content if part["type"] == "text")
-            raise ToolFailed("AX926", text or "the tool failed and does not say why.", where=self.server.place)
+            text = (
+                content
+                if isinstance(content, str)
+                else "\n".join(part["text"] for part in content if part["type"] == "text")
+            )
+            raise ToolFailed(
+                "AX926", text or "the tool failed and does not say why.", where=self.server.place
+            )
         return content
 
     def permit(self, ctx: Any) -> None:
@@ -145,17 +176,24 @@ def _offered(tool: Any) -> Offered:
         description=tool.description or tool.title or "",
         input_schema=tool.input_schema,
         output_schema=tool.output_schema,
-        annotations=None if tool.annotations is None else tool.annotations.model_dump(mode="json", exclude_none=True),
+        annotations=None
+        if tool.annotations is None
+        else tool.annotations.model_dump(mode="json", exclude_none=True),
     )
 
 
 def permit(server: MCPServer, ctx: Any) -> None:
-    """A program that a file names starts only where the run allows it. Raises: ComponentBlocked (AX921)."""
+    """A program that a file names starts only where the run allows it.
+
+    Raises: ComponentBlocked (AX921).
+    """
     allows = getattr(ctx, "allows", None)
     if server.command and not (allows is not None and (allows("code") or allows("mcp"))):
         raise ComponentBlocked(
-            f'the workflow would start a program as an MCP server: "{server.command[0]}". This run does not allow it.',
+            f'the workflow would start a program as an MCP server: "{server.command[0]}". '
+            "This run does not allow it.",
             id="AX921",
             where=server.place,
-            hint='Allow it if you trust the workflow: allow={"mcp"}, or --allow mcp; --allow-code allows it, too.',
+            hint='Allow it if you trust the workflow: allow={"mcp"}, or --allow mcp; '
+            "--allow-code allows it, too.",
         )

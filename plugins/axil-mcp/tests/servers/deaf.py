@@ -16,7 +16,13 @@ def main() -> None:
         answer: dict[str, object] = {"error": {"code": -32601, "message": "no such method"}}
         if asked["method"] == "initialize":
             told = {"name": "deaf", "version": "1"}
-            answer = {"result": {"protocolVersion": asked["params"]["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": told}}
+            answer = {
+                "result": {
+                    "protocolVersion": asked["params"]["protocolVersion"],
+                    "capabilities": {"tools": {}},
+                    "serverInfo": told,
+                }
+            }
         elif asked["method"] == "tools/list":
             answer = {"result": {"tools": [{"name": "t", "inputSchema": {"type": "object"}}]}}
             os.close(0)

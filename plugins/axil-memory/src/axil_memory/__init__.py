@@ -1,4 +1,6 @@
-"""Memory for agents: a file (what was said), a blackboard (what a run shares), facts (what is known), skills (how things are done)."""
+"""Memory for agents: a file (what was said), a blackboard (what a run shares), facts (what is
+known), skills (how things are done).
+"""
 
 from __future__ import annotations
 

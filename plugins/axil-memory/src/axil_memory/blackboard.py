@@ -1,7 +1,8 @@
 """``context:blackboard``: notes that the agents of one run leave for each other.
 
-The notes are an attribute of the state, not something in this object: they are carried, journaled and joined like all state, so
-concurrent runs never mix and a resumed run has lost nothing. Where the field appends, notes of agents side by side are all there.
+The notes are an attribute of the state, not something in this object: they are carried, journaled
+and joined like all state, so concurrent runs never mix and a resumed run has lost nothing. Where
+the field appends, notes of agents side by side are all there.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any, Literal, cast
 
 from pydantic import Field
 
-from axil.errors import ConfigError, Problem
+from axil import ConfigError, Problem
 from axil_agent.documents import fits
 from axil_agent.interfaces import ContextBlock, ContextQuery, Turn
 from axil_agent.providers import Offered, configured, remembered, turn_id
@@ -20,9 +21,19 @@ from axil_agent.providers import Offered, configured, remembered, turn_id
 class BlackboardConfig(Offered):
     """Where the notes are, and how many count."""
 
-    share: str = Field("blackboard", min_length=1, description="The attribute that holds the notes; agents with one name share them.")
-    remember: Literal["turn", "reply"] = Field("reply", description="What a note holds: the reply, or the task and the reply.")
-    max_items: int = Field(1000, ge=1, description="Notes that count, the newest; others fall off unless the field only grows.")
+    share: str = Field(
+        "blackboard",
+        min_length=1,
+        description="The attribute that holds the notes; agents with one name share them.",
+    )
+    remember: Literal["turn", "reply"] = Field(
+        "reply", description="What a note holds: the reply, or the task and the reply."
+    )
+    max_items: int = Field(
+        1000,
+        ge=1,
+        description="Notes that count, the newest; others fall off unless the field only grows.",
+    )
 
 
 class Blackboard:
@@ -40,23 +51,43 @@ class Blackboard:
         self.passive, self.active = self.config.passive, self.config.active
 
     def get_blocks(self, query: ContextQuery, top_k: int = 8) -> list[ContextBlock]:
-        """The newest notes, oldest first. Raises: ConfigError (AX916): the attribute holds something else."""
+        """The newest notes, oldest first.
+
+        Raises: ConfigError (AX916): the attribute holds something else.
+        """
         known = self.keep(_notes(query.attributes.get(self.share), self.share))
         shown = [self._block(note) for note in known]
-        return [block for block in shown if fits(block.metadata, query.filters)][-top_k:] if top_k > 0 else []
+        return (
+            [block for block in shown if fits(block.metadata, query.filters)][-top_k:]
+            if top_k > 0
+            else []
+        )
 
     def _block(self, note: Mapping[str, Any]) -> ContextBlock:
         by, text = str(note.get("by") or ""), str(note.get("text") or "")
         about = {name: note[name] for name in ("by", "node", "turn") if name in note}
         shown = f"{by}: {text}" if by else text
-        return ContextBlock(shown, f"state:{self.share}", str(note.get("id")), metadata={**about, "provider": self.context_label})
+        return ContextBlock(
+            shown,
+            f"state:{self.share}",
+            str(note.get("id")),
+            metadata={**about, "provider": self.context_label},
+        )
 
     def notes(self, turn: Turn, /) -> list[dict[str, Any]]:
         """The note that a turn leaves; none, if nothing was said."""
         text = remembered(turn, self.config.remember)
         if not text.strip():
             return []
-        return [{"id": turn_id(turn), "by": turn.role_name, "node": turn.query.node_name, "turn": turn.number, "text": text}]
+        return [
+            {
+                "id": turn_id(turn),
+                "by": turn.role_name,
+                "node": turn.query.node_name,
+                "turn": turn.number,
+                "text": text,
+            }
+        ]
 
     def keep(self, notes: Sequence[Mapping[str, Any]], /) -> list[dict[str, Any]]:
         """The newest ``max_items``, each once."""
@@ -72,8 +103,16 @@ class Blackboard:
 def _notes(value: Any, share: str) -> Sequence[Mapping[str, Any]]:
     if value is None:
         return ()
-    notes = cast("Sequence[Any]", value) if isinstance(value, Sequence) and not isinstance(value, str) else None
+    notes = (
+        cast("Sequence[Any]", value)
+        if isinstance(value, Sequence) and not isinstance(value, str)
+        else None
+    )
     if notes is None or not all(isinstance(note, Mapping) for note in notes):
         told = f'expected a list of notes in "{share}", found {value!r:.60}.'
-        raise ConfigError(Problem("AX916", f"blackboard.{share}", told, "Give the blackboard an attribute of its own."))
+        raise ConfigError(
+            Problem(
+                "AX916", f"blackboard.{share}", told, "Give the blackboard an attribute of its own."
+            )
+        )
     return cast("Sequence[Mapping[str, Any]]", notes)

@@ -1,7 +1,7 @@
 """``context:file_memory``: what was said, in a file that is only appended to, searched by an index.
 
-The file is the truth; the index is made from it, and follows it: what other processes append is found by the next query. Nothing
-is ever rewritten, so a deletion is a line, too.
+The file is the truth; the index is made from it, and follows it: what other processes append is
+found by the next query. Nothing is ever rewritten, so a deletion is a line, too.
 """
 
 from __future__ import annotations
@@ -14,12 +14,23 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from axil.config import refers
+from axil.plugin import refers_to
 from axil_agent.context import block_of, blocks_of, label_of
 from axil_agent.documents import fits, held, keyed
 from axil_agent.errors import ContextError
 from axil_agent.interfaces import ContextBlock, ContextQuery, Turn
-from axil_agent.providers import Flight, Offered, Owner, component, configured, owners, remembered, signed, turn_id, turn_of
+from axil_agent.providers import (
+    Flight,
+    Offered,
+    Owner,
+    component,
+    configured,
+    owners,
+    remembered,
+    signed,
+    turn_id,
+    turn_of,
+)
 from axil_agent.threads import called
 from axil_memory.lines import Lines
 
@@ -31,28 +42,45 @@ Key = tuple[str, str]
 class FileMemoryConfig(Offered):
     """Where it is kept, whose it is, and how it is searched."""
 
-    path: str = Field(min_length=1, description="The file of JSON lines; made when the first thing is remembered.")
+    path: str = Field(
+        min_length=1, description="The file of JSON lines; made when the first thing is remembered."
+    )
     index: Any = Field(
         "keyword",
-        description="What searches it: keyword, vector, {type: …}, or an object with put and delete.",
-        json_schema_extra=refers("context", default=["keyword"]),
+        description="What searches it: keyword, vector, "
+        "{type: …}, or an object with put and delete.",
+        json_schema_extra=refers_to("context", default=["keyword"]),
     )
-    namespace: list[Owner] = Field(default_factory=list[Owner], description="Kept apart for each: run, session, agent, user.")
+    namespace: list[Owner] = Field(
+        default_factory=list[Owner], description="Kept apart for each: run, session, agent, user."
+    )
     user_field: str = Field("user", description="The attribute or input that says who the user is.")
-    remember: Literal["turn", "reply"] = Field("turn", description="The reply, or the task and the reply.")
-    max_items: int = Field(1000, ge=1, description="Of each namespace, so many are found, the newest; the file keeps all.")
+    remember: Literal["turn", "reply"] = Field(
+        "turn", description="The reply, or the task and the reply."
+    )
+    max_items: int = Field(
+        1000,
+        ge=1,
+        description="Of each namespace, so many are found, the newest; the file keeps all.",
+    )
     lock_seconds: float = Field(30.0, gt=0, description="How long a writer waits for another one.")
 
 
 class FileMemory:
-    """A memory in a file, safe between threads and processes. An index, too: blocks can be put and deleted."""
+    """A memory in a file, safe between threads and processes.
+
+    An index, too: blocks can be put and deleted.
+    """
 
     examples = ({"path": "memory.jsonl"},)
 
     Config = FileMemoryConfig
 
     def __init__(self, config: FileMemoryConfig | None = None, **settings: Any) -> None:
-        """``settings``: those of ``FileMemoryConfig``; nothing is opened before it is used. Raises: ConfigError."""
+        """``settings``: those of ``FileMemoryConfig``; nothing is opened before it is used.
+
+        Raises: ConfigError.
+        """
         self.config = configured(FileMemoryConfig, config, settings)
         self.context_label = self.config.context_label or "file_memory"
         self.passive, self.active = self.config.passive, self.config.active
@@ -63,25 +91,51 @@ class FileMemory:
         self._flight = Flight[None]()
 
     async def get_blocks(self, query: ContextQuery, top_k: int = 8) -> list[ContextBlock]:
-        """What fits best; for an empty query, what is newest. Raises: ContextError (AX658, AX894, AX895)."""
+        """What fits best; for an empty query, what is newest.
+
+        Raises: ContextError (AX658, AX894, AX895).
+        """
         own = owners(self.config.namespace, query, self.config.user_field)
         await self._follow()
         if top_k < 1:
             return []
         wanted = {**query.filters, **own}
         if not query.query_text.strip():
-            newest = [block for block in reversed(self._known.values()) if fits(block.metadata, wanted)]
+            newest = [
+                block for block in reversed(self._known.values()) if fits(block.metadata, wanted)
+            ]
             return signed(newest[:top_k], self.context_label)
-        found = await blocks_of(self._index, replace(query, filters=wanted), top_k, self.context_label)
-        return signed((block for block in found if fits(block.metadata, wanted)), self.context_label)
+        found = await blocks_of(
+            self._index, replace(query, filters=wanted), top_k, self.context_label
+        )
+        return signed(
+            (block for block in found if fits(block.metadata, wanted)), self.context_label
+        )
 
     async def learn(self, turn: Turn, /) -> None:
-        """Remember a turn; told again, it is remembered once. Raises: ContextError (AX894, AX895)."""
+        """Remember a turn; told again, it is remembered once.
+
+        Raises: ContextError (AX894, AX895).
+        """
         own = owners(self.config.namespace, turn.query, self.config.user_field)
         text = remembered(turn, self.config.remember)
         if text.strip():
-            about = {"by": turn.role_name, "node": turn.query.node_name, "turn": turn.number, "at": time.time()}
-            await self.put([ContextBlock(text, f"memory:{self._lines.path.name}", turn_id(turn), metadata={**about, **own})])
+            about = {
+                "by": turn.role_name,
+                "node": turn.query.node_name,
+                "turn": turn.number,
+                "at": time.time(),
+            }
+            await self.put(
+                [
+                    ContextBlock(
+                        text,
+                        f"memory:{self._lines.path.name}",
+                        turn_id(turn),
+                        metadata={**about, **own},
+                    )
+                ]
+            )
 
     async def insert(self, key: str, value: str) -> None:
         """Remember a reply; ``key`` is the JSON of ``Turn.key``. Raises: as ``learn``."""
@@ -102,7 +156,7 @@ class FileMemory:
             await called(self._lines.append, records)
 
     async def _follow(self) -> None:
-        """Bring the index to where the file is; what was appended before this call is in it after."""
+        """Bring the index to where the file is, with all that was appended before this call."""
         while self._index is None or await called(lambda: self._lines.has_more):
             await self._flight.run(self._followed)
 
@@ -113,7 +167,8 @@ class FileMemory:
             gone, new = self._changes(records)
             await called(index.delete, gone)
             await called(index.put, new)
-        except BaseException:  # what was read is not all in the index: it is made again from the file
+        except BaseException:
+            # what was read is not all in the index: it is made again from the file
             self._lines.rewind()
             raise
 
@@ -129,13 +184,19 @@ class FileMemory:
         await called(index.delete, before)
         return index
 
-    def _changes(self, records: Sequence[Mapping[str, Any]]) -> tuple[list[ContextBlock], list[ContextBlock]]:
-        """What the index has to forget, and what to take, to be where the file is after ``records``."""
+    def _changes(
+        self, records: Sequence[Mapping[str, Any]]
+    ) -> tuple[list[ContextBlock], list[ContextBlock]]:
+        """List what the index has to forget, and to take, to be where ``records`` lead."""
         before = dict(self._known)
         for record in records:
             entry = _entry(record)
             if entry is None:
-                log.warning("%s: a line that is no record is passed over: %.60r", self._lines.path.as_posix(), record)
+                log.warning(
+                    "%s: a line that is no record is passed over: %.60r",
+                    self._lines.path.as_posix(),
+                    record,
+                )
                 continue
             key, block = entry
             self._known.pop(key, None)
@@ -158,7 +219,7 @@ class FileMemory:
         return beyond
 
     async def close(self) -> None:
-        """Close an index that was made by name; it is made again from the file when it is needed."""
+        """Close an index that was made by name; it is made again from the file if needed."""
         await self._closed()
         self._lines.rewind()
 

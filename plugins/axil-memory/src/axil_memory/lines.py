@@ -1,4 +1,6 @@
-"""A file of JSON lines that is only ever appended to, by any number of processes, and read on from where one left off."""
+"""A file of JSON lines that is only ever appended to, by any number of processes, and read on from
+where one left off.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,10 @@ _KNOWN_BY = 256
 
 
 class Lines:
-    """Records, one a line. Writers take turns by a lock beside the file; a line that was cut off by a crash is passed over."""
+    """Records, one a line.
+
+    Writers take turns by a lock beside the file; a line that was cut off by a crash is passed over.
+    """
 
     def __init__(self, path: str, lock_seconds: float = 30.0) -> None:
         """Nothing is opened yet. ``lock_seconds``: how long a writer waits for its turn."""
@@ -28,28 +33,41 @@ class Lines:
         self._lock_seconds = lock_seconds
         self._offset = 0
         self._file = 0
-        """The inode that was read, so that a file put in place of another is read from its beginning."""
+        """The inode that was read, so that a file put in place of another is read from its
+        beginning.
+        """
         self._size, self._changed = -1, 0
         """The file's size when it was last read, and when it had been changed."""
         self._before = b""
-        """What came last before the offset: a copy that is brought back has the same inode, and may be longer."""
+        """What came last before the offset: a copy that is brought back has the same inode, and may
+        be longer.
+        """
 
     def append(self, records: Sequence[Mapping[str, Any]]) -> None:
-        """Write records behind all others, as one piece. Raises: ContextError (AX895): the file cannot be written."""
+        """Write records behind all others, as one piece.
+
+        Raises: ContextError (AX895): the file cannot be written.
+        """
         data = "".join(json.dumps(record, default=str) + "\n" for record in records).encode("ascii")
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            with FileLock(f"{self.path}.lock", timeout=self._lock_seconds), self.path.open("ab+") as file:
+            with (
+                FileLock(f"{self.path}.lock", timeout=self._lock_seconds),
+                self.path.open("ab+") as file,
+            ):
                 if file.seek(0, os.SEEK_END):
                     file.seek(-1, os.SEEK_END)
-                    if file.read(1) != b"\n":  # somebody died while writing; what follows must not become part of that line
+                    # somebody died while writing; what follows must not become part of that line
+                    if file.read(1) != b"\n":
                         data = b"\n" + data
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
         except (OSError, Timeout) as error:
             told = f'the memory "{self.path.as_posix()}" cannot be written: {error}.'
-            raise ContextError("AX895", told, "Check the path, its permissions, and who holds the lock.") from error
+            raise ContextError(
+                "AX895", told, "Check the path, its permissions, and who holds the lock."
+            ) from error
 
     @property
     def has_more(self) -> bool:
@@ -58,10 +76,17 @@ class Lines:
             found = self.path.stat()
         except FileNotFoundError:
             return self._size >= 0
-        return (found.st_ino, found.st_size, found.st_mtime_ns) != (self._file, self._size, self._changed)
+        return (found.st_ino, found.st_size, found.st_mtime_ns) != (
+            self._file,
+            self._size,
+            self._changed,
+        )
 
     def read(self) -> tuple[bool, list[dict[str, Any]]]:
-        """Whether the reading began anew, and the records since the last reading. Raises: ContextError (AX895)."""
+        """Whether the reading began anew, and the records since the last reading.
+
+        Raises: ContextError (AX895).
+        """
         try:
             with self.path.open("rb") as file:
                 found = os.fstat(file.fileno())
@@ -79,7 +104,11 @@ class Lines:
         self._before = ((b"" if anew else self._before) + whole)[-_KNOWN_BY:]
         self._file, self._changed = (found.st_ino, found.st_mtime_ns) if found else (0, 0)
         self._offset, self._size = start + len(whole), start + len(data) if found else -1
-        return anew, [record for line in whole.split(b"\n") if line.strip() and (record := self._record(line)) is not None]
+        return anew, [
+            record
+            for line in whole.split(b"\n")
+            if line.strip() and (record := self._record(line)) is not None
+        ]
 
     def rewind(self) -> None:
         """Read from the beginning next time."""
@@ -92,5 +121,7 @@ class Lines:
             record = None
         if isinstance(record, dict):
             return cast("dict[str, Any]", record)
-        log.warning("%s: a line that cannot be read is passed over: %.60r", self.path.as_posix(), line)
+        log.warning(
+            "%s: a line that cannot be read is passed over: %.60r", self.path.as_posix(), line
+        )
         return None

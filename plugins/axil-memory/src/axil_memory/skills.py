@@ -1,7 +1,7 @@
 """``context:skills``: how things are done, in folders with a ``SKILL.md``.
 
-A prompt holds only names and descriptions; the model reads a skill when it wants it, and the files beside it, through two tools. Files
-are read, never run, and only inside the skill's folder.
+A prompt holds only names and descriptions; the model reads a skill when it wants it, and the files
+beside it, through two tools. Files are read, never run, and only inside the skill's folder.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from pydantic import Field
 
-from axil.errors import did_you_mean, listed
+from axil.plugin import did_you_mean, format_names
 from axil_agent.errors import ContextError
 from axil_agent.interfaces import ContextBlock, ContextQuery
 from axil_agent.providers import Offered, configured
@@ -22,15 +22,24 @@ from axil_agent.threads import called
 from axil_agent.tools import Refused, Tool
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
-_FRONT = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*\r?$\n?(.*)\Z", re.DOTALL | re.MULTILINE)
-_HEAD = "Skills: how some things are done well. Before you do one of them, read its skill with read_skill(name)."
+_FRONT = re.compile(
+    r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*\r?$\n?(.*)\Z", re.DOTALL | re.MULTILINE
+)
+_HEAD = (
+    "Skills: how some things are done well. "
+    "Before you do one of them, read its skill with read_skill(name)."
+)
 
 
 class SkillsConfig(Offered):
     """Where skills are."""
 
-    paths: list[str] = Field(min_length=1, description="Folders of skills, or of folders that are skills.")
-    allow: list[str] = Field(default_factory=list[str], description="Only these skills; empty: all.")
+    paths: list[str] = Field(
+        min_length=1, description="Folders of skills, or of folders that are skills."
+    )
+    allow: list[str] = Field(
+        default_factory=list[str], description="Only these skills; empty: all."
+    )
     max_file_bytes: int = Field(LARGEST_BYTES, ge=1, description="A larger file is not read.")
 
 
@@ -49,18 +58,27 @@ class Skills:
         self.passive, self.active = self.config.passive, self.config.active
 
     def skills(self) -> dict[str, Skill]:
-        """The skills by name, sorted. Raises: ContextError (AX896): a skill cannot be read, is missing, or is there twice."""
+        """The skills by name, sorted.
+
+        Raises: ContextError (AX896): a skill cannot be read, is missing, or is there twice.
+        """
         found: dict[str, Skill] = {}
         for path in self.config.paths:
             for skill in read_skills(Path(path), self.config.max_file_bytes):
                 if skill.name in found:
-                    told = f'two skills are called "{skill.name}": {found[skill.name].folder} and {skill.folder}.'
+                    told = (
+                        f'two skills are called "{skill.name}": '
+                        f"{found[skill.name].folder} and {skill.folder}."
+                    )
                     raise ContextError("AX896", told, "Rename one.")
                 found[skill.name] = skill
         allow = self.config.allow
         missing = [name for name in allow if name not in found]
         if missing:
-            hint = did_you_mean(missing[0], found) or f"There are {listed(sorted(found), 20) or 'none'}."
+            hint = (
+                did_you_mean(missing[0], found)
+                or f"There are {format_names(sorted(found), 20) or 'none'}."
+            )
             raise ContextError("AX896", f'there is no skill "{missing[0]}".', hint)
         return {name: found[name] for name in sorted(found) if not allow or name in allow}
 
@@ -69,9 +87,15 @@ class Skills:
         skills = self.skills()
         if not skills or top_k < 1 or query.filters:
             return []
-        lines = [f"- {skill.name}: {' '.join(skill.description.split())}" for skill in skills.values()]
+        lines = [
+            f"- {skill.name}: {' '.join(skill.description.split())}" for skill in skills.values()
+        ]
         metadata = {"skills": list(skills), "provider": self.context_label}
-        return [ContextBlock("\n".join([_HEAD, *lines]), "skills:catalogue", title="Skills", metadata=metadata)]
+        return [
+            ContextBlock(
+                "\n".join([_HEAD, *lines]), "skills:catalogue", title="Skills", metadata=metadata
+            )
+        ]
 
     async def tools(self) -> list[Tool]:
         """``read_skill`` and ``read_skill_file``; none, if there is no skill."""
@@ -81,13 +105,18 @@ class Skills:
 
         def chosen(name: str) -> Skill:
             if name not in skills:
-                raise Refused(f'there is no skill "{name}". {did_you_mean(name, skills)} There are {listed(list(skills), 20)}.')
+                raise Refused(
+                    f'there is no skill "{name}". {did_you_mean(name, skills)} There are '
+                    f"{format_names(list(skills), 20)}."
+                )
             return skills[name]
 
         def read_skill(name: str) -> str:
             skill = chosen(name)
             files = skill.files()
-            beside = f"\n\nFiles of this skill, for read_skill_file: {', '.join(files)}" if files else ""
+            beside = (
+                f"\n\nFiles of this skill, for read_skill_file: {', '.join(files)}" if files else ""
+            )
             return f"{skill.body.strip()}{beside}"
 
         def read_skill_file(name: str, path: str) -> str:
@@ -96,8 +125,18 @@ class Skills:
         which = {"type": "string", "enum": list(skills), "description": "The skill."}
         below = {"type": "string", "description": "The file, as the skill names it."}
         return [
-            _tool("read_skill", "Read how something is done, before doing it.", {"name": which}, read_skill),
-            _tool("read_skill_file", "Read a file of a skill.", {"name": which, "path": below}, read_skill_file),
+            _tool(
+                "read_skill",
+                "Read how something is done, before doing it.",
+                {"name": which},
+                read_skill,
+            ),
+            _tool(
+                "read_skill_file",
+                "Read a file of a skill.",
+                {"name": which, "path": below},
+                read_skill_file,
+            ),
         ]
 
     def __repr__(self) -> str:
@@ -106,8 +145,10 @@ class Skills:
 
 def _tool(name: str, description: str, properties: Mapping[str, Any], call: Any) -> Tool:
     def validate(arguments: Mapping[str, Any]) -> tuple[Sequence[Any], Mapping[str, Any]]:
-        if set(arguments) != set(properties) or not all(isinstance(value, str) for value in arguments.values()):
-            raise Refused(f"expected {listed(list(properties))}, each a text.")
+        if set(arguments) != set(properties) or not all(
+            isinstance(value, str) for value in arguments.values()
+        ):
+            raise Refused(f"expected {format_names(list(properties))}, each a text.")
         return (), arguments
 
     schema = {"type": "object", "properties": properties, "required": list(properties)}
@@ -119,9 +160,13 @@ def read_skills(path: Path, most_bytes: int = LARGEST_BYTES) -> list[Skill]:
     if (path / FILE).is_file():
         return [_read(path, most_bytes)]
     try:
-        return [_read(each, most_bytes) for each in sorted(path.iterdir()) if (each / FILE).is_file()]
+        return [
+            _read(each, most_bytes) for each in sorted(path.iterdir()) if (each / FILE).is_file()
+        ]
     except OSError as error:
-        told = f'the folder of skills "{path.as_posix()}" cannot be read: {error.strerror or error}.'
+        told = (
+            f'the folder of skills "{path.as_posix()}" cannot be read: {error.strerror or error}.'
+        )
         raise ContextError("AX896", told, "Give the folder that holds the skills.") from error
 
 
@@ -146,5 +191,9 @@ def _read(folder: Path, most_bytes: int) -> Skill:
             raise ValueError("it has no description")
     except (OSError, ValueError, yaml.YAMLError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise ContextError("AX896", f'the skill "{file.as_posix()}" cannot be read: {reason}.', "See the format in the README.") from error
+        raise ContextError(
+            "AX896",
+            f'the skill "{file.as_posix()}" cannot be read: {reason}.',
+            "See the format in the README.",
+        ) from error
     return Skill(name=name, description=description, folder=folder, body=parts[2], front=told)

@@ -1,4 +1,7 @@
-"""OpenAI, and servers that speak as it does, as models and embedders of axil agents. The SDK is imported by the first call."""
+"""OpenAI, and servers that speak as it does, as models and embedders of axil agents.
+
+The SDK is imported by the first call.
+"""
 
 from __future__ import annotations
 

@@ -12,7 +12,16 @@ from axil_agent.models import read_arguments
 from axil_agent.parts import Part, parts_of, said, taken
 from axil_agent.prices import Prices
 from axil_agent.retries import Showing
-from axil_agent.services import BrokenOff, Remote, arguments_of, configured, refuse, sound, split, with_told
+from axil_agent.services import (
+    BrokenOff,
+    Remote,
+    arguments_of,
+    configured,
+    refuse,
+    sound,
+    split,
+    with_told,
+)
 from axil_openai.connection import Connection
 from axil_openai.requests import ModelConfig, chosen_tool, held, tool_schema
 from axil_openai.wire import data_url, file_name
@@ -20,11 +29,17 @@ from axil_openai.wire import data_url, file_name
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
-_REFUSED = dict.fromkeys(("messages", "tools", "stream", "response_format", "functions", "function_call"), "") | {
-    "n": "A model gives one reply."
-}
+_REFUSED = dict.fromkeys(
+    ("messages", "tools", "stream", "response_format", "functions", "function_call"), ""
+) | {"n": "A model gives one reply."}
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_FINISH = {"stop": "stop", "length": "length", "tool_calls": "tools", "function_call": "tools", "content_filter": "filter"}
+_FINISH = {
+    "stop": "stop",
+    "length": "length",
+    "tool_calls": "tools",
+    "function_call": "tools",
+    "content_filter": "filter",
+}
 
 
 class OpenAIModel(Remote):
@@ -52,13 +67,16 @@ class OpenAIModel(Remote):
 
         Args:
             name: the model's name (``model_name`` and ``model`` will do).
-            api_key: ``{"env": NAME}``, ``"${NAME}"``, or the key; without it ``OPENAI_API_KEY``, looked up by the first call.
+            api_key: ``{"env": NAME}``, ``"${NAME}"``, or the key; without it ``OPENAI_API_KEY``,
+                looked up by the first call.
             base_url: without it ``OPENAI_BASE_URL``, else OpenAI.
             settings: of every request; also as ``invoke_settings``.
             more: what else ``ModelConfig`` has.
         Raises: ConfigError: all that is wrong with them.
         """
-        self.config: ModelConfig = configured(ModelConfig, name, api_key, base_url, {"settings": settings, **more})
+        self.config: ModelConfig = configured(
+            ModelConfig, name, api_key, base_url, {"settings": settings, **more}
+        )
         self.modalities = frozenset(self.config.modalities or ("text", "image", "file", "audio"))
         self.service = Connection(self.config)
         self._known: frozenset[str] = frozenset()
@@ -66,7 +84,8 @@ class OpenAIModel(Remote):
     async def reply(self, request: Request, emit: Emit, /) -> Reply:
         """The answer, streamed.
 
-        Raises: ModelError (AX660); PartError (AX801): it cannot take a part; ConfigError (AX800, AX806, AX808).
+        Raises: ModelError (AX660); PartError (AX801): it cannot take a part; ConfigError (AX800,
+        AX806, AX808).
         """
         taken(request.messages, self.modalities, repr(self))
         asked = self._asked(request)
@@ -85,7 +104,11 @@ class OpenAIModel(Remote):
             form, told = held(request.output, config.structured_output)
             messages = with_told(messages, told)
             if form is not None:
-                asked["response_format"] = {"type": "json_schema", "json_schema": form} if form else {"type": "json_object"}
+                asked["response_format"] = (
+                    {"type": "json_schema", "json_schema": form}
+                    if form
+                    else {"type": "json_object"}
+                )
         asked["messages"] = [_message(each) for each in messages]
         if request.tools:
             asked["tools"] = [_tool(each, config.strict_tools) for each in request.tools]
@@ -108,12 +131,16 @@ class OpenAIModel(Remote):
         return heard.reply(self.config.prices)
 
 
-# --------------------------------------------------------------------------------------------------------------- sending
+# --------------------------------------------------------------------------------------------------
 
 
 def _tool(spec: ToolSpec, is_strict: bool) -> dict[str, Any]:
     parameters, is_strict = tool_schema(spec.parameters, is_strict)
-    function: dict[str, Any] = {"name": spec.name, "description": spec.description, "parameters": parameters}
+    function: dict[str, Any] = {
+        "name": spec.name,
+        "description": spec.description,
+        "parameters": parameters,
+    }
     return {"type": "function", "function": {**function, "strict": True} if is_strict else function}
 
 
@@ -121,7 +148,11 @@ def _message(given: Message) -> dict[str, Any]:
     role = str(given.get("role") or "user")
     content = given.get("content")
     if role == "tool":
-        return {"role": "tool", "tool_call_id": str(given.get("tool_call_id") or ""), "content": sound(said(content))}
+        return {
+            "role": "tool",
+            "tool_call_id": str(given.get("tool_call_id") or ""),
+            "content": sound(said(content)),
+        }
     message: dict[str, Any] = {"role": role}
     if role == "user" and not isinstance(content, str):
         message["content"] = [_part(part) for part in parts_of(content)]
@@ -139,7 +170,11 @@ def _message(given: Message) -> dict[str, Any]:
 
 def _call(call: Mapping[str, Any]) -> dict[str, Any]:
     arguments = json.dumps(call.get("arguments") or {}, ensure_ascii=True)
-    return {"id": call["id"], "type": "function", "function": {"name": call["name"], "arguments": arguments}}
+    return {
+        "id": call["id"],
+        "type": "function",
+        "function": {"name": call["name"], "arguments": arguments},
+    }
 
 
 def _part(part: Part) -> dict[str, Any]:
@@ -148,11 +183,17 @@ def _part(part: Part) -> dict[str, Any]:
         return {"type": "text", "text": sound(part["text"])}
     if kind == "image" and ("url" in part or "data" in part):
         detail = {"detail": part["detail"]} if part.get("detail") else {}
-        return {"type": "image_url", "image_url": {"url": part.get("url") or data_url(part), **detail}}
+        return {
+            "type": "image_url",
+            "image_url": {"url": part.get("url") or data_url(part), **detail},
+        }
     if kind == "audio" and "data" in part:
         return {
             "type": "input_audio",
-            "input_audio": {"data": part["data"], "format": part["media_type"].removeprefix("audio/").replace("mpeg", "mp3")},
+            "input_audio": {
+                "data": part["data"],
+                "format": part["media_type"].removeprefix("audio/").replace("mpeg", "mp3"),
+            },
         }
     if kind == "file" and "file_id" in part:
         return {"type": "file", "file": {"file_id": part["file_id"]}}
@@ -161,7 +202,7 @@ def _part(part: Part) -> dict[str, Any]:
     raise refuse(part, "the Chat Completions API")
 
 
-# --------------------------------------------------------------------------------------------------------------- hearing
+# --------------------------------------------------------------------------------------------------
 
 
 class _Call:
@@ -173,7 +214,9 @@ class _Call:
 
     def made(self) -> ToolCall:
         arguments, fault = read_arguments(self.arguments)
-        return ToolCall(id=self.id or f"call_{self.number}", name=self.name, arguments=arguments, fault=fault)
+        return ToolCall(
+            id=self.id or f"call_{self.number}", name=self.name, arguments=arguments, fault=fault
+        )
 
 
 class _Heard:
@@ -199,7 +242,8 @@ class _Heard:
                 self._delta(choice.delta)
 
     def _delta(self, delta: Any) -> None:
-        thought = getattr(delta, "reasoning_content", None) or getattr(delta, "reasoning", None)  # servers beside OpenAI say them
+        # servers beside OpenAI say them
+        thought = getattr(delta, "reasoning_content", None) or getattr(delta, "reasoning", None)
         if isinstance(thought, str) and thought:
             self._show({"kind": "reasoning", "text": thought})
         if delta.content:
@@ -215,8 +259,15 @@ class _Heard:
         index = piece.index if isinstance(piece.index, int) else len(self._calls)
         known = self._at.get(index)
         function = piece.function
-        if known is None or (piece.id and known.id and piece.id != known.id and function is not None and function.name):
-            known = self._at[index] = _Call(len(self._calls))  # some servers give every call the index 0
+        if known is None or (
+            piece.id
+            and known.id
+            and piece.id != known.id
+            and function is not None
+            and function.name
+        ):
+            # some servers give every call the index 0
+            known = self._at[index] = _Call(len(self._calls))
             self._calls.append(known)
         known.id = piece.id or known.id
         added = ""
@@ -224,7 +275,15 @@ class _Heard:
             known.name = known.name or function.name or ""
             added = function.arguments or ""
             known.arguments += added
-        self._show({"kind": "tool_call_delta", "index": known.number, "id": known.id, "name": known.name, "arguments": added})
+        self._show(
+            {
+                "kind": "tool_call_delta",
+                "index": known.number,
+                "id": known.id,
+                "name": known.name,
+                "arguments": added,
+            }
+        )
 
     def reply(self, prices: Prices | None) -> Reply:
         """All of it. Raises: BrokenOff: there is no end."""
@@ -237,11 +296,20 @@ class _Heard:
         elif calls and finish == "stop":
             finish = "tools"
         usage = self._usage if prices is None else prices.priced(self._usage)
-        return Reply(text="".join(self._text or self._refusal), tool_calls=calls, usage=usage, finish=finish, model=self._model)
+        return Reply(
+            text="".join(self._text or self._refusal),
+            tool_calls=calls,
+            usage=usage,
+            finish=finish,
+            model=self._model,
+        )
 
 
 def _usage(given: Any) -> Usage:
-    inputs, outputs = getattr(given, "prompt_tokens_details", None), getattr(given, "completion_tokens_details", None)
+    inputs, outputs = (
+        getattr(given, "prompt_tokens_details", None),
+        getattr(given, "completion_tokens_details", None),
+    )
     return Usage(
         input_tokens=given.prompt_tokens or 0,
         output_tokens=given.completion_tokens or 0,

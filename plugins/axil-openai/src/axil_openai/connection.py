@@ -21,7 +21,9 @@ class OpenAIConfig(ServiceConfig):
 
     organization: str | None = Field(default=None, description="The organization that pays.")
     project: str | None = Field(default=None, description="The project that pays.")
-    query: dict[str, str] = Field(default_factory=dict[str, str], description="Further query parameters, as api-version.")
+    query: dict[str, str] = Field(
+        default_factory=dict[str, str], description="Further query parameters, as api-version."
+    )
 
 
 class Connection(Service["AsyncOpenAI"]):

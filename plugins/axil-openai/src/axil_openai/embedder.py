@@ -20,7 +20,10 @@ class EmbedderConfig(OpenAIConfig):
     """An embedding model of a service."""
 
     dimensions: int | None = Field(
-        None, ge=1, description="The length of the vectors, of models that can shorten them; without it, the model's."
+        None,
+        ge=1,
+        description="The length of the vectors, "
+        "of models that can shorten them; without it, the model's.",
     )
     batch_size: int = Field(256, ge=1, le=2048, description="How many texts go into one request.")
 
@@ -37,8 +40,17 @@ class OpenAIEmbedder(Remote):
     Config = EmbedderConfig
     service: Connection
 
-    def __init__(self, name: EmbedderConfig | str | None = None, api_key: Any = None, base_url: str | None = None, **more: Any) -> None:
-        """Connects to nothing; arguments as those of ``OpenAIModel``. Raises: ConfigError: all that is wrong with them."""
+    def __init__(
+        self,
+        name: EmbedderConfig | str | None = None,
+        api_key: Any = None,
+        base_url: str | None = None,
+        **more: Any,
+    ) -> None:
+        """Connects to nothing; arguments as those of ``OpenAIModel``.
+
+        Raises: ConfigError: all that is wrong with them.
+        """
         self.config: EmbedderConfig = configured(EmbedderConfig, name, api_key, base_url, more)
         self.service = Connection(self.config)
         self._learned: int | None = None
@@ -55,25 +67,48 @@ class OpenAIEmbedder(Remote):
         return self.config.dimensions or self._learned
 
     async def embed(self, texts: Sequence[str], /) -> list[list[float]]:
-        """A vector for each text, in their order. Raises: ModelError (AX660); ConfigError (AX800): there is no key."""
+        """A vector for each text, in their order.
+
+        Raises: ModelError (AX660); ConfigError (AX800): there is no key.
+        """
         vectors: list[list[float]] = []
         async with self:
             for at in range(0, len(texts), self.config.batch_size):
-                vectors += await self._batch([sound(text) for text in texts[at : at + self.config.batch_size]])
+                vectors += await self._batch(
+                    [sound(text) for text in texts[at : at + self.config.batch_size]]
+                )
         return vectors
 
     async def _batch(self, texts: list[str]) -> list[list[float]]:
-        more: dict[str, Any] = {} if self.config.dimensions is None else {"dimensions": self.config.dimensions}
+        more: dict[str, Any] = (
+            {} if self.config.dimensions is None else {"dimensions": self.config.dimensions}
+        )
 
         async def attempt(client: AsyncOpenAI, show: Showing) -> list[list[float]]:
-            answer = await client.embeddings.create(model=self.config.name, input=texts, encoding_format="float", **more)
-            return [list(each.embedding) for each in sorted(answer.data or (), key=lambda each: each.index)]
+            answer = await client.embeddings.create(
+                model=self.config.name, input=texts, encoding_format="float", **more
+            )
+            return [
+                list(each.embedding)
+                for each in sorted(answer.data or (), key=lambda each: each.index)
+            ]
 
         vectors = await self.service.call(attempt, lambda chunk: None)
         sizes = {len(vector) for vector in vectors}
-        if len(vectors) != len(texts) or len(sizes) != 1 or (self.dimensions is not None and sizes != {self.dimensions}):
-            told = f"{self.service.host} gave {len(vectors)} vectors of {sorted(sizes)} numbers for {len(texts)} texts."
+        if (
+            len(vectors) != len(texts)
+            or len(sizes) != 1
+            or (self.dimensions is not None and sizes != {self.dimensions})
+        ):
+            told = (
+                f"{self.service.host} gave {len(vectors)} "
+                f"vectors of {sorted(sizes)} numbers for {len(texts)} texts."
+            )
             expected = f" Expected {self.dimensions} numbers each." if self.dimensions else ""
-            raise ModelError(told + expected, transient=False, hint="Check that the model is one for embeddings, and its dimensions.")
+            raise ModelError(
+                told + expected,
+                transient=False,
+                hint="Check that the model is one for embeddings, and its dimensions.",
+            )
         self._learned = sizes.pop()
         return vectors

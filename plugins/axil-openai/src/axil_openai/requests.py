@@ -8,7 +8,7 @@ from typing import Any, Literal, cast
 
 from pydantic import Field
 
-from axil.errors import ConfigError, Problem
+from axil import ConfigError, Problem
 from axil_agent.interfaces import Structure
 from axil_agent.services import RemoteModelConfig, in_words
 from axil_openai.connection import OpenAIConfig
@@ -22,16 +22,24 @@ class ModelConfig(RemoteModelConfig, OpenAIConfig):
 
     structured_output: Form = Field(
         default="auto",
-        description="How a reply is held to a schema. strict; schema: not strictly; object: JSON, shown the schema; "
+        description="How a reply is held to a schema. strict; schema: not strictly; object: "
+        "JSON, shown the schema; "
         "prompt: only shown the schema; auto: strict where the schema can be, else schema.",
     )
-    strict_tools: bool = Field(default=False, description="Hold arguments of tools to their schemas; all of them become required.")
+    strict_tools: bool = Field(
+        default=False,
+        description="Hold arguments of tools to their schemas; all of them become required.",
+    )
 
 
 def chosen_tool(given: Any) -> str | None:
     """The name of the tool that a ``tool_choice`` names; None: it names none.
 
-    >>> chosen_tool("add"), chosen_tool("auto"), chosen_tool({"type": "function", "function": {"name": "add"}})
+    >>> (
+    ...     chosen_tool("add"),
+    ...     chosen_tool("auto"),
+    ...     chosen_tool({"type": "function", "function": {"name": "add"}}),
+    ... )
     ('add', None, 'add')
     """
     if isinstance(given, str):
@@ -39,7 +47,11 @@ def chosen_tool(given: Any) -> str | None:
     if isinstance(given, Mapping):
         choice = cast("Mapping[str, Any]", given)
         inner = choice.get("function")
-        name = cast("Mapping[str, Any]", inner).get("name") if isinstance(inner, Mapping) else choice.get("name")
+        name = (
+            cast("Mapping[str, Any]", inner).get("name")
+            if isinstance(inner, Mapping)
+            else choice.get("name")
+        )
         return str(name) if name and choice.get("type", "function") == "function" else None
     return None
 
@@ -55,7 +67,8 @@ def tool_schema(parameters: Mapping[str, Any], is_strict: bool) -> tuple[dict[st
 
 
 def held(structure: Structure, form: Form) -> tuple[dict[str, Any] | None, str]:
-    """How a reply is held to a structure: ``{"name", "schema", "strict"}``, ``{}`` for any object, or None; and what the model is told.
+    """How a reply is held to a structure: ``{"name", "schema", "strict"}``, ``{}`` for any object,
+    or None; and what the model is told.
 
     Raises: ConfigError (AX808): the schema cannot be strict, and has to be.
     """
@@ -66,7 +79,9 @@ def held(structure: Structure, form: Form) -> tuple[dict[str, Any] | None, str]:
         except ValueError as error:
             if form == "strict":
                 hint = "Say what it may hold, or set structured_output: schema."
-                raise ConfigError(Problem("AX808", structure.name, f"the schema cannot be strict: {error}.", hint)) from None
+                raise ConfigError(
+                    Problem("AX808", structure.name, f"the schema cannot be strict: {error}.", hint)
+                ) from None
     if form in ("auto", "schema"):
         return {"name": name, "schema": dict(structure.schema), "strict": False}, ""
     return ({} if form == "object" else None), in_words(structure)

@@ -1,7 +1,8 @@
 """``openai_responses``: the Responses API.
 
-Nothing is stored at the service unless asked for: the conversation is sent whole, each time. What a reply consists of besides its text
-(reasoning, sealed by the service) is kept as data in ``Reply.extra`` and goes back with the reply's message.
+Nothing is stored at the service unless asked for: the conversation is sent whole, each time. What a
+reply consists of besides its text (reasoning, sealed by the service) is kept as data in
+``Reply.extra`` and goes back with the reply's message.
 """
 
 from __future__ import annotations
@@ -15,7 +16,16 @@ from axil_agent.models import read_arguments
 from axil_agent.parts import Part, parts_of, said, taken
 from axil_agent.prices import Prices
 from axil_agent.retries import Showing
-from axil_agent.services import BrokenOff, Remote, arguments_of, configured, refuse, sound, split, with_told
+from axil_agent.services import (
+    BrokenOff,
+    Remote,
+    arguments_of,
+    configured,
+    refuse,
+    sound,
+    split,
+    with_told,
+)
 from axil_openai.connection import Connection
 from axil_openai.requests import ModelConfig, chosen_tool, held, tool_schema
 from axil_openai.wire import data_url, file_name
@@ -51,8 +61,13 @@ class OpenAIResponsesModel(Remote):
         settings: Mapping[str, Any] | None = None,
         **more: Any,
     ) -> None:
-        """Connects to nothing; arguments as those of ``OpenAIModel``. Raises: ConfigError: all that is wrong with them."""
-        self.config: ModelConfig = configured(ModelConfig, name, api_key, base_url, {"settings": settings, **more})
+        """Connects to nothing; arguments as those of ``OpenAIModel``.
+
+        Raises: ConfigError: all that is wrong with them.
+        """
+        self.config: ModelConfig = configured(
+            ModelConfig, name, api_key, base_url, {"settings": settings, **more}
+        )
         self.modalities = frozenset(self.config.modalities or ("text", "image", "file"))
         self.service = Connection(self.config)
         self._known: frozenset[str] = frozenset()
@@ -60,7 +75,8 @@ class OpenAIResponsesModel(Remote):
     async def reply(self, request: Request, emit: Emit, /) -> Reply:
         """The answer, streamed.
 
-        Raises: ModelError (AX660); PartError (AX801): it cannot take a part; ConfigError (AX800, AX806, AX808).
+        Raises: ModelError (AX660); PartError (AX801): it cannot take a part; ConfigError (AX800,
+        AX806, AX808).
         """
         taken(request.messages, self.modalities, repr(self))
         asked = self._asked(request)
@@ -80,7 +96,9 @@ class OpenAIResponsesModel(Remote):
             form, told = held(request.output, config.structured_output)
             messages = with_told(messages, told)
             if form is not None:
-                text["format"] = {"type": "json_schema", **form} if form else {"type": "json_object"}
+                text["format"] = (
+                    {"type": "json_schema", **form} if form else {"type": "json_object"}
+                )
         if "verbosity" in settings:
             text["verbosity"] = settings.pop("verbosity")
         if text:
@@ -112,12 +130,18 @@ class OpenAIResponsesModel(Remote):
         return heard.reply(self.config.prices)
 
 
-# --------------------------------------------------------------------------------------------------------------- sending
+# --------------------------------------------------------------------------------------------------
 
 
 def _tool(spec: ToolSpec, is_strict: bool) -> dict[str, Any]:
     parameters, is_strict = tool_schema(spec.parameters, is_strict)
-    return {"type": "function", "name": spec.name, "description": spec.description, "parameters": parameters, "strict": is_strict}
+    return {
+        "type": "function",
+        "name": spec.name,
+        "description": spec.description,
+        "parameters": parameters,
+        "strict": is_strict,
+    }
 
 
 def _input(messages: Sequence[Message], is_stored: bool) -> list[dict[str, Any]]:
@@ -140,18 +164,40 @@ def _kept(message: Message) -> Sequence[Mapping[str, Any]] | None:
 
 
 def _returned(kept: Sequence[Mapping[str, Any]], is_stored: bool) -> list[dict[str, Any]]:
-    """Items as they go back. Reasoning that is neither stored nor sealed cannot; without it the others lose the ids that tie them to it."""
+    """Items as they go back.
+
+    Reasoning that is neither stored nor sealed cannot; without it the others lose the ids that tie
+    them to it.
+    """
     items = [dict(item) for item in kept]
-    lost = [] if is_stored else [item for item in items if item.get("type") == "reasoning" and not item.get("encrypted_content")]
+    lost = (
+        []
+        if is_stored
+        else [
+            item
+            for item in items
+            if item.get("type") == "reasoning" and not item.get("encrypted_content")
+        ]
+    )
     if lost:
-        items = [{key: value for key, value in item.items() if key != "id"} for item in items if item not in lost]
+        items = [
+            {key: value for key, value in item.items() if key != "id"}
+            for item in items
+            if item not in lost
+        ]
     return items
 
 
 def _items(given: Message) -> list[dict[str, Any]]:
     role, content = str(given.get("role") or "user"), given.get("content")
     if role == "tool":
-        return [{"type": "function_call_output", "call_id": str(given.get("tool_call_id") or ""), "output": sound(said(content))}]
+        return [
+            {
+                "type": "function_call_output",
+                "call_id": str(given.get("tool_call_id") or ""),
+                "output": sound(said(content)),
+            }
+        ]
     items: list[dict[str, Any]] = []
     if role == "user" and not isinstance(content, str):
         items.append({"role": "user", "content": [_part(part) for part in parts_of(content)]})
@@ -159,7 +205,14 @@ def _items(given: Message) -> list[dict[str, Any]]:
         items.append({"role": role, "content": sound(said(content))})
     for call in cast("Sequence[Mapping[str, Any]]", given.get("tool_calls") or ()):
         arguments = json.dumps(call.get("arguments") or {}, ensure_ascii=True)
-        items.append({"type": "function_call", "call_id": call["id"], "name": call["name"], "arguments": arguments})
+        items.append(
+            {
+                "type": "function_call",
+                "call_id": call["id"],
+                "name": call["name"],
+                "arguments": arguments,
+            }
+        )
     return items
 
 
@@ -168,16 +221,23 @@ def _part(part: Part) -> dict[str, Any]:
     if kind == "text":
         return {"type": "input_text", "text": sound(part["text"])}
     if kind == "image" and not part.get("path"):
-        where = {"file_id": part["file_id"]} if part.get("file_id") else {"image_url": part.get("url") or data_url(part)}
+        where = (
+            {"file_id": part["file_id"]}
+            if part.get("file_id")
+            else {"image_url": part.get("url") or data_url(part)}
+        )
         return {"type": "input_image", "detail": part.get("detail") or "auto", **where}
     if kind == "file" and not part.get("path"):
         if part.get("data"):
             return {"type": "input_file", "filename": file_name(part), "file_data": data_url(part)}
-        return {"type": "input_file", **({"file_id": part["file_id"]} if part.get("file_id") else {"file_url": part["url"]})}
+        return {
+            "type": "input_file",
+            **({"file_id": part["file_id"]} if part.get("file_id") else {"file_url": part["url"]}),
+        }
     raise refuse(part, "the Responses API")
 
 
-# --------------------------------------------------------------------------------------------------------------- hearing
+# --------------------------------------------------------------------------------------------------
 
 _TEXTS = {
     "response.output_text.delta": "text",
@@ -203,7 +263,11 @@ class _Heard:
             if event.delta:
                 self._show({"kind": _TEXTS[kind], "text": event.delta})
         elif kind == "response.output_item.added" and event.item.type == "function_call":
-            self._calls[event.output_index] = (len(self._calls), event.item.call_id, event.item.name)
+            self._calls[event.output_index] = (
+                len(self._calls),
+                event.item.call_id,
+                event.item.name,
+            )
             self._called(event.output_index, event.item.arguments or "")
         elif kind == "response.function_call_arguments.delta":
             self._called(event.output_index, event.delta or "")
@@ -213,20 +277,26 @@ class _Heard:
             self._response = event.response
         elif kind == "response.failed":
             error = event.response.error
-            raise self._connection.failed({"message": getattr(error, "message", ""), "code": getattr(error, "code", None)})
+            raise self._connection.failed(
+                {"message": getattr(error, "message", ""), "code": getattr(error, "code", None)}
+            )
         elif kind == "error":
             raise self._connection.failed({"message": event.message, "code": event.code})
 
     def _called(self, at: int, added: str) -> None:
         number, id, name = self._calls.get(at, (at, "", ""))
-        self._show({"kind": "tool_call_delta", "index": number, "id": id, "name": name, "arguments": added})
+        self._show(
+            {"kind": "tool_call_delta", "index": number, "id": id, "name": name, "arguments": added}
+        )
 
     def reply(self, prices: Prices | None) -> Reply:
         """All of it. Raises: BrokenOff: there is no end."""
         response = self._response
         if response is None:
             raise BrokenOff
-        items: list[Any] = list(response.output or ()) or [self._items[at] for at in sorted(self._items)]
+        items: list[Any] = list(response.output or ()) or [
+            self._items[at] for at in sorted(self._items)
+        ]
         items = [self._items.get(at, item) for at, item in enumerate(items)]
         texts = [part for item in items if item.type == "message" for part in item.content or ()]
         refused = [part.refusal for part in texts if part.type == "refusal"]
@@ -246,18 +316,25 @@ class _Heard:
 
 def _call(item: Any) -> ToolCall:
     arguments, fault = read_arguments(item.arguments)
-    return ToolCall(id=item.call_id or item.id or "", name=item.name, arguments=arguments, fault=fault)
+    return ToolCall(
+        id=item.call_id or item.id or "", name=item.name, arguments=arguments, fault=fault
+    )
 
 
 def _finish(response: Any, has_calls: bool) -> str:
     if response.status == "incomplete":
         reason = getattr(response.incomplete_details, "reason", None)
-        return {"max_output_tokens": "length", "content_filter": "filter"}.get(str(reason), str(reason or "length"))
+        return {"max_output_tokens": "length", "content_filter": "filter"}.get(
+            str(reason), str(reason or "length")
+        )
     return "tools" if has_calls else "stop"
 
 
 def _usage(given: Any) -> Usage:
-    inputs, outputs = getattr(given, "input_tokens_details", None), getattr(given, "output_tokens_details", None)
+    inputs, outputs = (
+        getattr(given, "input_tokens_details", None),
+        getattr(given, "output_tokens_details", None),
+    )
     return Usage(
         input_tokens=given.input_tokens or 0,
         output_tokens=given.output_tokens or 0,

@@ -1,7 +1,8 @@
 """JSON Schemas as strict structured output takes them.
 
-Every property is required, objects take no others, alternatives are ``anyOf``. What only narrows values and is not understood there is left
-out: whoever reads the reply validates it anyway. What cannot be said at all (open mappings, values of any kind) is an error.
+Every property is required, objects take no others, alternatives are ``anyOf``. What only narrows
+values and is not understood there is left out: whoever reads the reply validates it anyway. What
+cannot be said at all (open mappings, values of any kind) is an error.
 """
 
 from __future__ import annotations
@@ -11,17 +12,20 @@ from typing import Any, Final, cast
 
 _KEPT: Final = frozenset(
     {
-        "$ref", "type", "description", "enum", "const", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
-        "multipleOf", "minItems", "maxItems",
+        "$ref", "type", "description", "enum", "const", "pattern", "minItems", "maxItems",
+        "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf",
     }
 )  # fmt: skip
-_FORMATS: Final = frozenset({"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"})
+_FORMATS: Final = frozenset(
+    {"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}
+)
 
 
 def strict(schema: Mapping[str, Any]) -> dict[str, Any]:
     """The schema, made strict.
 
-    >>> strict({"type": "object", "properties": {"a": {"type": "integer", "default": 1}}})["required"]
+    >>> strict({"type": "object", "properties": {"a": {"type": "integer",
+    ...     "default": 1}}})["required"]
     ['a']
 
     Raises: ValueError: it cannot be; where, and why.
@@ -51,7 +55,9 @@ def _strict(schema: Any, where: str) -> dict[str, Any]:
         return {"$ref": made["$ref"]}
     either = cast("Sequence[Any] | None", given.get("anyOf") or given.get("oneOf"))
     if either:
-        made["anyOf"] = [_strict(each, f"{where}, alternative {number}") for number, each in enumerate(either, 1)]
+        made["anyOf"] = [
+            _strict(each, f"{where}, alternative {number}") for number, each in enumerate(either, 1)
+        ]
     elif "prefixItems" in given:
         raise ValueError(f"{where} is a tuple")
     elif given.get("type") == "object" or "properties" in given:
@@ -64,7 +70,11 @@ def _strict(schema: Any, where: str) -> dict[str, Any]:
 
 
 def _object(given: Mapping[str, Any], where: str) -> dict[str, Any]:
-    if given.get("additionalProperties") or given.get("patternProperties") or "properties" not in given:
+    if (
+        given.get("additionalProperties")
+        or given.get("patternProperties")
+        or "properties" not in given
+    ):
         raise ValueError(f"{where} takes properties of any name")
     properties = cast("Mapping[str, Any]", given["properties"])
     return {

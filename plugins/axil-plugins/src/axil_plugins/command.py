@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, Protocol, TextIO
 
-from axil.errors import ConfigError, Problem
-from axil.kinds import KINDS
-from axil.registry import Registry
+from axil import ConfigError, Problem
+from axil.plugin import COMPONENT_KINDS, Registry
 from axil_plugins.output import as_json, put, table, width_of
 
 DONE: Final = 0
@@ -37,9 +36,11 @@ Act = Callable[[argparse.Namespace, Session], int]
 
 
 class Plugins:
-    """See what is installed, what a workflow needs and what is wrong; write, describe and prove plugins of your own.
+    """See what is installed, what a workflow needs and what is wrong; write, describe and prove
+    plugins of your own.
 
-    Listing and examining import no plugin, so they work with every plugin broken. Exit code 2 says that something was found.
+    Listing and examining import no plugin, so they work with every plugin broken. Exit code 2 says
+    that something was found.
     """
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
@@ -53,8 +54,17 @@ class Plugins:
             return part
 
         one = add("list", "every component, who provides it, and whether it can be used", _list)
-        one.add_argument("--kind", choices=sorted(KINDS), metavar="KIND", help=f"only one kind: {', '.join(sorted(KINDS))}")
-        one.add_argument("--requirements", action="store_true", help="the installed plugins, as a requirements file has them")
+        one.add_argument(
+            "--kind",
+            choices=sorted(COMPONENT_KINDS),
+            metavar="KIND",
+            help=f"only one kind: {', '.join(sorted(COMPONENT_KINDS))}",
+        )
+        one.add_argument(
+            "--requirements",
+            action="store_true",
+            help="the installed plugins, as a requirements file has them",
+        )
         one = add("show", "all that is known of a distribution, or of a component", _show)
         one.add_argument("what", metavar="DIST|kind:name")
         what = one.add_mutually_exclusive_group()
@@ -62,18 +72,33 @@ class Plugins:
         what.add_argument("--example", action="store_true", help="how a workflow file uses it")
         one = add("doctor", "what is wrong with the installed plugins, and how to mend it", _doctor)
         one.add_argument("dist", nargs="?", default="", metavar="DIST", help="only this one")
-        one.add_argument("--import", dest="importing", action="store_true", help="import every component, each in a process of its own")
+        one.add_argument(
+            "--import",
+            dest="importing",
+            action="store_true",
+            help="import every component, each in a process of its own",
+        )
         one.add_argument("--strict", action="store_true", help="warnings count, too")
         one = add("why", "which distributions workflows need, and what for", _why)
         one.add_argument("files", nargs="+", metavar="FILE")
         one = add("freeze", "the requirements of a workflow, for its requires block", _freeze)
         one.add_argument("file", metavar="FILE")
         one.add_argument("--write", action="store_true", help="write them into the file")
-        one = add("new", "write a plugin that builds, passes its tests and runs in a workflow", _new)
-        one.add_argument("name", metavar="NAME", help="of the distribution: vendor-thing, as in acme-shout")
-        one.add_argument("--kind", default="node", help="node, model, formatter, context, hook, reducer, condition, loader or journal")
+        one = add(
+            "new", "write a plugin that builds, passes its tests and runs in a workflow", _new
+        )
+        one.add_argument(
+            "name", metavar="NAME", help="of the distribution: vendor-thing, as in acme-shout"
+        )
+        one.add_argument(
+            "--kind",
+            default="node",
+            help="node, model, formatter, context, hook, reducer, condition, loader or journal",
+        )
         one.add_argument("--into", default=".", metavar="FOLDER", help="where its folder is made")
-        one = add("test", "run the conformance kit on everything that a distribution registers", _test)
+        one = add(
+            "test", "run the conformance kit on everything that a distribution registers", _test
+        )
         one.add_argument("dist", metavar="DIST")
         one = add("docs", "the components of a distribution as Markdown", _docs)
         one.add_argument("dist", metavar="DIST")
@@ -82,14 +107,16 @@ class Plugins:
         one.add_argument("dists", nargs="+", metavar="DIST")
         how = one.add_mutually_exclusive_group()
         how.add_argument("--write", action="store_true", help="write them into the packages")
-        how.add_argument("--check", action="store_true", help="say whether those in the packages are current")
+        how.add_argument(
+            "--check", action="store_true", help="say whether those in the packages are current"
+        )
 
     def run(self, options: argparse.Namespace, session: Session) -> int:
         """Do it; see the sub-commands."""
         return options.act(options, session)
 
 
-# ------------------------------------------------------------------------------------------------------------ looking
+# --------------------------------------------------------------------------------------------------
 
 
 def _list(options: argparse.Namespace, session: Session) -> int:
@@ -101,9 +128,28 @@ def _list(options: argparse.Namespace, session: Session) -> int:
         return DONE
     found = survey.rows(session.registry, options.kind)
     if options.format == "json":
-        session.say(as_json({"components": found, "unreadable": session.registry.unreadable, "policy": policy(session.registry)}))
+        session.say(
+            as_json(
+                {
+                    "components": found,
+                    "unreadable": session.registry.unreadable,
+                    "policy": policy(session.registry),
+                }
+            )
+        )
     else:
-        cells = [[r["kind"], r["name"], r["distribution"], r["version"], r["spec"], r["status"], r["summary"]] for r in found]
+        cells = [
+            [
+                r["kind"],
+                r["name"],
+                r["distribution"],
+                r["version"],
+                r["spec"],
+                r["status"],
+                r["summary"],
+            ]
+            for r in found
+        ]
         head = ["kind", "name", "distribution", "version", "spec", "status", "summary"]
         session.say(table(head, cells, width=width_of(session.stdout)))
         for told in session.registry.unreadable:
@@ -137,9 +183,18 @@ def _show(options: argparse.Namespace, session: Session) -> int:
         else:
             session.say(f"{said['distribution']} {said['version']}\n{said['summary']}".rstrip())
             session.say(f"requires: {', '.join(said['requires']) or 'nothing'}")
-            session.say("" if said["manifest"] else "It has no manifest: its settings are known only by importing it.\n")
-            cells = [[row["kind"], row["name"], row["status"], row["summary"]] for row in said["components"]]
-            session.say(table(["kind", "name", "status", "summary"], cells, width=width_of(session.stdout)))
+            session.say(
+                ""
+                if said["manifest"]
+                else "It has no manifest: its settings are known only by importing it.\n"
+            )
+            cells = [
+                [row["kind"], row["name"], row["status"], row["summary"]]
+                for row in said["components"]
+            ]
+            session.say(
+                table(["kind", "name", "status", "summary"], cells, width=width_of(session.stdout))
+            )
         return DONE
     if options.example:
         session.say(survey.example(options.what, session.registry))
@@ -148,7 +203,9 @@ def _show(options: argparse.Namespace, session: Session) -> int:
     if options.schema or options.format == "json":
         session.say(as_json(said.get("config_schema") if options.schema else said))
         return DONE
-    session.say(f"{said['kind']}:{said['name']}  {said['distribution']} {said['version']}  {said['object']}")
+    session.say(
+        f"{said['kind']}:{said['name']}  {said['distribution']} {said['version']}  {said['object']}"
+    )
     session.say(said.get("summary", ""))
     if said.get("aliases"):
         session.say(f"formerly: {', '.join(said['aliases'])}")
@@ -156,10 +213,16 @@ def _show(options: argparse.Namespace, session: Session) -> int:
     if properties:
         required = set((said.get("config_schema") or {}).get("required", ()))
         cells = [
-            [name, "required" if name in required else as_line(shape.get("default")), str(shape.get("description", ""))]
+            [
+                name,
+                "required" if name in required else as_line(shape.get("default")),
+                str(shape.get("description", "")),
+            ]
             for name, shape in properties.items()
         ]
-        session.say("\n" + table(["setting", "default", "is"], cells, width=width_of(session.stdout)))
+        session.say(
+            "\n" + table(["setting", "default", "is"], cells, width=width_of(session.stdout))
+        )
     return DONE
 
 
@@ -173,7 +236,14 @@ def as_line(value: Any) -> str:
 def _only_components(options: argparse.Namespace) -> None:
     if options.schema or options.example:
         which = "--schema" if options.schema else "--example"
-        raise ConfigError(Problem("AX730", which, "expected a component, as kind:name.", "Write nodes:agent, for example."))
+        raise ConfigError(
+            Problem(
+                "AX730",
+                which,
+                "expected a component, as kind:name.",
+                "Write nodes:agent, for example.",
+            )
+        )
 
 
 def _doctor(options: argparse.Namespace, session: Session) -> int:
@@ -184,22 +254,42 @@ def _doctor(options: argparse.Namespace, session: Session) -> int:
     if options.dist:
         survey.distribution(options.dist, session.registry)
     found = doctor.examine(session.registry, options.dist, importing=options.importing)
-    bad = [each for each in found if each.severity == "error" or (options.strict and each.severity == "warning")]
+    bad = [
+        each
+        for each in found
+        if each.severity == "error" or (options.strict and each.severity == "warning")
+    ]
     if options.format == "json":
-        session.say(as_json({"fine": not bad, "findings": [asdict(each) for each in found], "policy": policy(session.registry)}))
+        session.say(
+            as_json(
+                {
+                    "fine": not bad,
+                    "findings": [asdict(each) for each in found],
+                    "policy": policy(session.registry),
+                }
+            )
+        )
         return FOUND if bad else DONE
     for each in found:
-        session.say(f"{each.severity}: {each.distribution or 'settings'} [{each.check}] {each.message}")
+        session.say(
+            f"{each.severity}: {each.distribution or 'settings'} [{each.check}] {each.message}"
+        )
         session.say(f"    why: {each.why}\n    fix: {each.fix}")
     said = policy(session.registry)
     told = [f"{key} {said[key]!r} ({origin})" for key, origin in said["said_by"].items()]
     session.say(f"policy: {'; '.join(told) or 'everything that is installed may be used'}")
-    counts = {word: sum(1 for each in found if each.severity == word) for word in ("error", "warning", "note")}
-    session.say(f"{len(session.registry.plugins())} distributions: " + ", ".join(f"{n} {word}s" for word, n in counts.items()))
+    counts = {
+        word: sum(1 for each in found if each.severity == word)
+        for word in ("error", "warning", "note")
+    }
+    session.say(
+        f"{len(session.registry.plugins())} distributions: "
+        + ", ".join(f"{n} {word}s" for word, n in counts.items())
+    )
     return FOUND if bad else DONE
 
 
-# ---------------------------------------------------------------------------------------------------------- workflows
+# --------------------------------------------------------------------------------------------------
 
 
 def _why(options: argparse.Namespace, session: Session) -> int:
@@ -210,13 +300,28 @@ def _why(options: argparse.Namespace, session: Session) -> int:
         session.say(as_json(said))
         return DONE if said["fine"] else FOUND
     for each in said["distributions"]:
-        state = each["version"] if each["installed"] else f"not installed: pip install {each['distribution']}{each['required']}"
-        session.say(f"{each['distribution'] or 'provided by nobody that is known'}  {state if each['distribution'] else ''}".rstrip())
+        state = (
+            each["version"]
+            if each["installed"]
+            else f"not installed: pip install {each['distribution']}{each['required']}"
+        )
+        session.say(
+            (
+                f"{each['distribution'] or 'provided by nobody that is known'}  "
+                f"{state if each['distribution'] else ''}"
+            ).rstrip()
+        )
         for use in each["uses"]:
             now = f" (now {use['now']})" if use["now"] else ""
-            session.say(f"    {use['kind']}:{use['name']}{now}  {use['where']}" + (f"\n        {use['error']}" if use["error"] else ""))
+            session.say(
+                f"    {use['kind']}:{use['name']}{now}  {use['where']}"
+                + (f"\n        {use['error']}" if use["error"] else "")
+            )
     for word in said["not_looked_into"]:
-        session.tell(f"warning: the settings of {word} are not looked into: its distribution has no manifest.")
+        session.tell(
+            f"warning: the settings of {word} are not looked into: "
+            "its distribution has no manifest."
+        )
     for problem in said["problems"]:
         session.tell(f"error: {problem}")
     return DONE if said["fine"] else FOUND
@@ -234,11 +339,14 @@ def _freeze(options: argparse.Namespace, session: Session) -> int:
     if options.format == "json":
         session.say(as_json({"file": options.file, "requires": wanted, "written": options.write}))
     else:
-        session.say("\n".join([f"{name}{version}" for name, version in wanted.items()]) or "The kernel is all it needs.")
+        session.say(
+            "\n".join([f"{name}{version}" for name, version in wanted.items()])
+            or "The kernel is all it needs."
+        )
     return DONE
 
 
-# ------------------------------------------------------------------------------------------------------------ writing
+# --------------------------------------------------------------------------------------------------
 
 
 def _new(options: argparse.Namespace, session: Session) -> int:
@@ -246,10 +354,14 @@ def _new(options: argparse.Namespace, session: Session) -> int:
 
     made = scaffold(options.name, options.kind, Path(options.into))
     if options.format == "json":
-        session.say(as_json({"folder": str(made.folder), "component": made.component, "files": made.files}))
+        session.say(
+            as_json({"folder": str(made.folder), "component": made.component, "files": made.files})
+        )
         return DONE
     session.say(f"{made.folder}: {len(made.files)} files, {made.kind} {made.component}")
-    session.say(f"    pip install -e {made.folder} axil-testing\n    python -m pytest {made.folder}")
+    session.say(
+        f"    pip install -e {made.folder} axil-testing\n    python -m pytest {made.folder}"
+    )
     return DONE
 
 
@@ -294,14 +406,27 @@ def _manifest(options: argparse.Namespace, session: Session) -> int:
             else:
                 session.say(text.rstrip())
             continue
-        told.append({"distribution": name, "file": str(file), "current": before == text or options.write, "changed": before != text})
+        told.append(
+            {
+                "distribution": name,
+                "file": str(file),
+                "current": before == text or options.write,
+                "changed": before != text,
+            }
+        )
     if options.format == "json":
         session.say(as_json(told))
         if not options.write and not options.check:
             return DONE
     else:
         for each in told:
-            state = ("written" if each["changed"] else "current") if options.write else "current" if each["current"] else "not current"
+            state = (
+                ("written" if each["changed"] else "current")
+                if options.write
+                else "current"
+                if each["current"]
+                else "not current"
+            )
             session.say(f"{each['file']}: {state}")
     if any(not each["current"] for each in told):
         session.tell("warning: axil plugins manifest DIST --write brings it up to date.")

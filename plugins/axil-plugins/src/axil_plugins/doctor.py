@@ -1,6 +1,8 @@
-"""``axil plugins doctor``: what is wrong with the installed plugins, each with why it matters and how to mend it.
+"""``axil plugins doctor``: what is wrong with the installed plugins, each with why it matters and
+how to mend it.
 
-Metadata and manifests are read; nothing is imported unless asked for, and then each module in a process of its own.
+Metadata and manifests are read; nothing is imported unless asked for, and then each module in a
+process of its own.
 """
 
 from __future__ import annotations
@@ -17,8 +19,15 @@ from pathlib import Path
 from typing import Any, Final, cast
 from urllib.parse import unquote, urlparse
 
-from axil.kinds import KERNEL, KINDS, group_of
-from axil.registry import Component, Registry, canonical, index
+from axil.plugin import (
+    COMPONENT_KINDS,
+    KERNEL,
+    Component,
+    Registry,
+    canonical_name,
+    component_index,
+    kind_of_group,
+)
 from axil_plugins.survey import is_ours, rows
 
 IMPORT_SECONDS: Final = 60.0
@@ -43,18 +52,22 @@ class Finding:
 Check = Callable[[Registry], Iterator[Finding]]
 
 
-def examine(registry: Registry, distribution: str = "", *, importing: bool = False) -> list[Finding]:
+def examine(
+    registry: Registry, distribution: str = "", *, importing: bool = False
+) -> list[Finding]:
     """Everything that was found, of one distribution or of all; errors first."""
     found = [finding for check in CHECKS for finding in check(registry)]
     if importing:
-        found += [finding for each in _modules(registry, distribution) for finding in imported(*each)]
-    wanted = canonical(distribution)
+        found += [
+            finding for each in _modules(registry, distribution) for finding in imported(*each)
+        ]
+    wanted = canonical_name(distribution)
     kept = [each for each in found if not wanted or each.distribution in ("", wanted)]
     order = {"error": 0, "warning": 1, "note": 2}
     return sorted(kept, key=lambda each: (order[each.severity], each.distribution, each.check))
 
 
-# ------------------------------------------------------------------------------------------------------- metadata
+# --------------------------------------------------------------------------------------------------
 
 
 def unreadable(registry: Registry) -> Iterator[Finding]:
@@ -66,9 +79,10 @@ def unreadable(registry: Registry) -> Iterator[Finding]:
         yield Finding(
             check="unreadable",
             severity="error",
-            distribution=canonical(name) if canonical(name) in registry.plugins() else "",
+            distribution=canonical_name(name) if canonical_name(name) in registry.plugins() else "",
             message=told,
-            why="What a distribution says of itself is all that is known of it before it is imported.",
+            why="What a distribution says of itself is all "
+            "that is known of it before it is imported.",
             fix="Install it again; if that does not help, report it to its owner.",
         )
 
@@ -76,13 +90,16 @@ def unreadable(registry: Registry) -> Iterator[Finding]:
 def undescribed(registry: Registry) -> Iterator[Finding]:
     """Plugins without a manifest."""
     for name in registry.plugins():
-        if registry.manifest(name) is None and not any(told.startswith(f"{name}:") for told in registry.unreadable):
+        if registry.manifest(name) is None and not any(
+            told.startswith(f"{name}:") for told in registry.unreadable
+        ):
             yield Finding(
                 check="no-manifest",
                 severity="note",
                 distribution=name,
                 message="it has no axil-plugin.json.",
-                why="Its settings are not known without importing it: why, lock and build cannot look into them.",
+                why="Its settings are not known without importing it: "
+                "why, lock and build cannot look into them.",
                 fix=f"Its owner writes one with: axil plugins manifest {name} --write",
             )
 
@@ -93,10 +110,22 @@ def stale(registry: Registry) -> Iterator[Finding]:
         manifest = registry.manifest(name)
         if manifest is None:
             continue
-        registered = {f"{each.kind}:{each.name}" for each in registry.candidates() if each.distribution == name}
-        described = {f"{each.kind}:{each.name}" for each in manifest.components if each.kind in KINDS}
-        told = [f"{each} is registered and not described" for each in sorted(registered - described)]
-        told += [f"{each} is described and not registered" for each in sorted(described - registered)]
+        registered = {
+            f"{each.kind}:{each.name}"
+            for each in registry.candidates()
+            if each.distribution == name
+        }
+        described = {
+            f"{each.kind}:{each.name}"
+            for each in manifest.components
+            if each.kind in COMPONENT_KINDS
+        }
+        told = [
+            f"{each} is registered and not described" for each in sorted(registered - described)
+        ]
+        told += [
+            f"{each} is described and not registered" for each in sorted(described - registered)
+        ]
         if told:
             yield Finding(
                 check="stale-manifest",
@@ -120,9 +149,11 @@ def conflicts(registry: Registry) -> Iterator[Finding]:
                 check="conflict",
                 severity="error",
                 distribution=provider,
-                message=f'the {KINDS[kind]} "{name}" is provided by {" and ".join(providers)}.',
+                message=f'the {COMPONENT_KINDS[kind]} "{name}" is provided by '
+                f"{' and '.join(providers)}.",
                 why="A workflow that asks for the bare name cannot be run: nobody wins silently.",
-                fix=f'In axil.toml: [plugins.pins] "{kind}:{name}" = "{providers[0]}"; or write {providers[0]}/{name}; or block one.',
+                fix=f'In axil.toml: [plugins.pins] "{kind}:{name}" = "{providers[0]}"; or write '
+                f"{providers[0]}/{name}; or block one.",
             )
 
 
@@ -137,14 +168,16 @@ def old_names(registry: Registry) -> Iterator[Finding]:
                 distribution=row["distribution"],
                 message=f"{row['kind']}:{row['name']}, {row['summary']}: {row['reason']}.",
                 why="A file that has the old name gets another component than it had, or none.",
-                fix=f"Write {row['distribution']}/{row['summary'].rpartition(' ')[2]} in files that mean this one.",
+                fix=f"Write {row['distribution']}/{row['summary'].rpartition(' ')[2]} "
+                "in files that mean this one.",
             )
         elif row["status"] == "alias" and f"{row['kind']}:{row['name']}" in registry.policy.block:
             yield Finding(
                 check="alias",
                 severity="warning",
                 distribution=row["distribution"],
-                message=f"the policy blocks {row['kind']}:{row['name']}, {row['summary']}; the new name is not blocked.",
+                message=f"the policy blocks {row['kind']}:{row['name']}, {row['summary']}; "
+                "the new name is not blocked.",
                 why="Who blocked a component wants it blocked under every name.",
                 fix=f"Block {row['kind']}:{row['summary'].rpartition(' ')[2]}, too.",
             )
@@ -159,7 +192,8 @@ def unfitting(registry: Registry) -> Iterator[Finding]:
                 severity="error",
                 distribution=row["distribution"],
                 message=f"{row['kind']}:{row['name']} cannot be used: {row['reason']}.",
-                why="A component of another contract would fail in ways that are hard to understand.",
+                why="A component of another contract "
+                "would fail in ways that are hard to understand.",
                 fix=f"pip install --upgrade {KERNEL} {row['distribution']}",
             )
 
@@ -178,8 +212,13 @@ def names(registry: Registry) -> Iterator[Finding]:
                 why="Names are lower case letters, digits and _, with the vendor before a dot.",
                 fix=f"Call it vendor.{re.sub(r'[^a-z0-9_]', '_', each.name.lower())}.",
             )
-        elif "." not in each.name and not is_ours(each.distribution) and index().get(f"{each.kind}:{each.name}") != each.distribution:
-            if each.kind in ("commands", "hooks", "loaders", "options"):  # typed by people, or given by a file's suffix
+        elif (
+            "." not in each.name
+            and not is_ours(each.distribution)
+            and component_index().get(f"{each.kind}:{each.name}") != each.distribution
+        ):
+            # typed by people, or given by a file's suffix
+            if each.kind in ("commands", "hooks", "loaders", "options"):
                 continue
             vendor = each.distribution.partition("-")[0]
             yield Finding(
@@ -192,7 +231,7 @@ def names(registry: Registry) -> Iterator[Finding]:
             )
 
 
-# --------------------------------------------------------------------------------------------------- requirements
+# --------------------------------------------------------------------------------------------------
 
 
 def requirements(registry: Registry) -> Iterator[Finding]:
@@ -200,43 +239,78 @@ def requirements(registry: Registry) -> Iterator[Finding]:
     import importlib_metadata
     from packaging.requirements import InvalidRequirement, Requirement
 
-    kernel = {canonical(Requirement(each).name) for each in importlib_metadata.requires(KERNEL) or ()} | {KERNEL}
+    kernel = {
+        canonical_name(Requirement(each).name) for each in importlib_metadata.requires(KERNEL) or ()
+    } | {KERNEL}
     for name in registry.plugins():
         for text in getattr(registry.distribution(name), "requires", None) or ():
             try:
                 wanted = Requirement(text)
             except InvalidRequirement:
                 yield _finding(
-                    name, "requirement", "error", f'"{text}" is no requirement.', "Nothing can be installed by it.", "Report it."
+                    name,
+                    "requirement",
+                    "error",
+                    f'"{text}" is no requirement.',
+                    "Nothing can be installed by it.",
+                    "Report it.",
                 )
                 continue
             if wanted.marker is not None and not wanted.marker.evaluate({"extra": ""}):
                 continue
-            target = canonical(wanted.name)
+            target = canonical_name(wanted.name)
             try:
                 there = importlib_metadata.version(wanted.name)
             except importlib_metadata.PackageNotFoundError:
                 missing = f"it requires {wanted}, which is not installed."
-                yield _finding(name, "missing", "error", missing, "It will fail when that is needed.", f'pip install "{text}"')
+                yield _finding(
+                    name,
+                    "missing",
+                    "error",
+                    missing,
+                    "It will fail when that is needed.",
+                    f'pip install "{text}"',
+                )
                 continue
             if wanted.specifier and not wanted.specifier.contains(there, prereleases=True):
                 told = f"it requires {wanted}, and {there} is installed."
-                yield _finding(name, "version", "error", told, "It was not written for this version.", f'pip install "{text}"')
-            pinned = [each for each in wanted.specifier if each.operator in ("==", "===") and not each.version.endswith(".*")]
-            capped = [each for each in wanted.specifier if each.operator in ("<", "<=", "~=") and target == KERNEL]
+                yield _finding(
+                    name,
+                    "version",
+                    "error",
+                    told,
+                    "It was not written for this version.",
+                    f'pip install "{text}"',
+                )
+            pinned = [
+                each
+                for each in wanted.specifier
+                if each.operator in ("==", "===") and not each.version.endswith(".*")
+            ]
+            capped = [
+                each
+                for each in wanted.specifier
+                if each.operator in ("<", "<=", "~=") and target == KERNEL
+            ]
             if pinned or capped:
                 told = f"it requires {wanted}."
                 why = (
-                    "A pin breaks every other plugin that needs another version." if pinned else "The contract's version fences, not a cap."
+                    "A pin breaks every other plugin that needs another version."
+                    if pinned
+                    else "The contract's version fences, not a cap."
                 )
                 severity = "error" if target in kernel else "warning"
-                yield _finding(name, "pin", severity, told, why, f"Its owner writes {wanted.name}>=… instead.")
+                yield _finding(
+                    name, "pin", severity, told, why, f"Its owner writes {wanted.name}>=… instead."
+                )
 
 
 def _finding(name: str, check: str, severity: str, *told: str) -> Finding:
     """A finding about a distribution; ``told``: what, why it matters, what to do."""
     message, why, fix = told
-    return Finding(check=check, severity=severity, distribution=name, message=message, why=why, fix=fix)
+    return Finding(
+        check=check, severity=severity, distribution=name, message=message, why=why, fix=fix
+    )
 
 
 def duplicates(registry: Registry) -> Iterator[Finding]:
@@ -248,8 +322,8 @@ def duplicates(registry: Registry) -> Iterator[Finding]:
     for each in cast("Any", importlib_metadata).distributions():
         folder = getattr(each, "_path", None)
         stem = str(getattr(folder, "name", "")).partition("-")[0]
-        if canonical(stem) in plugins:
-            places = seen.setdefault(canonical(stem), [])
+        if canonical_name(stem) in plugins:
+            places = seen.setdefault(canonical_name(stem), [])
             if str(folder) not in places:
                 places.append(str(folder))
     for name, places in seen.items():
@@ -273,19 +347,36 @@ def editable(registry: Registry) -> Iterator[Finding]:
         file = source / "pyproject.toml"
         if not source.is_dir():
             told = f"it is installed from {source}, which is gone."
-            yield _finding(name, "orphan", "error", told, "It cannot be imported.", f"pip uninstall {name}, or install it again.")
+            yield _finding(
+                name,
+                "orphan",
+                "error",
+                told,
+                "It cannot be imported.",
+                f"pip uninstall {name}, or install it again.",
+            )
             continue
         try:
             project = tomllib.loads(file.read_text("utf-8")).get("project", {})
         except (OSError, ValueError):
             continue
         groups = cast("dict[str, dict[str, str]]", project.get("entry-points", {}))
-        written = {(kind, entry) for group, table in groups.items() for entry in table if (kind := group_of(group)[0]) in KINDS}
-        installed = {(each.kind, each.name) for each in registry.candidates() if each.distribution == name}
+        written = {
+            (kind, entry)
+            for group, table in groups.items()
+            for entry in table
+            if (kind := kind_of_group(group)[0]) in COMPONENT_KINDS
+        }
+        installed = {
+            (each.kind, each.name) for each in registry.candidates() if each.distribution == name
+        }
         if written and written != installed:
             differing = sorted(f"{kind}:{entry}" for kind, entry in written ^ installed)
             told = f"its source and its installed metadata differ: {', '.join(differing)}."
-            why = "Entry points are written when it is installed; what is added to pyproject.toml later is not seen."
+            why = (
+                "Entry points are written when it is installed; "
+                "what is added to pyproject.toml later is not seen."
+            )
             yield _finding(name, "stale", "error", told, why, f"pip install --editable {source}")
 
 
@@ -305,7 +396,14 @@ def site_index(registry: Registry) -> Iterator[Finding]:
     if registry.policy.index:
         fault = registry.provider("nodes", "no component has this name")[1]
         if fault:
-            yield _finding("", "index", "error", fault.strip("()"), "What to install is not known.", "Correct AXIL_INDEX.")
+            yield _finding(
+                "",
+                "index",
+                "error",
+                fault.strip("()"),
+                "What to install is not known.",
+                "Correct AXIL_INDEX.",
+            )
 
 
 CHECKS: Final[Sequence[Check]] = (
@@ -323,7 +421,7 @@ CHECKS: Final[Sequence[Check]] = (
 )
 
 
-# -------------------------------------------------------------------------------------------------------- imports
+# --------------------------------------------------------------------------------------------------
 
 _IMPORT: Final = """
 import importlib, io, json, sys, time
@@ -334,13 +432,19 @@ with redirect_stdout(out), redirect_stderr(out):
     found = importlib.import_module(sys.argv[1])
     for name in filter(None, sys.argv[2].split(".")):
         found = getattr(found, name)
-print(json.dumps({"seconds": time.perf_counter() - begun, "modules": len(sys.modules) - before, "printed": out.getvalue()[:200]}))
+print(json.dumps({
+    "seconds": time.perf_counter() - begun,
+    "modules": len(sys.modules) - before,
+    "printed": out.getvalue()[:200],
+}))
 """
 
 
 def _modules(registry: Registry, distribution: str) -> Iterator[tuple[Component, str, str]]:
     for each in registry.candidates():
-        if each.status == "available" and (not distribution or each.distribution == canonical(distribution)):
+        if each.status == "available" and (
+            not distribution or each.distribution == canonical_name(distribution)
+        ):
             module, _, attributes = each.value.partition(":")
             yield each, module.strip(), attributes.partition("[")[0].strip()
 
@@ -350,30 +454,62 @@ def imported(component: Component, module: str, attributes: str) -> Iterator[Fin
     name, word = component.distribution, f"{component.kind}:{component.name}"
     try:
         command = [sys.executable, "-c", _IMPORT, module, attributes]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=IMPORT_SECONDS, check=False)
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=IMPORT_SECONDS, check=False
+        )
     except subprocess.TimeoutExpired:
         told = f"{word}: importing {component.value} takes more than {IMPORT_SECONDS:g} seconds."
-        yield _finding(name, "import", "error", told, "Whoever uses it waits for it.", "Its owner imports what is heavy when it is used.")
+        yield _finding(
+            name,
+            "import",
+            "error",
+            told,
+            "Whoever uses it waits for it.",
+            "Its owner imports what is heavy when it is used.",
+        )
         return
     try:
-        said = json.loads(done.stdout.strip().rpartition("\n")[2] if done.returncode == 0 else "null")
+        said = json.loads(
+            done.stdout.strip().rpartition("\n")[2] if done.returncode == 0 else "null"
+        )
     except ValueError:
         said = None
     if not isinstance(said, dict):
         last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
         told = f"{word}: {component.value} cannot be imported: {last}"
         yield _finding(
-            name, "import", "error", told, "A workflow that uses it fails.", f"pip install --force-reinstall {name}, or report it."
+            name,
+            "import",
+            "error",
+            told,
+            "A workflow that uses it fails.",
+            f"pip install --force-reinstall {name}, or report it.",
         )
         return
     if said["printed"].strip():
         told = f"{word}: importing it prints {said['printed'].strip()[:60]!r}."
-        yield _finding(name, "output", "warning", told, "Output of the command is read by programs.", "Its owner removes it.")
+        yield _finding(
+            name,
+            "output",
+            "warning",
+            told,
+            "Output of the command is read by programs.",
+            "Its owner removes it.",
+        )
     seconds = said["seconds"]
     if seconds > SLOW_SECONDS:  # the first time may be that of a cold disk, or of others at work
         with suppress(subprocess.TimeoutExpired, ValueError):
-            again = subprocess.run(command, capture_output=True, text=True, timeout=IMPORT_SECONDS, check=False)
+            again = subprocess.run(
+                command, capture_output=True, text=True, timeout=IMPORT_SECONDS, check=False
+            )
             seconds = min(seconds, json.loads(again.stdout.strip().rpartition("\n")[2])["seconds"])
     if seconds > SLOW_SECONDS:
         told = f"{word}: importing it takes {seconds:.1f} seconds and {said['modules']} modules."
-        yield _finding(name, "slow", "warning", told, "Whoever uses it waits for it.", "Its owner imports what is heavy when it is used.")
+        yield _finding(
+            name,
+            "slow",
+            "warning",
+            told,
+            "Whoever uses it waits for it.",
+            "Its owner imports what is heavy when it is used.",
+        )

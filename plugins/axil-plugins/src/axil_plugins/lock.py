@@ -1,9 +1,12 @@
-"""``axil lock``: what a workflow was when it was found good, and ``axil run --locked``: that it still is.
+"""``axil lock``: what a workflow was when it was found good, and ``axil run --locked``: that it
+still is.
 
-A lock lies beside its workflow (``flow.yaml.lock``) and is JSON: the distributions that the workflow needs and those that they require,
-each with its version and a digest of its ``RECORD`` (of an editable one, of its source); the files that it is made of; the models that
-it names; and what components say of things outside, if they have ``pinned(config, allow)``: a class or static method that gives plain
-data, such as digests of a server's tools by their names. ``allow`` is what may be done for that, as for a run: ``mcp``, to start a server.
+A lock lies beside its workflow (``flow.yaml.lock``) and is JSON: the distributions that the
+workflow needs and those that they require, each with its version and a digest of its ``RECORD`` (of
+an editable one, of its source); the files that it is made of; the models that it names; and what
+components say of things outside, if they have ``pinned(config, allow)``: a class or static method
+that gives plain data, such as digests of a server's tools by their names. ``allow`` is what may be
+done for that, as for a run: ``mcp``, to start a server.
 """
 
 from __future__ import annotations
@@ -18,11 +21,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, cast
 
-from axil.errors import ConfigError, Problem, listed
-from axil.kinds import KERNEL, canonical
-from axil.needs import Needs, needs
-from axil.pins import recorded
-from axil.registry import Registry
+from axil import ConfigError, Problem
+from axil.plugin import (
+    KERNEL,
+    Dependencies,
+    Registry,
+    canonical_name,
+    dependencies_of,
+    format_names,
+    recorded_files,
+)
 from axil_plugins.output import as_json, put
 
 VERSION: Final = 1
@@ -33,14 +41,20 @@ _PLACE: Final = re.compile(r"(?P<file>.+?)(?::\d+)? (?P<path>\S+)")
 class Lock:
     """Write down what workflows are made of: distributions, files, models.
 
-    The lock lies beside the file, as FILE.lock. `axil run --locked FILE` runs only what is as the lock says; --check says what is not.
+    The lock lies beside the file, as FILE.lock. `axil run --locked FILE` runs only what is as the
+    lock says; --check says what is not.
     """
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         """Add the arguments."""
         parser.add_argument("files", nargs="+", metavar="FILE")
-        parser.add_argument("--check", action="store_true", help="write nothing; say what has changed since")
-        allowing = "let the files do this: mcp, to start the servers whose tools are locked; may be repeated"
+        parser.add_argument(
+            "--check", action="store_true", help="write nothing; say what has changed since"
+        )
+        allowing = (
+            "let the files do this: mcp, to start the servers whose tools are locked; "
+            "may be repeated"
+        )
         parser.add_argument("--allow", action="append", default=[], metavar="WHAT", help=allowing)
         parser.add_argument("--format", choices=("text", "json"), default="text")
 
@@ -63,7 +77,14 @@ class Lock:
             session.say(as_json(told))
         for each in told if options.format == "text" else ():
             if "changed" in each:
-                session.say(f"{each['file']}: " + ("as locked" if not each["changed"] else "\n    ".join(["changed:", *each["changed"]])))
+                session.say(
+                    f"{each['file']}: "
+                    + (
+                        "as locked"
+                        if not each["changed"]
+                        else "\n    ".join(["changed:", *each["changed"]])
+                    )
+                )
             else:
                 session.say(f"{each['lock']}: {'written' if each['written'] else 'current'}")
         return 2 if any(each.get("changed") for each in told) else 0
@@ -73,37 +94,60 @@ class Locked:
     """run only what FILE.lock says: an error tells what has changed since"""
 
     def prepare(self, value: Any, launch: Any) -> None:
-        """Compare, before the file is read for the run. Raises: ConfigError: AX736 there is no lock, AX737 something has changed."""
-        changed = drift(launch.file, launch.registry, launch.reading.get("vars"), launch.running.get("allow") or frozenset())
+        """Compare, before the file is read for the run.
+
+        Raises: ConfigError: AX736 there is no lock, AX737 something has changed.
+        """
+        changed = drift(
+            launch.file,
+            launch.registry,
+            launch.reading.get("vars"),
+            launch.running.get("allow") or frozenset(),
+        )
         if changed:
             place = f"{launch.file}{SUFFIX}"
             hint = f"If that is meant: axil lock {launch.file}"
-            raise ConfigError([Problem("AX737", place, each, hint if each is changed[-1] else "") for each in changed])
+            raise ConfigError(
+                [
+                    Problem("AX737", place, each, hint if each is changed[-1] else "")
+                    for each in changed
+                ]
+            )
 
 
-# ------------------------------------------------------------------------------------------------------------ writing
+# --------------------------------------------------------------------------------------------------
 
 
-def lock_of(file: str, registry: Registry, vars: Mapping[str, Any] | None = None, allow: frozenset[str] = frozenset()) -> dict[str, Any]:
+def lock_of(
+    file: str,
+    registry: Registry,
+    vars: Mapping[str, Any] | None = None,
+    allow: frozenset[str] = frozenset(),
+) -> dict[str, Any]:
     """What a workflow is made of, as data.
 
-    Raises: SpecError; PluginError: something that it needs is not there; and what components raise that ask outside.
+    Raises: SpecError; PluginError: something that it needs is not there; and what components raise
+    that ask outside.
     """
-    found = needs([file], registry=registry, vars=vars)
+    found = dependencies_of([file], registry=registry, vars=vars)
     for need in found.found:
         if need.error is not None:
             raise need.error
     return _made_of(file, found, registry, allow)
 
 
-def _made_of(file: str, found: Needs, registry: Registry, allow: frozenset[str]) -> dict[str, Any]:
+def _made_of(
+    file: str, found: Dependencies, registry: Registry, allow: frozenset[str]
+) -> dict[str, Any]:
     roots = sorted({KERNEL, *found.distributions()})
     folder = os.path.dirname(os.path.realpath(file))
     return {
         "lock": VERSION,
         "workflow": os.path.basename(file),
         "distributions": {name: _distribution(name, name in roots) for name in closure(roots)},
-        "files": {_inside(each, folder): _digest(Path(each).read_bytes()) for each in sorted(found.files)},
+        "files": {
+            _inside(each, folder): _digest(Path(each).read_bytes()) for each in sorted(found.files)
+        },
         "models": sorted(found.models),
         "outside": _outside(found, registry, folder, allow),
         "not_looked_into": sorted(found.blind),
@@ -114,8 +158,12 @@ def _inside(file: str, folder: str) -> str:
     return os.path.relpath(os.path.realpath(file), folder).replace(os.sep, "/")
 
 
-def _outside(found: Needs, registry: Registry, folder: str, allow: frozenset[str]) -> dict[str, Any]:
-    """What components say of what is not in files and distributions: those of tools and context that have ``pinned``; by their places."""
+def _outside(
+    found: Dependencies, registry: Registry, folder: str, allow: frozenset[str]
+) -> dict[str, Any]:
+    """What components say of what is not in files and distributions: those of tools and context
+    that have ``pinned``; by their places.
+    """
     told: dict[str, Any] = {}
     for need in found.found:
         if need.kind not in ("tools", "context") or need.component is None:
@@ -129,11 +177,13 @@ def _outside(found: Needs, registry: Registry, folder: str, allow: frozenset[str
 
 
 def closure(roots: Sequence[str]) -> list[str]:
-    """Distributions and all that they require here, by name; what is required and not installed is left out."""
+    """Distributions and all that they require here, by name; what is required and not installed is
+    left out.
+    """
     from packaging.requirements import InvalidRequirement, Requirement
 
     seen: dict[str, None] = {}
-    waiting = [(canonical(name), frozenset[str]()) for name in roots]
+    waiting = [(canonical_name(name), frozenset[str]()) for name in roots]
     while waiting:
         name, extras = waiting.pop()
         metadata = _metadata(name)
@@ -145,8 +195,10 @@ def closure(roots: Sequence[str]) -> list[str]:
                 wanted = Requirement(text)
             except InvalidRequirement:
                 continue
-            if wanted.marker is None or any(wanted.marker.evaluate({"extra": extra}) for extra in (*extras, "")):
-                inner = canonical(wanted.name)
+            if wanted.marker is None or any(
+                wanted.marker.evaluate({"extra": extra}) for extra in (*extras, "")
+            ):
+                inner = canonical_name(wanted.name)
                 if inner not in seen or wanted.extras:
                     waiting.append((inner, frozenset(wanted.extras)))
     return sorted(seen)
@@ -165,12 +217,19 @@ def _distribution(name: str, is_root: bool) -> dict[str, Any]:
     metadata = _metadata(name)
     source = _source(metadata)
     digest = _tree(source) if source is not None else _record(metadata)
-    return {"version": str(metadata.version), "digest": digest, "editable": source is not None, "named": is_root}
+    return {
+        "version": str(metadata.version),
+        "digest": digest,
+        "editable": source is not None,
+        "named": is_root,
+    }
 
 
 def _record(metadata: Any) -> str:
-    """A digest of what a distribution says it installed: paths and hashes, without what the installer added."""
-    return _digest(recorded(metadata).encode())
+    """A digest of what a distribution says it installed: paths and hashes, without what the
+    installer added.
+    """
+    return _digest(recorded_files(metadata).encode())
 
 
 def _source(metadata: Any) -> Path | None:
@@ -181,8 +240,12 @@ def _source(metadata: Any) -> Path | None:
         return None
     if not said.get("dir_info", {}).get("editable"):
         return None
-    spec = importlib.util.find_spec(canonical(metadata.name).replace("-", "_"))
-    return Path(spec.submodule_search_locations[0]) if spec is not None and spec.submodule_search_locations else None
+    spec = importlib.util.find_spec(canonical_name(metadata.name).replace("-", "_"))
+    return (
+        Path(spec.submodule_search_locations[0])
+        if spec is not None and spec.submodule_search_locations
+        else None
+    )
 
 
 def _tree(folder: Path) -> str:
@@ -199,25 +262,36 @@ def _digest(data: bytes) -> str:
     return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
-# ---------------------------------------------------------------------------------------------------------- comparing
+# --------------------------------------------------------------------------------------------------
 
 
-def drift(file: str, registry: Registry, vars: Mapping[str, Any] | None = None, allow: frozenset[str] = frozenset()) -> list[str]:
+def drift(
+    file: str,
+    registry: Registry,
+    vars: Mapping[str, Any] | None = None,
+    allow: frozenset[str] = frozenset(),
+) -> list[str]:
     """What has changed since a workflow was locked, in words; nothing: it is as it was.
 
-    Raises: ConfigError (AX736): there is no lock, or it cannot be read. SpecError: the workflow cannot; and what components raise that ask
-    outside.
+    Raises: ConfigError (AX736): there is no lock, or it cannot be read. SpecError: the workflow
+    cannot; and what components raise that ask outside.
     """
     place = f"{file}{SUFFIX}"
     try:
         before: Any = json.loads(Path(place).read_text("utf-8"))
     except FileNotFoundError:
-        raise ConfigError(Problem("AX736", place, "there is no lock.", f"axil lock {file}")) from None
+        raise ConfigError(
+            Problem("AX736", place, "there is no lock.", f"axil lock {file}")
+        ) from None
     except (OSError, ValueError) as error:
-        raise ConfigError(Problem("AX736", place, f"the lock cannot be read: {error}.", f"axil lock {file}")) from None
+        raise ConfigError(
+            Problem("AX736", place, f"the lock cannot be read: {error}.", f"axil lock {file}")
+        ) from None
     if not isinstance(before, dict) or cast("dict[str, Any]", before).get("lock") != VERSION:
-        raise ConfigError(Problem("AX736", place, f"expected a lock of version {VERSION}.", f"axil lock {file}"))
-    found = needs([file], registry=registry, vars=vars)
+        raise ConfigError(
+            Problem("AX736", place, f"expected a lock of version {VERSION}.", f"axil lock {file}")
+        )
+    found = dependencies_of([file], registry=registry, vars=vars)
     gone = [need.error for need in found.found if need.error is not None]
     if gone:
         return [f"something that it needs is not there any more: {error}" for error in gone]
@@ -227,30 +301,47 @@ def drift(file: str, registry: Registry, vars: Mapping[str, Any] | None = None, 
 def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
     for name, (was, found) in _apart(before, now, "distributions"):
         if was is None or found is None:
-            yield f"the distribution {name} is {'not installed or needed any more' if found is None else 'needed and was not'}."
-        elif was["version"] != found["version"]:
-            yield f"the distribution {name} was {was['version']}, and is {found['version']}."
+            state = "not installed or needed any more" if found is None else "needed and was not"
+            yield f"the distribution {name} is {state}."
+            continue
+        version = was["version"]
+        if version != found["version"]:
+            yield f"the distribution {name} was {version}, and is {found['version']}."
         elif was["editable"] != found["editable"]:
-            yield f"the distribution {name} {was['version']} is installed {'in place' if found['editable'] else 'from a wheel'} now."
+            how = "in place" if found["editable"] else "from a wheel"
+            yield f"the distribution {name} {version} is installed {how} now."
         elif was["digest"] != found["digest"]:
-            yield f"the distribution {name} {was['version']} has other contents under the same version."
+            yield f"the distribution {name} {version} has other contents under the same version."
     for name, (was, found) in _apart(before, now, "files"):
-        state = "was not part of it" if was is None else "is not part of it any more" if found is None else "has changed"
+        state = (
+            "was not part of it"
+            if was is None
+            else "is not part of it any more"
+            if found is None
+            else "has changed"
+        )
         yield f"the file {name} {state}."
-    gone, new = (sorted(set(a.get("models", ())) - set(b.get("models", ()))) for a, b in ((before, now), (now, before)))
+    gone, new = (
+        sorted(set(a.get("models", ())) - set(b.get("models", ())))
+        for a, b in ((before, now), (now, before))
+    )
     if gone or new:
-        yield f"the models changed: {listed(gone) or 'none'} became {listed(new) or 'none'}."
+        models = f"{format_names(gone) or 'none'} became {format_names(new) or 'none'}"
+        yield f"the models changed: {models}."
     for where, (was, found) in _apart(before, now, "outside"):
         if was is None or found is None:
-            yield f"{where}: what it gives from outside {'was not locked' if was is None else 'is not part of it any more'}."
+            state = "was not locked" if was is None else "is not part of it any more"
+            yield f"{where}: what it gives from outside {state}."
         else:
-            yield f"{where}: {listed(list(_differences(was, found)), 20)}."
+            yield f"{where}: {format_names(list(_differences(was, found)), 20)}."
 
 
 def _differences(was: Any, now: Any, name: str = "") -> Iterator[str]:
     """What differs between two pieces of plain data, each by its path."""
     if not isinstance(was, Mapping) or not isinstance(now, Mapping):
-        short = all(not isinstance(each, (list, Mapping)) and len(str(each)) <= 40 for each in (was, now))
+        short = all(
+            not isinstance(each, (list, Mapping)) and len(str(each)) <= 40 for each in (was, now)
+        )
         yield f"{name or 'it'} was {was}, and is {now}" if short else f"{name or 'it'} has changed"
         return
     before, after = cast("Mapping[str, Any]", was), cast("Mapping[str, Any]", now)
@@ -262,7 +353,9 @@ def _differences(was: Any, now: Any, name: str = "") -> Iterator[str]:
             yield from _differences(before[key], after[key], inner)
 
 
-def _apart(before: Mapping[str, Any], now: Mapping[str, Any], part: str) -> Iterator[tuple[str, tuple[Any, Any]]]:
+def _apart(
+    before: Mapping[str, Any], now: Mapping[str, Any], part: str
+) -> Iterator[tuple[str, tuple[Any, Any]]]:
     first, second = before.get(part) or {}, now.get(part) or {}
     for name in sorted({*first, *second}):
         if first.get(name) != second.get(name):

@@ -1,7 +1,9 @@
-"""Manifests are written by this, from the classes, and never by hand: what entry points cannot say without an import.
+"""Manifests are written by this, from the classes, and never by hand: what entry points cannot say
+without an import.
 
-The schema of a ``Config`` is the one source: ``axil.config.refers`` and ``axil.config.Secret`` mark fields there, and
-``json_schema_extra={"examples": […]}`` of a model gives configs that a component can be made with.
+The schema of a ``Config`` is the one source: ``axil.plugin.refers_to`` and ``axil.plugin.Secret``
+mark fields there, and ``json_schema_extra={"examples": […]}`` of a model gives configs that a
+component can be made with.
 """
 
 from __future__ import annotations
@@ -13,11 +15,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from axil.config import make
-from axil.errors import AxilError, ConfigError, Problem
-from axil.kinds import SPECS
-from axil.manifest import FILE, VERSION
-from axil.registry import Component, Registry, canonical
+from axil import AxilError, ConfigError, Problem
+from axil.plugin import (
+    CONTRACT_VERSIONS,
+    MANIFEST_FILE,
+    MANIFEST_VERSION,
+    Component,
+    Registry,
+    canonical_name,
+    make_component,
+)
 
 UNCONFIGURED = frozenset({"reducers", "loaders", "commands", "options", "hooks"})
 """Kinds whose components are used as they are: nothing is written for them in files."""
@@ -28,17 +35,19 @@ def manifest_of(distribution: str, registry: Registry, summary: str = "") -> dic
 
     Raises: PluginLoadError: one of them cannot be.
     """
-    name = canonical(distribution)
+    name = canonical_name(distribution)
     own = [each for each in registry.candidates() if each.distribution == name]
-    components = [_component(each, registry.resolve(each.kind, f"{name}/{each.name}")) for each in own]
+    components = [
+        _component(each, registry.resolve(each.kind, f"{name}/{each.name}")) for each in own
+    ]
     kinds = sorted({each.kind for each in own})
     metadata = getattr(registry.distribution(name), "metadata", None)
     told = summary or (str(metadata["Summary"] or "") if metadata is not None else "")
     return {
-        "manifest": VERSION,
+        "manifest": MANIFEST_VERSION,
         "distribution": name,
         "summary": told,
-        "spec": {kind: SPECS[kind] for kind in kinds},
+        "spec": {kind: CONTRACT_VERSIONS[kind] for kind in kinds},
         "components": components,
     }
 
@@ -89,14 +98,16 @@ def summary_of(found: Any) -> str:
 
 
 def examples_of(found: Any, schema: Mapping[str, Any] | None) -> list[dict[str, Any]]:
-    """Configs that the component can be made with: those its schema or the class gives, else none at all where none is needed."""
+    """Configs that the component can be made with: those its schema or the class gives, else none
+    at all where none is needed.
+    """
     given = (schema or {}).get("examples") or getattr(found, "examples", None)
     if given:
         return [dict(each) for each in cast("Sequence[Mapping[str, Any]]", given)]
     if not isinstance(found, type):
         return [{}] if schema is None else []
     try:
-        make(cast("Any", found), {})
+        make_component(cast("Any", found), {})
     except (AxilError, TypeError, ValueError):
         return []
     return [{}]
@@ -116,21 +127,41 @@ def secrets(schema: Mapping[str, Any]) -> Iterator[str]:
     """Where a config holds secrets."""
     for pointer, shape in fields(schema):
         branches = [shape, *cast("list[Any]", shape.get("anyOf", []))]
-        if any(isinstance(each, Mapping) and cast("Mapping[str, Any]", each).get("x-axil-secret") for each in branches):
+        if any(
+            isinstance(each, Mapping) and cast("Mapping[str, Any]", each).get("x-axil-secret")
+            for each in branches
+        ):
             yield pointer
 
 
 def fields(schema: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Every field of a schema with its pointer, nested models included; a model that contains itself is entered once."""
+    """Every field of a schema with its pointer, nested models included; a model that contains
+    itself is entered once.
+    """
     definitions = cast("Mapping[str, Any]", schema.get("$defs", {}))
     waiting: list[tuple[str, Mapping[str, Any], tuple[str, ...]]] = [("", schema, ())]
     while waiting:
         pointer, shape, within = waiting.pop(0)
         inner: list[tuple[str, Any]] = [
-            *((f"{pointer}/{name}", each) for name, each in cast("Mapping[str, Any]", shape.get("properties", {})).items()),
-            *((pointer, each) for key in ("anyOf", "oneOf", "allOf") for each in cast("list[Any]", shape.get(key, []))),
-            *([(f"{pointer}/*", shape["items"])] if isinstance(shape.get("items"), Mapping) else []),
-            *([(f"{pointer}/*", shape["additionalProperties"])] if isinstance(shape.get("additionalProperties"), Mapping) else []),
+            *(
+                (f"{pointer}/{name}", each)
+                for name, each in cast("Mapping[str, Any]", shape.get("properties", {})).items()
+            ),
+            *(
+                (pointer, each)
+                for key in ("anyOf", "oneOf", "allOf")
+                for each in cast("list[Any]", shape.get(key, []))
+            ),
+            *(
+                [(f"{pointer}/*", shape["items"])]
+                if isinstance(shape.get("items"), Mapping)
+                else []
+            ),
+            *(
+                [(f"{pointer}/*", shape["additionalProperties"])]
+                if isinstance(shape.get("additionalProperties"), Mapping)
+                else []
+            ),
         ]
         name = str(shape.get("$ref", "")).rpartition("/")[2]
         if name and name in definitions and name not in within:
@@ -145,14 +176,33 @@ def fields(schema: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]
 def place_of(distribution: str, registry: Registry) -> Path:
     """Where the manifest of an installed distribution belongs: beside its package's ``__init__``.
 
-    Raises: ConfigError (AX732): it does not say in which package, or the package is nowhere in a folder.
+    Raises: ConfigError (AX732): it does not say in which package, or the package is nowhere in a
+    folder.
     """
-    name = canonical(distribution)
+    name = canonical_name(distribution)
     package = registry.package(name)
-    hint = f'In its pyproject.toml: [project.entry-points."axil.plugin"] {name} = "{name.replace("-", "_")}"'
+    hint = (
+        f'In its pyproject.toml: [project.entry-points."axil.plugin"] {name} = '
+        f'"{name.replace("-", "_")}"'
+    )
     if not package:
-        raise ConfigError(Problem("AX732", name, "it does not say which of its packages holds the manifest.", hint))
+        raise ConfigError(
+            Problem(
+                "AX732", name, "it does not say which of its packages holds the manifest.", hint
+            )
+        )
     spec = importlib.util.find_spec(package) if "." not in package else None
-    if spec is None or not spec.submodule_search_locations or not Path(spec.submodule_search_locations[0]).is_dir():
-        raise ConfigError(Problem("AX732", name, f"its package {package} is in no folder that could be written to.", hint))
-    return Path(spec.submodule_search_locations[0]) / FILE
+    if (
+        spec is None
+        or not spec.submodule_search_locations
+        or not Path(spec.submodule_search_locations[0]).is_dir()
+    ):
+        raise ConfigError(
+            Problem(
+                "AX732",
+                name,
+                f"its package {package} is in no folder that could be written to.",
+                hint,
+            )
+        )
+    return Path(spec.submodule_search_locations[0]) / MANIFEST_FILE

@@ -11,11 +11,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from axil.errors import ConfigError, Problem
+from axil import ConfigError, Problem
 
 
 def put(file: Path, text: str) -> None:
-    """Write a file at once: whoever reads it, and whoever is interrupted, has the old one or the new one.
+    """Write a file at once: whoever reads it, and whoever is interrupted, has the old one or the
+    new one.
 
     Raises: ConfigError (AX955): it cannot be written.
     """
@@ -37,7 +38,14 @@ def put(file: Path, text: str) -> None:
 def unwritten(place: Path, error: OSError) -> ConfigError:
     """What the system says of a place where something was to be written."""
     told = f"it cannot be written: {error.strerror or error}."
-    return ConfigError(Problem("AX955", str(place), told, "Look at its folder and at the room on the disk; what was there is as it was."))
+    return ConfigError(
+        Problem(
+            "AX955",
+            str(place),
+            told,
+            "Look at its folder and at the room on the disk; what was there is as it was.",
+        )
+    )
 
 
 def as_json(value: Any) -> str:
@@ -55,8 +63,12 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], *, width: int | No
     """
     lines = [list(head), *(list(row) for row in rows)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
-    told = ("  ".join(f"{cell:<{widths[i]}}" for i, cell in enumerate(line)).rstrip() for line in lines)
-    return "\n".join(line if not width or len(line) <= width else line[: width - 1] + "…" for line in told)
+    told = (
+        "  ".join(f"{cell:<{widths[i]}}" for i, cell in enumerate(line)).rstrip() for line in lines
+    )
+    return "\n".join(
+        line if not width or len(line) <= width else line[: width - 1] + "…" for line in told
+    )
 
 
 def width_of(stream: Any) -> int | None:

@@ -1,4 +1,6 @@
-"""``axil plugins docs``: the components of a distribution as Markdown, from its manifest; without one, from its classes."""
+"""``axil plugins docs``: the components of a distribution as Markdown, from its manifest; without
+one, from its classes.
+"""
 
 from __future__ import annotations
 
@@ -6,26 +8,37 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
-from axil.kinds import KINDS, canonical
-from axil.manifest import Described, Manifest, parse
-from axil.registry import Registry
+from axil.plugin import (
+    COMPONENT_KINDS,
+    DescribedComponent,
+    Manifest,
+    Registry,
+    canonical_name,
+    parse_manifest,
+)
 from axil_plugins.manifests import manifest_of
 from axil_plugins.survey import distribution
 
 
 def pages(name: str, registry: Registry) -> dict[str, str]:
-    """A page for each kind: file name → Markdown. Raises: UnknownComponent: it is not installed; PluginLoadError: it has to be
+    """A page for each kind: file name → Markdown.
+
+    Raises: UnknownComponent: it is not installed; PluginLoadError: it has to be
     imported and cannot be."""
     said = distribution(name, registry)
     manifest = registry.manifest(name)
     if manifest is None:
-        manifest = parse(manifest_of(canonical(name), registry))
-    kinds = [kind for kind in KINDS if any(each.kind == kind for each in manifest.components)]
-    return {f"{kind}.md": "\n".join(_page(kind, manifest, said["version"])) + "\n" for kind in kinds}
+        manifest = parse_manifest(manifest_of(canonical_name(name), registry))
+    kinds = [
+        kind for kind in COMPONENT_KINDS if any(each.kind == kind for each in manifest.components)
+    ]
+    return {
+        f"{kind}.md": "\n".join(_page(kind, manifest, said["version"])) + "\n" for kind in kinds
+    }
 
 
 def _page(kind: str, manifest: Manifest, version: str) -> Iterator[str]:
-    word = KINDS[kind]
+    word = COMPONENT_KINDS[kind]
     yield f"# {word[0].upper()}{word[1:]}s of {manifest.distribution}"
     yield ""
     yield f"Version {version}. {manifest.summary}".rstrip()
@@ -35,12 +48,13 @@ def _page(kind: str, manifest: Manifest, version: str) -> Iterator[str]:
             yield from _component(each)
 
 
-def _component(each: Described) -> Iterator[str]:
+def _component(each: DescribedComponent) -> Iterator[str]:
     yield f"## {each.name}"
     yield ""
     yield each.summary or "(It says nothing of itself.)"
     if each.stability != "stable":
-        yield f"\nStability: {each.stability}{f'; use `{each.replacement}` instead' if each.replacement else ''}."
+        instead = f"; use `{each.replacement}` instead" if each.replacement else ""
+        yield f"\nStability: {each.stability}{instead}."
     if each.aliases:
         yield f"\nFormerly: {', '.join(f'`{name}`' for name in each.aliases)}."
     if each.capabilities:
@@ -51,8 +65,13 @@ def _component(each: Described) -> Iterator[str]:
         required = set(cast("list[str]", schema.get("required", [])))
         yield "\n| setting | type | default | is |\n|---|---|---|---|"
         for name, shape in properties.items():
-            default = "required" if name in required else f"`{json.dumps(shape.get('default'), ensure_ascii=False)}`"
-            yield f"| `{name}` | {_cell(type_of(shape, schema))} | {_cell(default)} | {_cell(str(shape.get('description', '')))} |"
+            default = (
+                "required"
+                if name in required
+                else f"`{json.dumps(shape.get('default'), ensure_ascii=False)}`"
+            )
+            told = (type_of(shape, schema), default, str(shape.get("description", "")))
+            yield f"| `{name}` | {' | '.join(map(_cell, told))} |"
     for example in each.examples:
         if example:
             use = {"type": each.name, "config": example}
@@ -62,10 +81,18 @@ def _component(each: Described) -> Iterator[str]:
 def type_of(shape: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
     """The type of a field in words.
 
-    >>> type_of({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "integer"}}, {"type": "null"}]}, {})
+    >>> type_of({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "integer"}},
+    ...     {"type": "null"}]}, {})
     'text, or a list of integer'
     """
-    words = {"string": "text", "integer": "integer", "number": "number", "boolean": "true or false", "object": "mapping", "null": ""}
+    words = {
+        "string": "text",
+        "integer": "integer",
+        "number": "number",
+        "boolean": "true or false",
+        "object": "mapping",
+        "null": "",
+    }
     if "$ref" in shape:
         name = str(shape["$ref"]).rpartition("/")[2]
         inner = cast("Mapping[str, Any]", schema.get("$defs", {})).get(name, {})
@@ -81,7 +108,9 @@ def type_of(shape: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
     if shape.get("type") == "array":
         inner = type_of(cast("Mapping[str, Any]", shape.get("items", {})), schema)
         return f"a list of {inner}" if inner else "a list"
-    return words.get(str(shape.get("type", "")), "anything" if "type" not in shape else str(shape["type"]))
+    return words.get(
+        str(shape.get("type", "")), "anything" if "type" not in shape else str(shape["type"])
+    )
 
 
 def _cell(text: str) -> str:

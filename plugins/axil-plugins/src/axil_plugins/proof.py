@@ -1,4 +1,6 @@
-"""``axil plugins test``: the conformance kit of ``axil-testing``, in a process of its own: what a plugin does there stays there."""
+"""``axil plugins test``: the conformance kit of ``axil-testing``, in a process of its own: what a
+plugin does there stays there.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,8 @@ import subprocess
 import sys
 from typing import Any
 
-from axil.errors import PluginError, UnknownComponent
+from axil import PluginError
+from axil.plugin import UnknownComponent
 from axil_plugins.manifests import as_text, manifest_of, place_of
 
 KIT = "axil_testing"
@@ -17,13 +20,23 @@ LONGEST_SECONDS = 900.0
 
 
 def prove(distribution: str, session: Any, *, as_data: bool = False) -> int:
-    """Run the kit on a distribution and print what came of it; 0 everything holds, 2 something does not.
+    """Run the kit on a distribution and print what came of it; give 0 if all holds, else 2.
 
     Raises: UnknownComponent: the kit, or the distribution, is not installed.
     """
     if importlib.util.find_spec(KIT) is None:
-        raise UnknownComponent("the conformance kit is not installed.", hint="It is provided by axil-testing: pip install axil-testing")
-    command = [sys.executable, "-m", f"{KIT}.kit.whole", distribution, "--format", "json" if as_data else "text"]
+        raise UnknownComponent(
+            "the conformance kit is not installed.",
+            hint="It is provided by axil-testing: pip install axil-testing",
+        )
+    command = [
+        sys.executable,
+        "-m",
+        f"{KIT}.kit.whole",
+        distribution,
+        "--format",
+        "json" if as_data else "text",
+    ]
     environment = {key: value for key, value in os.environ.items() if key != "AXIL_ONLY"}
     done = subprocess.run(
         command,
@@ -39,7 +52,13 @@ def prove(distribution: str, session: Any, *, as_data: bool = False) -> int:
     stale = _stale(distribution, session)
     if as_data:
         said = json.loads(done.stdout)
-        session.say(json.dumps({**said, "fine": said["fine"] and not stale, "manifest": stale or "current"}, ensure_ascii=False, indent=2))
+        session.say(
+            json.dumps(
+                {**said, "fine": said["fine"] and not stale, "manifest": stale or "current"},
+                ensure_ascii=False,
+                indent=2,
+            )
+        )
     else:
         session.say(done.stdout.rstrip())
         if stale:
@@ -48,7 +67,7 @@ def prove(distribution: str, session: Any, *, as_data: bool = False) -> int:
 
 
 def _stale(distribution: str, session: Any) -> str:
-    """What is wrong with a manifest that is there; empty: it is current, or there is none, which is allowed."""
+    """Tell what is wrong with a manifest; empty: it is current, or there is none, as is allowed."""
     registry = session.registry
     if registry.manifest(distribution) is None:
         return ""
@@ -57,4 +76,8 @@ def _stale(distribution: str, session: Any) -> str:
         written = place_of(distribution, registry).read_text("utf-8")
     except (PluginError, ValueError, OSError) as error:
         return str(error)
-    return "" if json.loads(written) == json.loads(current) else f"it is not current: axil plugins manifest {distribution} --write"
+    return (
+        ""
+        if json.loads(written) == json.loads(current)
+        else f"it is not current: axil plugins manifest {distribution} --write"
+    )

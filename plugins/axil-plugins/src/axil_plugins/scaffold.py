@@ -1,7 +1,7 @@
 """``axil plugins new``: a distribution that is complete before its author has written a line.
 
-It builds, installs, passes its tests (the conformance kit among them) and runs in the workflow in its ``examples``. The templates lie
-beside this module; ``@name@`` and its like are filled in.
+It builds, installs, passes its tests (the conformance kit among them) and runs in the workflow in
+its ``examples``. The templates lie beside this module; ``@name@`` and its like are filled in.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
-from axil.errors import ConfigError, Problem, did_you_mean, listed
-from axil.kinds import KINDS
+from axil import ConfigError, Problem
+from axil.plugin import COMPONENT_KINDS, did_you_mean, format_names
 from axil_plugins.output import unwritten
 
 TEMPLATES: Final[Mapping[str, str]] = {
@@ -37,9 +37,12 @@ _REQUIRES: Final[Mapping[str, tuple[str, str]]] = {
     "formatter": ('"axil>=0.1"', f"{_AGENT}, "),
     "context": (f'"axil>=0.1", {_AGENT}, "pydantic>=2.12"', ""),
     "condition": ('"axil>=0.1", "pydantic>=2.12"', '"axil-control>=0.1", '),
+    "loader": ('"axil>=0.1", "axil-files>=0.1"', '"axil-control>=0.1", '),
     "journal": ('"axil>=0.1", "pydantic>=2.12"', '"axil-control>=0.1", '),
 }
-"""What the distribution of a kind requires, and what else its tests do; the others need the kernel, and for their example axil-control."""
+"""What the distribution of a kind requires, and what else its tests do; the others need the kernel,
+and for their example axil-control.
+"""
 _NAME: Final = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _PLACE: Final = re.compile(r"@([a-z]+)@", re.IGNORECASE)
 
@@ -59,25 +62,37 @@ class Made:
 def scaffold(name: str, kind: str, into: Path) -> Made:
     """Write a distribution called ``name`` with one component into a new folder of that name.
 
-    Raises: ConfigError: AX733 the name is none, AX734 there is no such kind to be made, AX735 the folder is there already, AX955 it
-    cannot be written.
+    Raises: ConfigError: AX733 the name is none, AX734 there is no such kind to be made, AX735 the
+    folder is there already, AX955 it cannot be written.
     """
     if not _NAME.fullmatch(name):
         hint = "Write vendor-thing: lower case, digits, hyphens; for example acme-shout."
-        raise ConfigError(Problem("AX733", "NAME", f'"{name}" is no name for a distribution.', hint))
-    kind = kind if kind in TEMPLATES else next((one for one, many in TEMPLATES.items() if many == kind), kind)
+        raise ConfigError(
+            Problem("AX733", "NAME", f'"{name}" is no name for a distribution.', hint)
+        )
+    kind = (
+        kind
+        if kind in TEMPLATES
+        else next((one for one, many in TEMPLATES.items() if many == kind), kind)
+    )
     if kind not in TEMPLATES:
-        hint = did_you_mean(kind, TEMPLATES) or f"There are {listed(list(TEMPLATES), 20)}."
+        hint = did_you_mean(kind, TEMPLATES) or f"There are {format_names(list(TEMPLATES), 20)}."
         raise ConfigError(Problem("AX734", "--kind", f'no kind is called "{kind}".', hint))
     folder = into / name
-    there = Problem("AX735", "NAME", f"{folder} is there already; nothing was written.", "Choose another name or --into.")
+    there = Problem(
+        "AX735",
+        "NAME",
+        f"{folder} is there already; nothing was written.",
+        "Choose another name or --into.",
+    )
     if folder.exists():
         raise ConfigError(there)
     values = _values(name, kind)
     texts = {_filled(path, values): _filled(text, values) for path, text in _template(kind).items()}
     try:
         into.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=f".{name}-", dir=into) as aside:  # until it is whole it has another name
+        # until it is whole it has another name
+        with tempfile.TemporaryDirectory(prefix=f".{name}-", dir=into) as aside:
             for path, text in texts.items():
                 file = Path(aside) / name / path
                 file.parent.mkdir(parents=True, exist_ok=True)
@@ -106,7 +121,7 @@ def _values(name: str, kind: str) -> dict[str, str]:
         "object": word if kind in ("reducer", "loader") else title,
         "kind": kind,
         "group": TEMPLATES[kind],
-        "words": KINDS[TEMPLATES[kind]],
+        "words": COMPONENT_KINDS[TEMPLATES[kind]],
         "needs": needs,
         "tests": tests,
     }

@@ -1,4 +1,7 @@
-"""``axil plugins list`` and ``show``: what there is, from metadata and manifests. Nothing is imported."""
+"""``axil plugins list`` and ``show``: what there is, from metadata and manifests.
+
+Nothing is imported.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,26 @@ from collections import Counter
 from dataclasses import asdict
 from typing import Any
 
-from axil.errors import PluginError, UnknownComponent, did_you_mean, listed
-from axil.kinds import KERNEL, KINDS, SPECS, canonical, unfit
-from axil.manifest import Described
-from axil.registry import Component, Registry
+from axil import PluginError
+from axil.plugin import (
+    COMPONENT_KINDS,
+    CONTRACT_VERSIONS,
+    KERNEL,
+    Component,
+    DescribedComponent,
+    Registry,
+    UnknownComponent,
+    canonical_name,
+    did_you_mean,
+    format_names,
+    incompatibility,
+)
 
 
 def standing(component: Component, registry: Registry) -> str:
-    """``ok``, ``blocked``, ``spec``, ``conflict`` or ``pinned away``: whether a component can be had by its bare name."""
+    """``ok``, ``blocked``, ``spec``, ``conflict`` or ``pinned away``: whether a component can be
+    had by its bare name.
+    """
     if component.status in ("blocked", "unfit"):
         return {"blocked": "blocked", "unfit": "spec"}[component.status]
     if _spec_fault(component, registry):
@@ -26,11 +41,15 @@ def standing(component: Component, registry: Registry) -> str:
 
 def _spec_fault(component: Component, registry: Registry) -> str:
     said = registry.manifest(component.distribution)
-    return unfit(component.kind, said.spec[component.kind]) if said is not None and component.kind in said.spec else ""
+    return (
+        incompatibility(component.kind, said.spec[component.kind])
+        if said is not None and component.kind in said.spec
+        else ""
+    )
 
 
 def rows(registry: Registry, kind: str | None = None) -> list[dict[str, str]]:
-    """Every component with its standing, by kind and name; and the old names that manifests give (``alias``)."""
+    """List every component with its standing, by kind and name, and old names (``alias``)."""
     found = [(each, standing(each, registry)) for each in registry.candidates(kind)]
     usable: dict[tuple[str, str], int] = {}
     for each, status in found:
@@ -48,33 +67,53 @@ def rows(registry: Registry, kind: str | None = None) -> list[dict[str, str]]:
                 "name": each.name,
                 "distribution": each.distribution,
                 "version": each.version,
-                "spec": (said.spec.get(each.kind, "1.0") if said is not None else "1.0") + ("" if described is not None else "?"),
+                "spec": (said.spec.get(each.kind, "1.0") if said is not None else "1.0")
+                + ("" if described is not None else "?"),
                 "status": status,
                 "reason": each.reason or (_spec_fault(each, registry) if status == "spec" else ""),
                 "summary": described.summary if described is not None else "",
             }
         )
         for old in described.aliases if described is not None else ():
-            listing.append({**listing[-1], "name": old, "status": "alias", "reason": "", "summary": f"old name of {each.name}"})
+            listing.append(
+                {
+                    **listing[-1],
+                    "name": old,
+                    "status": "alias",
+                    "reason": "",
+                    "summary": f"old name of {each.name}",
+                }
+            )
     return _told_apart(listing)
 
 
 def _told_apart(listing: list[dict[str, str]]) -> list[dict[str, str]]:
-    """The same by kind and name, old names that two components claim marked ``alias conflict``, and those that are a name, ``hidden``."""
+    """The same by kind and name, old names that two components claim marked ``alias conflict``, and
+    those that are a name, ``hidden``.
+    """
     aliases = [row for row in listing if row["status"] == "alias"]
     if not aliases:
         return listing
     claims = Counter((row["kind"], row["name"]) for row in aliases)
     names = {
-        (row["kind"], name) for row in listing if row["status"] != "alias" for name in (row["name"], f"{row['distribution']}/{row['name']}")
+        (row["kind"], name)
+        for row in listing
+        if row["status"] != "alias"
+        for name in (row["name"], f"{row['distribution']}/{row['name']}")
     }
     for row in aliases:
         key = row["kind"], row["name"]
         if key in names:
-            row["status"], row["reason"] = "hidden", f"{row['name']} is the name of another component, which is meant"
+            row["status"], row["reason"] = (
+                "hidden",
+                f"{row['name']} is the name of another component, which is meant",
+            )
         elif claims[key] > 1:
-            row["status"], row["reason"] = "alias conflict", f"{row['name']} is an old name of several components"
-    order = {kind: i for i, kind in enumerate(KINDS)}
+            row["status"], row["reason"] = (
+                "alias conflict",
+                f"{row['name']} is an old name of several components",
+            )
+    order = {kind: i for i, kind in enumerate(COMPONENT_KINDS)}
     return sorted(listing, key=lambda row: (order[row["kind"]], row["name"]))
 
 
@@ -85,10 +124,10 @@ def requirements(registry: Registry) -> list[str]:
 
 def distribution(name: str, registry: Registry) -> dict[str, Any]:
     """All that is known of an installed plugin. Raises: UnknownComponent: it is not installed."""
-    wanted = canonical(name)
+    wanted = canonical_name(name)
     installed = registry.plugins()
     if wanted not in installed:
-        hint = did_you_mean(wanted, installed) or f"Installed: {listed(list(installed))}."
+        hint = did_you_mean(wanted, installed) or f"Installed: {format_names(list(installed))}."
         raise UnknownComponent(f'no plugin is called "{name}".', hint=hint)
     manifest = registry.manifest(wanted)
     metadata = getattr(registry.distribution(wanted), "metadata", None)
@@ -97,7 +136,11 @@ def distribution(name: str, registry: Registry) -> dict[str, Any]:
     return {
         "distribution": wanted,
         "version": installed[wanted],
-        "summary": manifest.summary if manifest is not None else str(metadata["Summary"] or "") if metadata is not None else "",
+        "summary": manifest.summary
+        if manifest is not None
+        else str(metadata["Summary"] or "")
+        if metadata is not None
+        else "",
         "manifest": manifest is not None,
         "requires": [str(each) for each in requires],
         "components": own,
@@ -105,16 +148,22 @@ def distribution(name: str, registry: Registry) -> dict[str, Any]:
 
 
 def component(word: str, registry: Registry) -> dict[str, Any]:
-    """All that is known of one component, ``kind:name``; an old name will do. Raises: PluginError: there is none, or several."""
+    """All that is known of one component, ``kind:name``; an old name will do.
+
+    Raises: PluginError: there is none, or several.
+    """
     kind, _, name = word.partition(":")
-    kind = kind if kind in KINDS else f"{kind}s"
-    if kind not in KINDS:
+    kind = kind if kind in COMPONENT_KINDS else f"{kind}s"
+    if kind not in COMPONENT_KINDS:
         raise UnknownComponent(
-            f'no kind of component is called "{kind.removesuffix("s")}".', hint=f"There are {listed(sorted(KINDS), 20)}."
+            f'no kind of component is called "{kind.removesuffix("s")}".',
+            hint=f"There are {format_names(sorted(COMPONENT_KINDS), 20)}.",
         )
     found = registry.find(kind, name)
     manifest = registry.manifest(found.distribution)
-    described: Described | None = manifest.find(kind, found.name) if manifest is not None else None
+    described: DescribedComponent | None = (
+        manifest.find(kind, found.name) if manifest is not None else None
+    )
     return {
         "kind": kind,
         "name": found.name,
@@ -122,8 +171,16 @@ def component(word: str, registry: Registry) -> dict[str, Any]:
         "version": found.version,
         "object": found.value,
         "spec": manifest.spec.get(kind, "1.0") if manifest is not None else "1.0",
-        "understood": SPECS[kind],
-        **({key: value for key, value in asdict(described).items() if key not in ("kind", "name", "object")} if described else {}),
+        "understood": CONTRACT_VERSIONS[kind],
+        **(
+            {
+                key: value
+                for key, value in asdict(described).items()
+                if key not in ("kind", "name", "object")
+            }
+            if described
+            else {}
+        ),
     }
 
 
@@ -133,7 +190,9 @@ def example(word: str, registry: Registry) -> str:
     import json
 
     use = {"type": said["name"], "config": (said.get("examples") or [{}])[0]}
-    return json.dumps(use if use["config"] else {"type": said["name"]}, ensure_ascii=False, indent=2)
+    return json.dumps(
+        use if use["config"] else {"type": said["name"]}, ensure_ascii=False, indent=2
+    )
 
 
 def is_ours(distribution: str) -> bool:
@@ -141,4 +200,13 @@ def is_ours(distribution: str) -> bool:
     return distribution == KERNEL or distribution.startswith("axil-")
 
 
-__all__ = ["PluginError", "component", "distribution", "example", "is_ours", "requirements", "rows", "standing"]
+__all__ = [
+    "PluginError",
+    "component",
+    "distribution",
+    "example",
+    "is_ours",
+    "requirements",
+    "rows",
+    "standing",
+]

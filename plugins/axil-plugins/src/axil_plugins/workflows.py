@@ -8,15 +8,23 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from axil.errors import ConfigError, PluginError, Problem
-from axil.files import parse
-from axil.needs import Need, Needs, needs
-from axil.registry import Registry, canonical
+from axil import ConfigError, PluginError, Problem
+from axil.plugin import (
+    Dependencies,
+    Dependency,
+    Registry,
+    canonical_name,
+    dependencies_of,
+    parse_workflow,
+)
 
 
 def reasons(files: Sequence[str], registry: Registry) -> dict[str, Any]:
-    """What each distribution is needed for, as data. Raises: SpecError, PluginError: a file cannot be read."""
-    found = needs(files, registry=registry)
+    """What each distribution is needed for, as data.
+
+    Raises: SpecError, PluginError: a file cannot be read.
+    """
+    found = dependencies_of(files, registry=registry)
     installed = registry.plugins()
     distributions: list[dict[str, Any]] = []
     for name, uses in sorted(found.distributions().items()):
@@ -39,26 +47,38 @@ def reasons(files: Sequence[str], registry: Registry) -> dict[str, Any]:
     }
 
 
-def is_fine(found: Needs) -> bool:
+def is_fine(found: Dependencies) -> bool:
     """Whether everything that is needed is there and may be used."""
     return not found.problems and all(need.error is None for need in found.found)
 
 
-def _use(need: Need) -> dict[str, Any]:
+def _use(need: Dependency) -> dict[str, Any]:
     error = str(need.error) if need.error is not None else ""
     distribution, _, bare = need.name.rpartition("/")
     found = need.component
-    is_old = found is not None and (bare != found.name or canonical(distribution or found.distribution) != found.distribution)
+    is_old = found is not None and (
+        bare != found.name
+        or canonical_name(distribution or found.distribution) != found.distribution
+    )
     renamed = f"{found.distribution}/{found.name}" if found is not None and is_old else ""
-    return {"kind": need.kind, "name": need.name, "now": renamed, "where": need.where, "default": need.is_default, "error": error}
+    return {
+        "kind": need.kind,
+        "name": need.name,
+        "now": renamed,
+        "where": need.where,
+        "default": need.is_default,
+        "error": error,
+    }
 
 
 def requirements(file: str, registry: Registry) -> dict[str, str]:
-    """The ``requires`` block of a file: each distribution that it needs, with the least version that is known to do.
+    """The ``requires`` block of a file: each distribution that it needs, with the least version
+    that is known to do.
 
-    What the file says already stays as it is, also for what is not installed. Raises: PluginError: nobody is known to provide something.
+    What the file says already stays as it is, also for what is not installed. Raises: PluginError:
+    nobody is known to provide something.
     """
-    found = needs([file], registry=registry)
+    found = dependencies_of([file], registry=registry)
     installed = registry.plugins()
     wanted: dict[str, str] = {}
     for name, uses in sorted(found.distributions().items()):
@@ -70,9 +90,11 @@ def requirements(file: str, registry: Registry) -> dict[str, str]:
 
 
 def freeze(file: str, registry: Registry) -> str:
-    """The text of a workflow file with its ``requires`` block brought up to date; comments and layout stay.
+    """The text of a workflow file with its ``requires`` block brought up to date; comments and
+    layout stay.
 
-    Raises: ConfigError (AX731): the file's format is one that cannot be written in place, or the result would say something else.
+    Raises: ConfigError (AX731): the file's format is one that cannot be written in place, or the
+    result would say something else.
     """
     wanted = requirements(file, registry)
     path = Path(file)
@@ -80,8 +102,15 @@ def freeze(file: str, registry: Registry) -> str:
     kind = path.suffix.lower().lstrip(".")
     writers = {"yaml": _yaml, "yml": _yaml, "json": _json, "toml": _toml}
     if kind not in writers:
-        raise ConfigError(Problem("AX731", file, f"a .{kind} file cannot be written in place.", f"Add requires yourself: {wanted}"))
-    document = parse(file, str(path), registry)
+        raise ConfigError(
+            Problem(
+                "AX731",
+                file,
+                f"a .{kind} file cannot be written in place.",
+                f"Add requires yourself: {wanted}",
+            )
+        )
+    document = parse_workflow(file, str(path), registry)
     frozen = writers[kind](text, wanted, document)
     _same(frozen, wanted, document, registry)
     return frozen
@@ -93,9 +122,19 @@ def _same(frozen: str, wanted: Mapping[str, str], before: Any, registry: Registr
     loader: Any = registry.resolve("loaders", kind)
     after = (loader() if isinstance(loader, type) else loader)(frozen, before.name).data
     rest = {key: value for key, value in before.data.items() if key != "requires"}
-    if after.get("requires", {}) != dict(wanted) or {key: value for key, value in after.items() if key != "requires"} != rest:
+    if (
+        after.get("requires", {}) != dict(wanted)
+        or {key: value for key, value in after.items() if key != "requires"} != rest
+    ):
         hint = f"Write it yourself: requires: {json.dumps(dict(wanted))}"
-        raise ConfigError(Problem("AX731", before.name, "the requirements cannot be written without changing the rest.", hint))
+        raise ConfigError(
+            Problem(
+                "AX731",
+                before.name,
+                "the requirements cannot be written without changing the rest.",
+                hint,
+            )
+        )
 
 
 def _json(text: str, wanted: Mapping[str, str], document: Any) -> str:
@@ -111,23 +150,40 @@ def _json(text: str, wanted: Mapping[str, str], document: Any) -> str:
 
 
 def _yaml(text: str, wanted: Mapping[str, str], document: Any) -> str:
-    block = ["requires:", *(f"  {name}: {json.dumps(version)}" for name, version in wanted.items())] if wanted else ["requires: {}"]
+    block = (
+        ["requires:", *(f"  {name}: {json.dumps(version)}" for name, version in wanted.items())]
+        if wanted
+        else ["requires: {}"]
+    )
     return _replaced(text, block, document, "graph")
 
 
 def _toml(text: str, wanted: Mapping[str, str], document: Any) -> str:
     lines = text.split("\n")
-    start = next((i for i, line in enumerate(lines) if re.fullmatch(r"\s*\[requires\]\s*(#.*)?", line)), None)
-    block = ["[requires]", *(f"{name} = {json.dumps(version)}" for name, version in wanted.items()), ""]
+    start = next(
+        (i for i, line in enumerate(lines) if re.fullmatch(r"\s*\[requires\]\s*(#.*)?", line)), None
+    )
+    block = [
+        "[requires]",
+        *(f"{name} = {json.dumps(version)}" for name, version in wanted.items()),
+        "",
+    ]
     if start is None:
-        start = end = next((i for i, line in enumerate(lines) if line.lstrip().startswith("[")), len(lines))
+        start = end = next(
+            (i for i, line in enumerate(lines) if line.lstrip().startswith("[")), len(lines)
+        )
     else:
-        end = next((i for i in range(start + 1, len(lines)) if lines[i].lstrip().startswith("[")), len(lines))
+        end = next(
+            (i for i in range(start + 1, len(lines)) if lines[i].lstrip().startswith("[")),
+            len(lines),
+        )
     return "\n".join([*lines[:start], *block, *lines[end:]])
 
 
 def _replaced(text: str, block: list[str], document: Any, before: str) -> str:
-    """The lines of the key ``requires`` replaced, or put before another key; blank lines and comments between keys stay."""
+    """The lines of the key ``requires`` replaced, or put before another key; blank lines and
+    comments between keys stay.
+    """
     lines = text.split("\n")
     tops = sorted((line, str(keys[0])) for keys, line in document.lines.items() if len(keys) == 1)
     at = next((line for line, key in tops if key == "requires"), None)
@@ -140,7 +196,11 @@ def _replaced(text: str, block: list[str], document: Any, before: str) -> str:
     return "\n".join([*lines[: at - 1], *block, *lines[end:]])
 
 
-def missing(found: Needs) -> list[str]:
-    """What pip is to be asked for: distributions that are needed and not there, as the files want them."""
-    names = {need.provider for need in found.found if need.component is None and need.error is not None and need.provider}
-    return [f"{name}{found.requires.get(canonical(name), '')}" for name in sorted(names)]
+def missing(found: Dependencies) -> list[str]:
+    """List what to ask pip for: distributions that files need, as they want them, and lack."""
+    names = {
+        need.provider
+        for need in found.found
+        if need.component is None and need.error is not None and need.provider
+    }
+    return [f"{name}{found.requires.get(canonical_name(name), '')}" for name in sorted(names)]

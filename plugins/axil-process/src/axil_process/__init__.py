@@ -1,4 +1,6 @@
-"""Bodies in processes of their own: what keeps a core busy does not hold up the rest, and what crashes takes nothing with it."""
+"""Bodies in processes of their own: what keeps a core busy does not hold up the rest, and what
+crashes takes nothing with it.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ _FOUND_IN = {
 
 
 def __getattr__(name: str) -> Any:
-    """Imported when it is used: a process that runs bodies needs less of this than one that starts it."""
+    """Import it when it is used: a process that runs bodies needs less than one that starts it."""
     module = _FOUND_IN.get(name)
     if module is None:
         raise AttributeError(f"module 'axil_process' has no attribute {name!r}")

@@ -1,4 +1,7 @@
-"""Where a worker begins: with the standard library alone, until it knows where to import from. Started by its path."""
+"""Where a worker begins: with the standard library alone, until it knows where to import from.
+
+Started by its path.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ import sys
 
 
 def main() -> None:
-    """Keep the pipes for ourselves, take what the parent says of paths and limits, and go on in ``axil_process.worker``."""
+    """Keep the pipes for ourselves, take paths and limits, and go on in ``axil_process.worker``."""
     asked, told = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)

@@ -12,14 +12,30 @@ class ProcessConfig(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    workers: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1, description="Processes at most; they are started when needed.")
-    memory_megabytes: int | None = Field(None, ge=64, description="What each may take of addresses; Linux. None: no limit.")
-    firings_per_worker: int | None = Field(None, ge=1, description="A process is replaced after so many. None: never.")
-    environment: tuple[str, ...] | None = Field(None, description="Names of the variables that processes see. None: all.")
-    state: str = Field("", description="Of a graph with typed state: where its class can be imported from, module:Class.")
+    workers: int = Field(
+        default_factory=lambda: os.cpu_count() or 1,
+        ge=1,
+        description="Processes at most; they are started when needed.",
+    )
+    memory_megabytes: int | None = Field(
+        None, ge=64, description="What each may take of addresses; Linux. None: no limit."
+    )
+    firings_per_worker: int | None = Field(
+        None, ge=1, description="A process is replaced after so many. None: never."
+    )
+    environment: tuple[str, ...] | None = Field(
+        None, description="Names of the variables that processes see. None: all."
+    )
+    state: str = Field(
+        "",
+        description="Of a graph with typed state: "
+        "where its class can be imported from, module:Class.",
+    )
 
 
 class ExecutorConfig(ProcessConfig):
     """Which bodies of a run, and the processes for them."""
 
-    lanes: tuple[str, ...] = Field((), description="Bodies of nodes in these lanes. None said: all that are plain functions.")
+    lanes: tuple[str, ...] = Field(
+        (), description="Bodies of nodes in these lanes. None said: all that are plain functions."
+    )

@@ -13,7 +13,7 @@ import signal
 from collections.abc import Mapping
 from typing import Any
 
-from axil.errors import AxilError, Problem
+from axil import AxilError, Problem
 
 
 class ProcessError(AxilError, RuntimeError):
@@ -34,7 +34,11 @@ class WorkerDied(ProcessError):
     def __init__(self, code: int) -> None:
         self.code = code
         """As of ``subprocess``: an exit code, or minus the number of the signal."""
-        super().__init__("AX550", f"the process that ran the body ended {ended(code)}.", "The run goes on; so does the next firing.")
+        super().__init__(
+            "AX550",
+            f"the process that ran the body ended {ended(code)}.",
+            "The run goes on; so does the next firing.",
+        )
 
 
 class BodyRaised(Exception):
@@ -59,18 +63,27 @@ def ended(code: int) -> str:
         name = signal.Signals(-code).name
     except ValueError:
         name = str(-code)
-    return f"by signal {name}" + (" (as the system does where memory runs out)" if name == "SIGKILL" else "")
+    return f"by signal {name}" + (
+        " (as the system does where memory runs out)" if name == "SIGKILL" else ""
+    )
 
 
 _KINDS: dict[str, type[BodyRaised]] = {}
 
 
 def raised(told: Mapping[str, Any]) -> BodyRaised:
-    """The error that a process told of. No class is imported for it: a built-in one is known here too."""
+    """The error that a process told of.
+
+    No class is imported for it: a built-in one is known here too.
+    """
     kind, message = str(told["kind"]), str(told["message"])
     made = _KINDS.get(kind) or _KINDS.setdefault(kind, _kind_of(kind))
     error = made(f"{kind}: {message}" if made is BodyRaised else message)
-    error.kind, error.traceback, error.transient = kind, str(told["traceback"]), bool(told.get("transient"))
+    error.kind, error.traceback, error.transient = (
+        kind,
+        str(told["traceback"]),
+        bool(told.get("transient")),
+    )
     error.add_note(f"in a process of its own:\n{error.traceback}")
     return error
 
@@ -78,7 +91,10 @@ def raised(told: Mapping[str, Any]) -> BodyRaised:
 def _kind_of(kind: str) -> type[BodyRaised]:
     module, _, name = kind.rpartition(".")
     own: Any = getattr(builtins, name, None) if module == "builtins" else None
-    if not (isinstance(own, type) and issubclass(own, Exception)) or own in (Exception, ExceptionGroup):
+    if not (isinstance(own, type) and issubclass(own, Exception)) or own in (
+        Exception,
+        ExceptionGroup,
+    ):
         return BodyRaised
     made = type(name, (BodyRaised, own), {"__module__": __name__})
     try:

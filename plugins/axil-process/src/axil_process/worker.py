@@ -1,6 +1,8 @@
-"""The other side of the pipe: takes jobs and firings, runs bodies one at a time, and asks its parent for what only the run can tell.
+"""The other side of the pipe: takes jobs and firings, runs bodies one at a time, and asks its
+parent for what only the run can tell.
 
-The main thread runs the body; another reads. When the pipe ends the process does, whatever the body is at: nobody waits for it.
+The main thread runs the body; another reads. When the pipe ends the process does, whatever the body
+is at: nobody waits for it.
 """
 
 from __future__ import annotations
@@ -19,12 +21,9 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, NoReturn, cast
 
-from axil.context import Context, Question
-from axil.elsewhere import arrived, plan_of, sent_back
-from axil.errors import AxilError, BodyError
-from axil.journal import decode, encode
-from axil.plan import Plan
-from axil.tokens import Activation, Effects, Out, Task
+from axil import Activation, AxilError, Context, Out, Question
+from axil.driver import decode_task, decode_value, encode_outcome, encode_value, plan_of_job
+from axil.plugin import BodyError, Effects, Plan, Task
 from axil_process.errors import ProcessError
 from axil_process.wire import LENGTH, packed
 
@@ -51,13 +50,15 @@ class Worker:
     """One process's end of the pipes."""
 
     def __init__(self, source: Any, sink: int, grace: float | None = None) -> None:
-        """``grace``: seconds to close what was opened, when the pipe has ended; None: as long as it takes."""
+        """Take ``grace``, the seconds to close what was opened; None: as long as it takes."""
         self._source, self._sink, self._grace = source, sink, grace
         self._tasks: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._waiting: dict[int, Asked] = {}
         self._count = self._firing = 0
         self._is_busy = False
-        """Whether a body is at work, or about to be: from when its firing is heard of until what it came to is known."""
+        """Whether a body is at work, or about to be: from when its firing is heard of until what it
+        came to is known.
+        """
         self._lock = threading.Lock()
         self._plans: dict[str, Plan] = {}
 
@@ -69,13 +70,18 @@ class Worker:
             while (given := self._tasks.get()) is not None:
                 answer = self._done(given, runner)
                 with self._lock:
-                    self._firing += 1  # what its body left behind is heard no more, and is answered no more
+                    # what its body left behind is heard no more, and is answered no more
+                    self._firing += 1
                     abandoned, self._waiting = self._waiting, {}
                 for asked in abandoned.values():
                     asked.answer.cancel()
-                self._is_busy = False  # before it is told: the parent may have no further use for us as soon as it hears of it
+                # before it is told: the parent may have no further use for us as soon as it hears
+                # of it
+                self._is_busy = False
                 self.tell(answer)
-            for component in (each for plan in self._plans.values() for each in reversed(plan.graph.components)):
+            for component in (
+                each for plan in self._plans.values() for each in reversed(plan.graph.components)
+            ):
                 if hasattr(component, "close"):
                     runner.run(component.close())
 
@@ -95,10 +101,14 @@ class Worker:
         self._tasks.put(None)
         if self._grace is not None:
             time.sleep(self._grace)
-            os._exit(0)  # something that cannot be closed, or a thread that a body left behind, would hold us for ever
+            # something that cannot be closed, or a thread that a body left behind, would hold us
+            # for ever
+            os._exit(0)
 
     def alone(self) -> None:
-        """Called in a process that a body forked: the pipes are not its own, and would not end while it lives."""
+        """Called in a process that a body forked: the pipes are not its own, and would not end
+        while it lives.
+        """
         reads, writes = os.pipe()
         os.close(reads)  # who writes there ends
         for each in (self._source.fileno(), self._sink):
@@ -119,22 +129,33 @@ class Worker:
         if not answer.set_running_or_notify_cancel():  # nobody waits for it any more
             return
         if "value" in message:
-            answer.set_result(decode(message["value"]))
+            answer.set_result(decode_value(message["value"]))
         else:
-            answer.set_exception(Paused() if message.get("paused") else ProcessError("AX551", str(message.get("error"))))
+            answer.set_exception(
+                Paused()
+                if message.get("paused")
+                else ProcessError("AX551", str(message.get("error")))
+            )
 
     def tell(self, message: Mapping[str, Any], firing: int | None = None) -> None:
-        """Say something to the parent; of a firing that is over, to nobody. The parent is gone: so are we."""
+        """Say something to the parent; of a firing that is over, to nobody.
+
+        The parent is gone: so are we.
+        """
         with self._lock:
             if firing is None or firing == self._firing:
                 self._write(message)
 
     def ask(self, firing: int, what: str, *given: Any) -> Asked:
         """Ask the parent something. Raises: ProcessError (AX552): the firing is over."""
-        plain = encode(list(given))
+        plain = encode_value(list(given))
         with self._lock:
             if firing != self._firing:
-                raise ProcessError("AX552", f"ctx.{what} cannot be had any more: the body has ended.", "Wait for all that the body begins.")
+                raise ProcessError(
+                    "AX552",
+                    f"ctx.{what} cannot be had any more: the body has ended.",
+                    "Wait for all that the body begins.",
+                )
             self._count += 1
             asked = self._waiting[self._count] = Asked(self._count)
             self._write({"ask": what, "n": asked.number, "in": _inside.get(), "given": plain})
@@ -153,17 +174,18 @@ class Worker:
     def _done(self, given: Mapping[str, Any], runner: asyncio.Runner) -> dict[str, Any]:
         try:
             plan = self._plan(given["job"], runner)
-            task = arrived(given["task"], plan.graph)
+            task = decode_task(given["task"], plan.graph)
             ctx = Elsewhere(Firing(self, self._firing), given["ctx"], task, plan.nodes[0].name)
             out = plan.graph.vertices[0].body(task, ctx)
             if inspect.isawaitable(out):
                 out = runner.run(_awaited(cast("Awaitable[Any]", out)))
             if type(out) is not Out:
                 raise BodyError(f"the body gave {type(out).__name__}; a body gives an Out.")
-            return {"end": sent_back(out, plan.graph.schema)}
+            return {"end": encode_outcome(out, plan.graph.schema)}
         except Paused:
             return {"paused": True}
-        except BaseException as error:  # noqa: BLE001  # also SystemExit: the parent hears of it, and this process goes on
+        except BaseException as error:  # noqa: BLE001
+            # also SystemExit: the parent hears of it, and this process goes on
             paused = [each for each in _all(error) if isinstance(each, Paused)]
             if paused and len(paused) == len(_all(error)):
                 return {"paused": True}
@@ -172,7 +194,7 @@ class Worker:
     def _plan(self, job: Mapping[str, Any], runner: asyncio.Runner) -> Plan:
         key = json.dumps(job, sort_keys=True)
         if key not in self._plans:
-            plan = plan_of(job)
+            plan = plan_of_job(job)
             for component in plan.graph.components:
                 if hasattr(component, "provision"):
                     runner.run(component.provision())
@@ -182,7 +204,11 @@ class Worker:
 
 def _all(error: BaseException) -> list[BaseException]:
     if isinstance(error, BaseExceptionGroup):
-        return [each for part in cast("BaseExceptionGroup[BaseException]", error).exceptions for each in _all(part)]
+        return [
+            each
+            for part in cast("BaseExceptionGroup[BaseException]", error).exceptions
+            for each in _all(part)
+        ]
     return [error]
 
 
@@ -197,7 +223,11 @@ def told(error: BaseException) -> dict[str, Any]:
         message = str(error)
     except Exception:  # noqa: BLE001  # an error whose text raises is still an error
         message = ""
-    lines = traceback.format_exception(type(error), error, error.__traceback__) if message else [f"{kind}\n"]
+    lines = (
+        traceback.format_exception(type(error), error, error.__traceback__)
+        if message
+        else [f"{kind}\n"]
+    )
     transient = bool(getattr(error, "transient", False))
     return {"kind": kind, "message": message, "traceback": "".join(lines), "transient": transient}
 
@@ -252,7 +282,7 @@ class Elsewhere(Context):
 
     def _shown(self, how: str, chunk: Any) -> None:
         try:
-            plain = encode(chunk)
+            plain = encode_value(chunk)
         except AxilError:
             plain = repr(chunk)
         self._firing.tell({how: plain, "in": _inside.get()})
@@ -263,8 +293,8 @@ class Elsewhere(Context):
     def key(self, name: str = "", /) -> str:
         return str(self._firing.ask("key", name).answer.result())
 
-    def spend(self, *, cost: float = 0.0, **tokens: int) -> None:
-        self._firing.tell({"spend": {"cost": cost, **tokens}, "in": _inside.get()})
+    def spend(self, **amounts: float) -> None:
+        self._firing.tell({"spend": amounts, "in": _inside.get()})
 
     async def sleep(self, seconds: float, /) -> None:
         await asyncio.wrap_future(self._firing.ask("sleep", seconds).answer)
@@ -273,7 +303,15 @@ class Elsewhere(Context):
         asked = Question(text=question) if isinstance(question, str) else question
         return await asyncio.wrap_future(self._firing.ask("ask", asked.plain(), name).answer)
 
-    async def step(self, name: str, call: Callable[[], Awaitable[Any]], /, *, request: Any = None, effects: Effects = "idempotent") -> Any:
+    async def step(
+        self,
+        name: str,
+        call: Callable[[], Awaitable[Any]],
+        /,
+        *,
+        request: Any = None,
+        effects: Effects = "idempotent",
+    ) -> Any:
         plain = request() if callable(request) else request
         asked = self._firing.ask("step", name, plain, effects)
         begins, ends = asyncio.wrap_future(asked.begins), asyncio.wrap_future(asked.answer)
@@ -283,7 +321,7 @@ class Elsewhere(Context):
         token = _inside.set(asked.number)
         try:
             value = await call()
-            plain = encode(value)
+            plain = encode_value(value)
         except BaseException as error:
             how = {"paused": True} if isinstance(error, Paused) else {"failed": told(error)}
             self._firing.tell({"stepped": asked.number, **how})
@@ -319,7 +357,15 @@ class Elsewhere(Context):
     async def execute(self, body: Any, /, task: Task | None = None) -> Out:
         self._refuse("execute")
 
-    async def run(self, plan: Any, inputs: Any = None, /, *, name: str | int | Sequence[str | int], state: Any = None) -> Any:
+    async def run(
+        self,
+        plan: Any,
+        inputs: Any = None,
+        /,
+        *,
+        name: str | int | Sequence[str | int],
+        state: Any = None,
+    ) -> Any:
         self._refuse("run")
 
     async def reserve(self, **_: Any) -> Any:

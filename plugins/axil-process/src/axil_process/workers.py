@@ -1,7 +1,9 @@
-"""The parent's side: processes that are kept and used again, and one conversation with one of them for each firing.
+"""The parent's side: processes that are kept and used again, and one conversation with one of them
+for each firing.
 
-A worker belongs to the event loop it was started on. One that is in the middle of something cannot be asked to stop, since its body may
-be deaf: it is killed with all that it started, and the next firing gets another.
+A worker belongs to the event loop it was started on. One that is in the middle of something cannot
+be asked to stop, since its body may be deaf: it is killed with all that it started, and the next
+firing gets another.
 """
 
 from __future__ import annotations
@@ -17,12 +19,9 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from axil.context import Context, Question
-from axil.desk import Pause
-from axil.elsewhere import Job, come_back, sent
-from axil.journal import decode, encode
-from axil.state import Schema
-from axil.tokens import Out, Task
+from axil import Context, Out, Question, Schema
+from axil.driver import Job, Pause, decode_outcome, decode_value, encode_task, encode_value
+from axil.plugin import Task
 from axil_process.config import ProcessConfig
 from axil_process.errors import ProcessError, WorkerDied, ended, raised
 from axil_process.wire import LENGTH, packed
@@ -32,7 +31,7 @@ _GRACE = 5.0  # seconds that an idle worker has to close what it opened
 
 
 class Workers:
-    """So many processes, each with one body at a time; who comes when all are at work waits, in order."""
+    """A number of processes with one body at a time each; others wait in order."""
 
     def __init__(self, config: ProcessConfig) -> None:
         self.config = config
@@ -41,8 +40,11 @@ class Workers:
         """Processes so far: for tests and measurements."""
 
     async def run(self, job: Job, task: Task, ctx: Context, schema: Schema) -> Out:
-        """One firing of a body. Raises: WorkerDied, BodyRaised, ProcessError; JournalError: a value cannot be sent; Pause."""
-        given = {"job": job, "task": sent(task, schema), "ctx": _told(ctx)}
+        """One firing of a body.
+
+        Raises: WorkerDied, BodyRaised, ProcessError; JournalError: a value cannot be sent; Pause.
+        """
+        given = {"job": job, "task": encode_task(task, schema), "ctx": _told(ctx)}
         loop = asyncio.get_running_loop()
         place = self._places.setdefault(loop, _Place(self.config.workers))
         async with place.room:
@@ -66,13 +68,19 @@ class Workers:
                 place.idle.append(worker)
         if "failed" in answer:
             raise raised(answer["failed"])
-        return come_back(answer["end"], schema)
+        return decode_outcome(answer["end"], schema)
 
     async def close(self) -> None:
-        """End the processes of this event loop; the next use starts others. What is at work is killed."""
+        """End the processes of this event loop; the next use starts others.
+
+        What is at work is killed.
+        """
         place = self._places.pop(asyncio.get_running_loop(), None)
         if place is not None:
-            await asyncio.gather(*(worker.kill() for worker in place.busy), *(worker.close() for worker in place.idle))
+            await asyncio.gather(
+                *(worker.kill() for worker in place.busy),
+                *(worker.close() for worker in place.idle),
+            )
 
 
 class _Place:
@@ -84,7 +92,10 @@ class _Place:
         self.busy: set[_Worker] = set()
 
     async def rested(self) -> _Worker | None:
-        """One that has nothing to do. Those that died meanwhile are let go of, with all that they started."""
+        """One that has nothing to do.
+
+        Those that died meanwhile are let go of, with all that they started.
+        """
         while self.idle:
             worker = self.idle.pop()
             if worker.is_alive:
@@ -94,7 +105,11 @@ class _Place:
 
 
 def _told(ctx: Context) -> dict[str, Any]:
-    return {"run_id": ctx.run_id, "thread": ctx.thread, "workspace": None if ctx.workspace is None else str(ctx.workspace)}
+    return {
+        "run_id": ctx.run_id,
+        "thread": ctx.thread,
+        "workspace": None if ctx.workspace is None else str(ctx.workspace),
+    }
 
 
 class _Worker:
@@ -125,7 +140,9 @@ class _Worker:
             await worker.kill()
             if isinstance(error, WorkerDied):
                 told = f"a process for bodies could not be started: it ended {ended(error.code)}."
-                raise ProcessError("AX553", told, "What it said is on standard error; is there memory enough?") from None
+                raise ProcessError(
+                    "AX553", told, "What it said is on standard error; is there memory enough?"
+                ) from None
             raise
         return worker
 
@@ -165,7 +182,8 @@ class _Worker:
     async def close(self) -> None:
         """Let it end: it has nothing to do."""
         assert self.process.stdin is not None
-        self.tell({"close": True})  # said, since a process that was forked from this one holds the pipe open, too
+        # said, since a process that was forked from this one holds the pipe open, too
+        self.tell({"close": True})
         self.process.stdin.close()
         try:
             await asyncio.wait_for(self.process.wait(), _GRACE)
@@ -176,7 +194,10 @@ class _Worker:
 
 
 class _Firing:
-    """The conversation with a worker over one firing. What the body asks inside a step is asked of the run inside that step."""
+    """The conversation with a worker over one firing.
+
+    What the body asks inside a step is asked of the run inside that step.
+    """
 
     def __init__(self, worker: _Worker, ctx: Context) -> None:
         self.worker, self.ctx = worker, ctx
@@ -195,8 +216,11 @@ class _Firing:
                     if "end" in message or "failed" in message:
                         return message
                     if "paused" in message:
-                        await asyncio.sleep(0)  # what was asked before has begun then, so the run knows of it
-                        raise Pause(*(question for pause in self._paused for question in pause.questions))
+                        # what was asked before has begun then, so the run knows of it
+                        await asyncio.sleep(0)
+                        raise Pause(
+                            *(question for pause in self._paused for question in pause.questions)
+                        )
                 self._inside[message.get("in", 0)].run(self._take, message)
         finally:
             for task in self._tasks:
@@ -206,15 +230,15 @@ class _Firing:
     def _take(self, message: Mapping[str, Any]) -> None:
         ctx = self.ctx
         if "emit" in message:
-            ctx.emit(decode(message["emit"]))
+            ctx.emit(decode_value(message["emit"]))
         elif "note" in message:
-            ctx.note(decode(message["note"]))
+            ctx.note(decode_value(message["note"]))
         elif "spend" in message:
             ctx.spend(**message["spend"])
         elif "stepped" in message:
             self._stepped(message)
         else:
-            self._answer(message["ask"], message["n"], decode(message["given"]))
+            self._answer(message["ask"], message["n"], decode_value(message["given"]))
 
     def _answer(self, what: str, number: int, given: list[Any]) -> None:
         ctx = self.ctx
@@ -228,15 +252,19 @@ class _Firing:
             self._later(number, ctx.sleep(*given))
         elif what == "ask":
             said, name = given
-            self._later(number, ctx.ask(Question(**{**said, "options": tuple(said["options"])}), name=name))
+            self._later(
+                number, ctx.ask(Question(**{**said, "options": tuple(said["options"])}), name=name)
+            )
         else:
             name, request, effects = given
-            self._later(number, ctx.step(name, lambda: self._step(number), request=request, effects=effects))
+            self._later(
+                number, ctx.step(name, lambda: self._step(number), request=request, effects=effects)
+            )
 
     def _later(self, number: int, doing: Coroutine[Any, Any, Any]) -> None:
         async def answering() -> None:
             try:
-                answer = {"value": encode(await doing)}
+                answer = {"value": encode_value(await doing)}
             except Pause as pause:
                 self._paused.append(pause)
                 answer = {"paused": True}
@@ -247,7 +275,8 @@ class _Firing:
         task = asyncio.create_task(answering())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        task.add_done_callback(lambda _: doing.close())  # it was never begun where the firing ended first
+        # it was never begun where the firing ended first
+        task.add_done_callback(lambda _: doing.close())
 
     async def _step(self, number: int) -> Any:
         """Have the worker take a step."""
@@ -259,7 +288,7 @@ class _Firing:
     def _stepped(self, message: Mapping[str, Any]) -> None:
         step = self._steps[message["stepped"]]
         if "value" in message:
-            step.set_result(decode(message["value"]))
+            step.set_result(decode_value(message["value"]))
         elif "failed" in message:
             step.set_exception(raised(message["failed"]))
         else:

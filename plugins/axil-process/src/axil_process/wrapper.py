@@ -5,45 +5,62 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from axil.config import decode
-from axil.context import Context
-from axil.elsewhere import Job, job_of
-from axil.errors import Problem, SpecError
-from axil.plan import Body, Mode
-from axil.planner import NodeInfo
-from axil.spec import Use
-from axil.state import Schema
-from axil.tokens import Out, Task
+from axil import Context, Out, Problem, Schema, SpecError, Use
+from axil.driver import Job, job_of
+from axil.plugin import Body, Mode, NodeInfo, Task, decode_config
 from axil_process.config import ProcessConfig
 from axil_process.workers import Workers
 
 
 class Process:
-    """The wrapper ``process``: runs a node in a process, which may compute, crash or be killed without harm to the rest."""
+    """The wrapper ``process``: runs a node in a process, which may compute, crash or be killed
+    without harm to the rest.
+    """
 
     type = "process"
     Config = ProcessConfig
     examples = ({}, {"workers": 2, "memory_megabytes": 2048})
 
-    def __init__(self, config: ProcessConfig | Mapping[str, Any] | None = None, /, **settings: Any) -> None:
+    def __init__(
+        self, config: ProcessConfig | Mapping[str, Any] | None = None, /, **settings: Any
+    ) -> None:
         """Raises: ConfigError: a setting is unknown or does not fit."""
-        given = config if isinstance(config, ProcessConfig) else decode(ProcessConfig, {**(config or {}), **settings}, self.type)
+        given = (
+            config
+            if isinstance(config, ProcessConfig)
+            else decode_config(ProcessConfig, {**(config or {}), **settings}, self.type)
+        )
         self.config = given
         self.workers = Workers(given)
 
     def use(self) -> Use:
         """What a file says of it."""
-        return Use(type=self.type, config=self.config.model_dump(mode="json", exclude_defaults=True))
+        return Use(
+            type=self.type, config=self.config.model_dump(mode="json", exclude_defaults=True)
+        )
 
     def wrap(self, body: Body, node: NodeInfo) -> Body:
-        """The body, elsewhere. Raises: SpecError: AX544 it cannot be named; AX545 something is wrapped around it already."""
+        """The body, elsewhere.
+
+        Raises: SpecError: AX544 it cannot be named; AX545 something is wrapped around it already.
+        """
         if body is not node.vertex.own:
             told = "`process` has another wrapper inside it, which would be left out."
-            raise SpecError(Problem("AX545", node.where, told, "Write it last: wrappers are named outermost first."))
+            raise SpecError(
+                Problem(
+                    "AX545", node.where, told, "Write it last: wrappers are named outermost first."
+                )
+            )
         if body.mode == "scope":
             told = "its body cannot be run elsewhere: it is a graph."
-            raise SpecError(Problem("AX544", node.where, told, "Put `process` on the nodes inside."))
-        return _InProcess(self.workers, job_of(node.spec, node.payload, node.schema, state=self.config.state), node.schema)
+            raise SpecError(
+                Problem("AX544", node.where, told, "Put `process` on the nodes inside.")
+            )
+        return _InProcess(
+            self.workers,
+            job_of(node.spec, node.payload, node.schema, state=self.config.state),
+            node.schema,
+        )
 
     async def provision(self) -> None:
         """Nothing: processes start when they are needed."""
@@ -53,7 +70,8 @@ class Process:
         await self.workers.close()
 
     def __repr__(self) -> str:
-        return f"Process({', '.join(f'{name}={value!r}' for name, value in self.use().config.items())})"
+        fields = (f"{name}={value!r}" for name, value in self.use().config.items())
+        return f"Process({', '.join(fields)})"
 
 
 class _InProcess:

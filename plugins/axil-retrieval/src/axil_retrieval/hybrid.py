@@ -1,7 +1,8 @@
 """``context:hybrid``: what several providers find, as one ranking.
 
-Reciprocal rank fusion: a block's score is the sum, over the providers that found it, of ``weight / (k + rank)``. Ranks, not scores, so
-that providers whose scores mean different things can be put together. (Cormack, Clarke, Büttcher: SIGIR 2009.)
+Reciprocal rank fusion: a block's score is the sum, over the providers that found it, of ``weight /
+(k + rank)``. Ranks, not scores, so that providers whose scores mean different things can be put
+together. (Cormack, Clarke, Büttcher: SIGIR 2009.)
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
-from axil.config import refers
+from axil.plugin import refers_to
 from axil_agent.context import blocks_of, identity, named
 from axil_agent.errors import ContextError
 from axil_agent.interfaces import ContextBlock, ContextQuery
@@ -26,16 +27,27 @@ class HybridConfig(Offered):
     """Whose findings are put together."""
 
     providers: list[Any] = Field(
-        min_length=1, description="Context providers: names, {type: …}, or objects.", json_schema_extra=refers("context")
+        min_length=1,
+        description="Context providers: names, {type: …}, or objects.",
+        json_schema_extra=refers_to("context"),
     )
-    weights: list[float] = Field(default_factory=list[float], description="How much each counts; empty: all the same.")
-    k: int = Field(60, ge=0, description="The larger, the less a first place counts more than a tenth.")
-    depth: int = Field(30, ge=1, description="How many blocks each is asked for; never fewer than are wanted.")
+    weights: list[float] = Field(
+        default_factory=list[float], description="How much each counts; empty: all the same."
+    )
+    k: int = Field(
+        60, ge=0, description="The larger, the less a first place counts more than a tenth."
+    )
+    depth: int = Field(
+        30, ge=1, description="How many blocks each is asked for; never fewer than are wanted."
+    )
 
     @model_validator(mode="after")
     def _each_has_a_weight(self) -> HybridConfig:
         if self.weights and len(self.weights) != len(self.providers):
-            raise ValueError(f"expected as many weights as providers ({len(self.providers)}), found {len(self.weights)}")
+            raise ValueError(
+                f"expected as many weights as providers ({len(self.providers)}), "
+                f"found {len(self.weights)}"
+            )
         if any(weight < 0 for weight in self.weights):
             raise ValueError("a weight is not negative")
         return self
@@ -59,22 +71,33 @@ class HybridRetriever:
     def providers(self) -> list[Any]:
         """The providers; those given by name are made when they are first used."""
         if self._providers is None:
-            self._providers = [component("context", given, self.context_label) for given in self.config.providers]
+            self._providers = [
+                component("context", given, self.context_label) for given in self.config.providers
+            ]
         return self._providers
 
     async def get_blocks(self, query: ContextQuery, top_k: int = 8) -> list[ContextBlock]:
-        """The blocks with the best sums; ``metadata["found_by"]`` has each finder's rank, from 1. Raises: ContextError (AX658)."""
+        """The blocks with the best sums; ``metadata["found_by"]`` has each finder's rank, from 1.
+
+        Raises: ContextError (AX658).
+        """
         if top_k < 1:
             return []
         labelled = named(self.providers)
         depth = max(self.config.depth, top_k)
         try:
             async with asyncio.TaskGroup() as group:
-                tasks = [group.create_task(blocks_of(provider, query, depth, self.context_label)) for _, provider in labelled]
+                tasks = [
+                    group.create_task(blocks_of(provider, query, depth, self.context_label))
+                    for _, provider in labelled
+                ]
         except BaseExceptionGroup as errors:
             raise errors.exceptions[0] from None
         weights = self.config.weights or [1.0] * len(tasks)
-        found = [(label, weight, task.result()) for (label, _), weight, task in zip(labelled, weights, tasks, strict=True)]
+        found = [
+            (label, weight, task.result())
+            for (label, _), weight, task in zip(labelled, weights, tasks, strict=True)
+        ]
         return fused(found, self.config.k, self.context_label)[:top_k]
 
     async def put(self, blocks: Sequence[ContextBlock], /) -> None:
@@ -86,12 +109,19 @@ class HybridRetriever:
         await self._each("delete", blocks)
 
     async def _each(self, act: str, blocks: Sequence[ContextBlock]) -> None:
-        acts: list[Callable[..., Any] | None] = [getattr(provider, act, None) for provider in self.providers]
+        acts: list[Callable[..., Any] | None] = [
+            getattr(provider, act, None) for provider in self.providers
+        ]
         for (label, _), call in zip(named(self.providers), acts, strict=True):
             if call is None:
-                raise ContextError("AX898", f'"{label}" is no index: it cannot {act} blocks.', "Give indexes: keyword, vector, chroma.")
+                raise ContextError(
+                    "AX898",
+                    f'"{label}" is no index: it cannot {act} blocks.',
+                    "Give indexes: keyword, vector, chroma.",
+                )
         for call in acts:
-            await called(call, blocks)  # pyright: ignore[reportArgumentType]  # none is None, see above
+            # none is None, see above
+            await called(call, blocks)  # pyright: ignore[reportArgumentType]
 
     async def close(self) -> None:
         """Close those that were made by name, every one, whatever the others raise."""
@@ -106,8 +136,11 @@ class HybridRetriever:
         return f"HybridRetriever({self.context_label!r}, {len(self.config.providers)} providers)"
 
 
-def fused(found: Sequence[tuple[str, float, Sequence[ContextBlock]]], k: int, provider: str) -> list[ContextBlock]:
-    """One ranking of ``(label, weight, blocks)``, best first; of equals, the one that an earlier provider ranked better.
+def fused(
+    found: Sequence[tuple[str, float, Sequence[ContextBlock]]], k: int, provider: str
+) -> list[ContextBlock]:
+    """One ranking of ``(label, weight, blocks)``, best first; of equals, the one that an earlier
+    provider ranked better.
 
     >>> a, b, c = ContextBlock("a"), ContextBlock("b"), ContextBlock("c")
     >>> [block.text for block in fused([("one", 1, [a, b]), ("two", 1, [b, c])], 60, "both")]
@@ -126,6 +159,10 @@ def fused(found: Sequence[tuple[str, float, Sequence[ContextBlock]]], k: int, pr
             scores[key] = scores.get(key, 0.0) + weight / (k + rank)
     order = sorted(first, key=lambda key: -scores[key])  # stable: equals stay as they were found
     return [
-        replace(first[key], score=scores[key], metadata={**first[key].metadata, "provider": provider, "found_by": ranks[key]})
+        replace(
+            first[key],
+            score=scores[key],
+            metadata={**first[key].metadata, "provider": provider, "found_by": ranks[key]},
+        )
         for key in order
     ]

@@ -17,19 +17,30 @@ from axil_retrieval.table import Table
 class KeywordConfig(Sources, Offered):
     """What is searched, and how."""
 
-    path: str = Field("", description="A file that keeps the index; empty: it is made anew, in memory.")
-    refresh: Literal["once", "query"] = Field("once", description="When sources are looked at again: never, or at each query.")
-    stems: bool = Field(True, description="English words are found by their stem: running finds run.")
+    path: str = Field(
+        "", description="A file that keeps the index; empty: it is made anew, in memory."
+    )
+    refresh: Literal["once", "query"] = Field(
+        "once", description="When sources are looked at again: never, or at each query."
+    )
+    stems: bool = Field(
+        True, description="English words are found by their stem: running finds run."
+    )
     min_score: float | None = Field(None, description="Blocks with a lower score are left out.")
 
 
 class KeywordRetriever:
-    """Documents, files and folders, searched by words. An index, too: blocks can be put and deleted."""
+    """Documents, files and folders, searched by words.
+
+    An index, too: blocks can be put and deleted.
+    """
 
     Config = KeywordConfig
 
     def __init__(self, config: KeywordConfig | None = None, **settings: Any) -> None:
-        """``settings``: those of ``KeywordConfig``; nothing is read or opened before the first query. Raises: ConfigError."""
+        """``settings``: those of ``KeywordConfig``; nothing is read or opened before the first
+        query. Raises: ConfigError.
+        """
         self.config = configured(KeywordConfig, config, settings)
         self.context_label = self.config.context_label or "keyword"
         self.passive, self.active = self.config.passive, self.config.active
@@ -38,18 +49,28 @@ class KeywordRetriever:
         self._is_fresh = False
 
     def get_blocks(self, query: ContextQuery, top_k: int = 8) -> list[ContextBlock]:
-        """The best blocks for any word of the query. Raises: ContextError (AX890): a source cannot be read; AX899: the index."""
-        with self._lock:  # a run that ends beside this one may not close what was made fresh before it is searched
+        """The best blocks for any word of the query.
+
+        Raises: ContextError (AX890): a source cannot be read; AX899: the index.
+        """
+        # a run that ends beside this one may not close what was made fresh before it is searched
+        with self._lock:
             if not self._is_fresh or self.config.refresh == "query":
                 self.refresh()
-            found = self._table.search(query.query_text, top_k, query.filters, self.config.min_score)
+            found = self._table.search(
+                query.query_text, top_k, query.filters, self.config.min_score
+            )
         return signed(self.config.opened(found), self.context_label)
 
     def refresh(self) -> list[str]:
-        """Index what is new or has changed, forget what is gone; the names of the documents that were indexed."""
+        """Index what is new or has changed, forget what is gone; the names of the documents that
+        were indexed.
+        """
         with self._lock:
             cut = self.config.cut
-            found = difference(self._table.digests(), self.config.read(), cut.at, cut.chars, cut.overlap_chars)
+            found = difference(
+                self._table.digests(), self.config.read(), cut.at, cut.chars, cut.overlap_chars
+            )
             for document in found.changed:
                 blocks = [chunk.block(document) for chunk in chunked(document.text, cut)]
                 self._table.replace(document.uri, found.digests[document.uri], blocks)
@@ -59,7 +80,10 @@ class KeywordRetriever:
             return [document.uri for document in found.changed]
 
     def put(self, blocks: Sequence[ContextBlock], /) -> None:
-        """Add or replace blocks. Raises: ContextError (AX892): a block has neither ``uri`` nor ``chunk_id``."""
+        """Add or replace blocks.
+
+        Raises: ContextError (AX892): a block has neither ``uri`` nor ``chunk_id``.
+        """
         self._table.put(blocks)
 
     def delete(self, blocks: Sequence[ContextBlock], /) -> None:

@@ -1,8 +1,11 @@
-"""``embedders:lexical``: vectors of what a text is made of, words and parts of words. It knows no meaning.
+"""``embedders:lexical``: vectors of what a text is made of, words and parts of words.
 
-Each word, and each run of three letters in it, is hashed to a place and a sign of the vector; the vector is made as long as 1. So
-texts that share words, or forms of a word, are near each other, and "car" and "automobile" are not. The same text gives the same
-vector everywhere: nothing is learnt, loaded or downloaded.
+It knows no meaning.
+
+Each word, and each run of three letters in it, is hashed to a place and a sign of the vector; the
+vector is made as long as 1. So texts that share words, or forms of a word, are near each other, and
+"car" and "automobile" are not. The same text gives the same vector everywhere: nothing is learnt,
+loaded or downloaded.
 """
 
 from __future__ import annotations
@@ -23,7 +26,12 @@ class LexicalConfig(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    dimensions: int = Field(512, ge=16, le=65536, description="The length of a vector; longer ones have fewer collisions.")
+    dimensions: int = Field(
+        512,
+        ge=16,
+        le=65536,
+        description="The length of a vector; longer ones have fewer collisions.",
+    )
 
 
 class LexicalEmbedder:
@@ -61,7 +69,10 @@ class LexicalEmbedder:
 
 
 def _features(text: str) -> dict[str, float]:
-    """What a text has, and how much of it. Short words count less: they are mostly those that every text has."""
+    """What a text has, and how much of it.
+
+    Short words count less: they are mostly those that every text has.
+    """
     weights: dict[str, float] = {}
     for word, count in Counter(words(text)).items():
         weight = (1 + math.log(count)) * min(len(word) if word.isascii() else 6, 6) / 6

@@ -1,7 +1,8 @@
 """Blocks in SQLite's full-text index: kept, replaced, forgotten, and ranked by BM25.
 
-SQLite is in the standard library; its FTS5 ranks by BM25, takes single changes, and is safe between threads and processes. What it
-indexes is our own words, joined by spaces, so its tokenizer only has to split at spaces, and every script is searched.
+SQLite is in the standard library; its FTS5 ranks by BM25, takes single changes, and is safe between
+threads and processes. What it indexes is our own words, joined by spaces, so its tokenizer only has
+to split at spaces, and every script is searched.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
+import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,13 +23,17 @@ from axil_retrieval.words import words
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS documents (uri TEXT PRIMARY KEY, digest TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS blocks (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, uri TEXT NOT NULL, block TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS blocks (\
+id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, uri TEXT NOT NULL, block TEXT NOT NULL);
 CREATE INDEX IF NOT EXISTS blocks_of_uri ON blocks (uri);
 """
-_WORDS = "CREATE VIRTUAL TABLE words USING fts5 (title, text, tokenize = '{tokenizer}', detail = 'column')"
+_WORDS = (
+    "CREATE VIRTUAL TABLE words USING "
+    "fts5 (title, text, tokenize = '{tokenizer}', detail = 'column')"
+)
 _RANKED = (
-    "SELECT -bm25(words, 2.0, 1.0) AS score, block FROM words JOIN blocks ON blocks.id = words.rowid "
-    "WHERE words MATCH ? ORDER BY score DESC, blocks.key"
+    "SELECT -bm25(words, 2.0, 1.0) AS score, block FROM words "
+    "JOIN blocks ON blocks.id = words.rowid WHERE words MATCH ? ORDER BY score DESC, blocks.key"
 )
 MOST_WORDS = 256
 """Of a query, so many distinct words count, the first ones."""
@@ -35,20 +41,46 @@ _PATIENCE = 30.0
 """Seconds for which a writer waits for those of other processes."""
 
 
+def _log_ahead(connection: sqlite3.Connection) -> None:
+    """Turn on write-ahead logging.
+
+    Wait for a writer of another process here, because SQLite does not.
+
+    Raises: sqlite3.OperationalError: the writer was not done within ``_PATIENCE`` seconds.
+    """
+    give_up = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > give_up:
+                raise
+            time.sleep(0.01)
+
+
 class Table:
-    """Blocks that can be searched by their words. Safe to use from any thread; with a file, from any process."""
+    """Blocks that can be searched by their words.
+
+    Safe to use from any thread; with a file, from any process.
+    """
 
     def __init__(self, path: str = "", *, stems: bool = True) -> None:
-        """``path``: empty, it is kept in memory. ``stems``: English words are found by their stem. Nothing is opened yet."""
+        """``path``: empty, it is kept in memory.
+
+        ``stems``: English words are found by their stem. Nothing is opened yet.
+        """
         self._path, self._stems = path, stems
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
 
     @contextmanager
     def _open(self, *, write: bool = False) -> Generator[sqlite3.Connection]:
-        """The database, for one thread at a time; to ``write``, in a transaction that other processes wait for.
+        """The database, for one thread at a time; to ``write``, in a transaction that other
+        processes wait for.
 
-        Raises: ContextError (AX899): it cannot be opened, read or written; what was not written as a whole is not there.
+        Raises: ContextError (AX899): it cannot be opened, read or written; what was not written as
+        a whole is not there.
         """
         with self._lock:
             database = self._connection = self._connection or self._made()
@@ -60,7 +92,9 @@ class Table:
                     database.execute("COMMIT")
             except sqlite3.Error as error:
                 told = f'the index "{self._path or "in memory"}" cannot be used: {error}.'
-                raise ContextError("AX899", told, "Look at the room on the disk, and at who else uses it.") from error
+                raise ContextError(
+                    "AX899", told, "Look at the room on the disk, and at who else uses it."
+                ) from error
             finally:
                 if database.in_transaction:  # it failed, and SQLite has not taken it back itself
                     database.execute("ROLLBACK")
@@ -70,20 +104,31 @@ class Table:
         try:
             if self._path:
                 Path(self._path).parent.mkdir(parents=True, exist_ok=True)
-            connection = sqlite3.connect(self._path or ":memory:", timeout=_PATIENCE, check_same_thread=False, isolation_level=None)
+            connection = sqlite3.connect(
+                self._path or ":memory:",
+                timeout=_PATIENCE,
+                check_same_thread=False,
+                isolation_level=None,
+            )
             if self._path:
-                connection.execute("PRAGMA journal_mode = WAL")
+                _log_ahead(connection)
             connection.executescript(_TABLES)
             self._index(connection)
         except (sqlite3.Error, OSError) as error:
             if connection is not None:
                 connection.close()
-            hint = "This SQLite has no FTS5: use a Python with one, or another index." if "fts5" in str(error) else "Check the path."
-            raise ContextError("AX899", f'the index "{self._path or "in memory"}" cannot be opened: {error}.', hint) from error
+            hint = (
+                "This SQLite has no FTS5: use a Python with one, or another index."
+                if "fts5" in str(error)
+                else "Check the path."
+            )
+            raise ContextError(
+                "AX899", f'the index "{self._path or "in memory"}" cannot be opened: {error}.', hint
+            ) from error
         return connection
 
     def _index(self, connection: sqlite3.Connection) -> None:
-        """Make the index of words, and make it again from the blocks where it was made with other stems."""
+        """Make the index of words, and make it again where it was made with other stems."""
         wanted = _WORDS.format(tokenizer="porter unicode61" if self._stems else "unicode61")
         connection.execute("BEGIN IMMEDIATE")
         made = connection.execute("SELECT sql FROM sqlite_master WHERE name = 'words'").fetchone()
@@ -97,7 +142,10 @@ class Table:
     def digests(self) -> dict[str, str]:
         """The digest of each document that is indexed, by its name."""
         with self._open() as database:
-            return {_read(uri): digest for uri, digest in database.execute("SELECT uri, digest FROM documents")}
+            return {
+                _read(uri): digest
+                for uri, digest in database.execute("SELECT uri, digest FROM documents")
+            }
 
     def replace(self, uri: str, digest: str, blocks: Sequence[ContextBlock]) -> None:
         """Index a document anew, in one transaction."""
@@ -125,7 +173,9 @@ class Table:
             for block in blocks:
                 _forget(database, "key = ?", _key(block))
 
-    def search(self, text: str, top_k: int, filters: Mapping[str, Any], least: float | None = None) -> list[ContextBlock]:
+    def search(
+        self, text: str, top_k: int, filters: Mapping[str, Any], least: float | None = None
+    ) -> list[ContextBlock]:
         """The best blocks for any of the words of ``text``; scores are BM25's, higher is better."""
         asked = list(dict.fromkeys(words(text)))[:MOST_WORDS]
         found: list[ContextBlock] = []
@@ -169,7 +219,13 @@ def _key(block: ContextBlock) -> str:
 def _insert(database: sqlite3.Connection, blocks: Sequence[ContextBlock]) -> None:
     for block in blocks:
         row = (_key(block), _told(block.uri or ""), json.dumps(held(block), default=str))
-        _list(database, database.execute("INSERT INTO blocks (key, uri, block) VALUES (?, ?, ?)", row).lastrowid, block)
+        _list(
+            database,
+            database.execute(
+                "INSERT INTO blocks (key, uri, block) VALUES (?, ?, ?)", row
+            ).lastrowid,
+            block,
+        )
 
 
 def _list(database: sqlite3.Connection, number: int | None, block: ContextBlock) -> None:

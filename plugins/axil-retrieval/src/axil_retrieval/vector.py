@@ -1,4 +1,6 @@
-"""``context:vector``: documents found by the nearness of vectors; exact, in memory, for up to some thousand chunks."""
+"""``context:vector``: documents found by the nearness of vectors; exact, in memory, for up to some
+thousand chunks.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from axil.config import refers
+from axil.plugin import refers_to
 from axil_agent.context import label_of
 from axil_agent.documents import Sources, chunked, difference, fits, keyed
 from axil_agent.interfaces import ContextBlock, ContextQuery, Embedder
@@ -30,20 +32,27 @@ class VectorConfig(Sources, Offered):
     embedder: Any = Field(
         "lexical",
         description="Makes vectors of texts: a name, {type: …}, or an object.",
-        json_schema_extra=refers("embedders", default=["lexical"]),
+        json_schema_extra=refers_to("embedders", default=["lexical"]),
     )
-    refresh: Literal["once", "query"] = Field("once", description="When sources are looked at again: never, or at each query.")
+    refresh: Literal["once", "query"] = Field(
+        "once", description="When sources are looked at again: never, or at each query."
+    )
     min_score: float | None = Field(None, description="Blocks with a lower cosine are left out.")
     batch: int = Field(64, ge=1, description="Texts that the embedder is given at once.")
 
 
 class VectorRetriever:
-    """Documents, files and folders, searched by vectors. An index, too: blocks can be put and deleted. Gone with the process."""
+    """Documents, files and folders, searched by vectors.
+
+    An index, too: blocks can be put and deleted. Gone with the process.
+    """
 
     Config = VectorConfig
 
     def __init__(self, config: VectorConfig | None = None, **settings: Any) -> None:
-        """``settings``: those of ``VectorConfig``; nothing is read or embedded before the first query. Raises: ConfigError."""
+        """``settings``: those of ``VectorConfig``; nothing is read or embedded before the first
+        query. Raises: ConfigError.
+        """
         self.config = configured(VectorConfig, config, settings)
         self.context_label = self.config.context_label or "vector"
         self.passive, self.active = self.config.passive, self.config.active
@@ -59,11 +68,16 @@ class VectorRetriever:
     @property
     def embedder(self) -> Embedder:
         """What makes the vectors; made when it is first used."""
-        made = self._embedder = self._embedder or component("embedders", self.config.embedder, label_of(self))
+        made = self._embedder = self._embedder or component(
+            "embedders", self.config.embedder, label_of(self)
+        )
         return made
 
     async def get_blocks(self, query: ContextQuery, top_k: int = 8) -> list[ContextBlock]:
-        """The nearest blocks; their score is the cosine. Raises: ContextError; and what the embedder raises."""
+        """The nearest blocks; their score is the cosine.
+
+        Raises: ContextError; and what the embedder raises.
+        """
         if not self._is_fresh or self.config.refresh == "query":
             await self.refresh()
         if top_k < 1 or not query.query_text.strip() or not self._known:
@@ -73,15 +87,28 @@ class VectorRetriever:
             known = list(self._known.items())
         return await called(self._nearest, asked, known, query.filters, top_k)
 
-    def _nearest(self, asked: array[float], known: Sequence[Entry], filters: Mapping[str, Any], top_k: int) -> list[ContextBlock]:
+    def _nearest(
+        self, asked: array[float], known: Sequence[Entry], filters: Mapping[str, Any], top_k: int
+    ) -> list[ContextBlock]:
         least = 0.0 if self.config.min_score is None else self.config.min_score
-        fitting = [(key, block, vector) for key, (block, vector) in known if fits(block.metadata, filters)]
+        fitting = [
+            (key, block, vector) for key, (block, vector) in known if fits(block.metadata, filters)
+        ]
         scored = [(-sum(map(mul, asked, vector)), key, block) for key, block, vector in fitting]
-        best = nsmallest(top_k, (each for each in scored if -each[0] >= least and each[0]), key=lambda each: each[:2])
-        return signed(self.config.opened(replace(block, score=-cost) for cost, _, block in best), self.context_label)
+        best = nsmallest(
+            top_k,
+            (each for each in scored if -each[0] >= least and each[0]),
+            key=lambda each: each[:2],
+        )
+        return signed(
+            self.config.opened(replace(block, score=-cost) for cost, _, block in best),
+            self.context_label,
+        )
 
     async def refresh(self) -> list[str]:
-        """Embed what is new or has changed, forget what is gone; the names of the documents that were embedded."""
+        """Embed what is new or has changed, forget what is gone; the names of the documents that
+        were embedded.
+        """
         return await self._flight.run(self._refreshed)
 
     async def _refreshed(self) -> list[str]:
@@ -110,7 +137,9 @@ class VectorRetriever:
         return vectors
 
     def _hold(self, blocks: Sequence[ContextBlock], vectors: Sequence[array[float]]) -> set[Key]:
-        held = {keyed(block): (block, vector) for block, vector in zip(blocks, vectors, strict=True)}
+        held = {
+            keyed(block): (block, vector) for block, vector in zip(blocks, vectors, strict=True)
+        }
         self._known.update(held)
         return set(held)
 
@@ -119,7 +148,11 @@ class VectorRetriever:
             self._known.pop(key, None)
 
     async def put(self, blocks: Sequence[ContextBlock], /) -> None:
-        """Add or replace blocks. Raises: ContextError (AX892): a block has neither ``uri`` nor ``chunk_id``; and the embedder's."""
+        """Add or replace blocks.
+
+        Raises: ContextError (AX892): a block has neither ``uri`` nor ``chunk_id``; and the
+        embedder's.
+        """
         keys = [keyed(block) for block in blocks]
         vectors = await self._vectors(blocks)
         with self._lock:

@@ -12,8 +12,9 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, Field
 
-from axil.errors import AxilError, JournalError
-from axil.journal import Entry, RunInfo, Superseding, claimed
+from axil import AxilError
+from axil.driver import Compactor, Entry, RunInfo, claimed_error
+from axil.plugin import JournalError
 from axil_sqlite.rows import Files, Row, entries_of, joined, row_of
 from axil_sqlite.store import Store, Sync
 from axil_sqlite.writer import Waiter, Writer, insert
@@ -22,13 +23,21 @@ from axil_sqlite.writer import Waiter, Writer, insert
 class Settings(BaseModel):
     """What the journal is."""
 
-    folder: Path = Field(default=Path(".axil"), description="Where the database and its large values lie; made if need be.")
+    folder: Path = Field(
+        default=Path(".axil"),
+        description="Where the database and its large values lie; made if need be.",
+    )
     sync: Sync = Field(
         default="full",
-        description="full: what a run waited for is on the disk, and outlives a power cut. normal: it outlives the process; a power cut "
+        description="full: what a run waited for is on the disk, and outlives a power cut. "
+        "normal: it outlives the process; a power cut "
         "may take the last moments, in order, never something from among them.",
     )
-    detail: int = Field(default=10_000, ge=0, description="Per run, how many superseded rows stay, for looking back; 0: none.")
+    detail: int = Field(
+        default=10_000,
+        ge=0,
+        description="Per run, how many superseded rows stay, for looking back; 0: none.",
+    )
 
 
 class Damage(NamedTuple):
@@ -65,21 +74,26 @@ class SqliteJournal:
             if self._writer is None:
                 store = Store(self.config.folder, self.config.sync)
                 self._writer = Writer(store, Files(self.config.folder / "values"), self.config.sync)
-                self._closing = weakref.finalize(self, self._writer.close)  # also at the end of the process
+                # also at the end of the process
+                self._closing = weakref.finalize(self, self._writer.close)
             return self._writer
 
     # ------------------------------------------------------------------ what a run needs
 
     def open(self, run_id: str) -> SqliteBook:
-        """See ``axil.journal.Journal``. Raises: JournalError (AX511): an entry is damaged."""
+        """See ``axil.driver.Journal``. Raises: JournalError (AX511): an entry is damaged."""
         return SqliteBook(self, run_id)
 
     def entries(self, run_id: str) -> Sequence[Entry]:
-        """See ``axil.journal.Journal``; with superseded entries, as far as they are kept."""
+        """See ``axil.driver.Journal``; with superseded entries, as far as they are kept."""
+        self.writer.let_go(run_id)
         return [entry for _, entry in self.numbered(run_id)]
 
     def numbered(self, run_id: str) -> Sequence[tuple[int, Entry]]:
-        """The entries with their numbers in the run. Raises: JournalError (AX511): one is damaged."""
+        """The entries with their numbers in the run.
+
+        Raises: JournalError (AX511): one is damaged.
+        """
         return list(self._read(run_id))
 
     def _read(self, run_id: str) -> Iterator[tuple[int, Entry]]:
@@ -87,12 +101,17 @@ class SqliteJournal:
             yield from self._told(stored, run_id)
 
     def _rows(self, run_id: str) -> list[Any]:
-        sql = "select seq, kind, who, body, crc from entries where run = (select id from runs where run = ?) order by seq"
+        sql = (
+            "select seq, kind, who, body, crc from entries where run = (select id from runs "
+            "where run = ?) order by seq"
+        )
         return self.query(sql, run_id)
 
     def _told(self, stored: Any, run_id: str) -> list[tuple[int, Entry]]:
         seq, kind, who, body, crc = stored
-        return entries_of(Row(seq, kind, who, self.writer.files.get(body, run_id, seq)), crc, run_id)
+        return entries_of(
+            Row(seq, kind, who, self.writer.files.get(body, run_id, seq)), crc, run_id
+        )
 
     def query(self, sql: str, *values: Any) -> list[Any]:
         """Rows of a reading query. Raises: JournalError (AX510): the database is damaged."""
@@ -103,54 +122,75 @@ class SqliteJournal:
                 return writer.store.reader.execute(sql, values).fetchall()
             except sqlite3.DatabaseError as error:
                 hint = "Keep a copy, and try SqliteJournal.examine; a backup may be needed."
-                raise JournalError(f"the journal in {self.config.folder} cannot be read: {error}.", id="AX510", hint=hint) from None
+                raise JournalError(
+                    f"the journal in {self.config.folder} cannot be read: {error}.",
+                    id="AX510",
+                    hint=hint,
+                ) from None
 
     def thread(self, name: str) -> Sequence[str]:
-        """See ``axil.journal.Journal``."""
-        return [run for (run,) in self.query("select run from runs where thread = ? order by id", name)] if name else []
+        """See ``axil.driver.Journal``."""
+        return (
+            [
+                run
+                for (run,) in self.query("select run from runs where thread = ? order by id", name)
+            ]
+            if name
+            else []
+        )
 
     # ------------------------------------------------------------------ what people need
 
     def runs(self) -> Sequence[RunInfo]:
-        """See ``axil.journal.Journal``."""
+        """See ``axil.driver.Journal``."""
         self.writer.let_go()
         rows = self.query(
-            "select run, graph, status, owner, beat, thread, begun, touched, next, forked_from from runs order by touched desc, id desc"
+            "select run, graph, status, owner, beat, thread, begun, touched, next, forked_from "
+            "from runs order by touched desc, id desc"
         )
         alive = self.writer.is_alive
         return [
             RunInfo(
                 run_id=run,
                 graph=graph,
-                status=status if status != "running" or (owner and alive(owner, beat, run)) else "open",
+                status=status
+                if status != "running" or (owner and alive(owner, beat, run))
+                else "open",
                 thread=thread,
                 begun=begun,
                 touched=touched,
                 entries=entries,
-                forked_from=forked_from,
+                forked_from=source,
             )
-            for run, graph, status, owner, beat, thread, begun, touched, entries, forked_from in rows
+            for run, graph, status, owner, beat, thread, begun, touched, entries, source in rows
         ]
 
     def forget(self, run_id: str) -> None:
-        """See ``axil.journal.Journal``."""
+        """See ``axil.driver.Journal``."""
         _storable(run_id)
         writer = self.writer
         writer.let_go()
         with writer.lock, writer.store.writing() as connection:
-            found = connection.execute("select id, owner, beat from runs where run = ?", (run_id,)).fetchone()
+            found = connection.execute(
+                "select id, owner, beat from runs where run = ?", (run_id,)
+            ).fetchone()
             if found is None:
                 raise JournalError(f'the journal knows no run "{run_id}".', id="AX503")
             id, owner, beat = found
             if owner and writer.is_alive(owner, beat, run_id):
-                raise claimed(run_id, "it is at work")
+                raise claimed_error(run_id, "it is at work")
             connection.execute("delete from runs where id = ?", (id,))
 
     def shrink(self) -> int:
-        """Give the space of deleted runs back to the disk; gives how many large values went with them."""
+        """Give the space of deleted runs back to the disk; return how many large values went."""
         writer = self.writer
         with writer.lock, writer.store.alone():
-            used = {body for (body,) in writer.store.connection.execute("select body from entries where body like '@%'")}
+            used = {
+                body
+                for (body,) in writer.store.connection.execute(
+                    "select body from entries where body like '@%'"
+                )
+            }
             gone = writer.files.sweep(used)
             writer.store.connection.execute("pragma incremental_vacuum").fetchall()
             writer.store.connection.execute("pragma wal_checkpoint(truncate)").fetchall()
@@ -175,32 +215,52 @@ class SqliteJournal:
         return found
 
     def cut(self, run_id: str, at: int) -> None:
-        """Drop the entries of a run but for the first ``at``, so that it goes on from there. Raises: JournalError (AX503, AX506)."""
+        """Drop the entries of a run but for the first ``at``, so that it goes on from there.
+
+        Raises: JournalError (AX503, AX506).
+        """
         _storable(run_id)
         writer = self.writer
         writer.let_go()
         with writer.lock, writer.store.writing() as connection:
-            found = connection.execute("select id, owner, beat from runs where run = ?", (run_id,)).fetchone()
+            found = connection.execute(
+                "select id, owner, beat from runs where run = ?", (run_id,)
+            ).fetchone()
             if found is None:
                 raise JournalError(f'the journal knows no run "{run_id}".', id="AX503")
             if found[1] and writer.is_alive(found[1], found[2], run_id):
-                raise claimed(run_id, "it is at work")
+                raise claimed_error(run_id, "it is at work")
             left = at
-            for stored in self._rows(run_id):  # one by one: their numbers have gaps, as superseded ones may be gone
+            # one by one: their numbers have gaps, as superseded ones may be gone
+            for stored in self._rows(run_id):
                 try:
                     several = self._told(stored, run_id)
                 except JournalError:
                     several = [(stored[0], Entry(stored[1]))]
                 if len(several) > left:
-                    connection.execute("delete from entries where run = ? and seq >= ?", (found[0], stored[0]))
-                    insert(connection, [value for whole in several[:left] for value in (found[0], *writer.stored(row_of(*whole)))])
-                    sql = "update runs set next = ?, status = 'open', epoch = epoch + 1 where id = ?"
+                    connection.execute(
+                        "delete from entries where run = ? and seq >= ?", (found[0], stored[0])
+                    )
+                    insert(
+                        connection,
+                        [
+                            value
+                            for whole in several[:left]
+                            for value in (found[0], *writer.stored(row_of(*whole)))
+                        ],
+                    )
+                    sql = (
+                        "update runs set next = ?, status = 'open', epoch = epoch + 1 where id = ?"
+                    )
                     connection.execute(sql, (several[left][0], found[0]))
                     break
                 left -= len(several)
 
     def close(self) -> None:
-        """Write what is left and close the database; the next use opens it again. May be called again."""
+        """Write what is left and close the database; the next use opens it again.
+
+        May be called again.
+        """
         with self._lock:
             self._writer = None
             if self._closing is not None:
@@ -211,28 +271,33 @@ class SqliteJournal:
 
 
 class SqliteBook:
-    """One run's part; see ``axil.journal.Book``."""
+    """One run's part; see ``axil.driver.JournalWriter``."""
 
     def __init__(self, journal: SqliteJournal, run_id: str) -> None:
         self.run_id = run_id
         self._writer, self._detail = journal.writer, journal.config.detail
         self.id = 0
         self.seen: tuple[int, int]
-        """The epoch of the run and the number of its next entry, as they were when this was opened; zeros: there was no run."""
+        """The epoch of the run and the number of its next entry, as they were when this was opened;
+        zeros: there was no run.
+        """
         self.epoch: int | None = None
         """Of the claim; None: nothing is claimed yet."""
         self.rows: deque[Row] = deque()
         """Appended, and not yet taken by the writer."""
-        self.superseded: deque[int] = deque()
-        """Numbers of entries to be dropped with the next commit."""
+        self.superseded: deque[tuple[int, int]] = deque()
+        """Entries to be deleted, as pairs: the entry that has to be safe before, or is committed
+        with the deletion, and the entry to be deleted."""
         self.fault: AxilError | None = None
         self.closing = False
         self.ended: Literal["", "done", "paused", "failed", "limited", "cancelled"] = ""
         self.header: Mapping[str, Any] = {}
-        self._known = Superseding[int]()
+        self._known = Compactor[int]()
         self._past: deque[int] = deque()  # superseded, and still there
         self._done: Entry | None = None  # the last entry, if it is a firing's
-        self.seen = self._seen(journal)  # before the entries: who writes in between is found out when this book claims the run
+        self._writer.let_go(run_id)  # what an earlier book of this process has still to write
+        # before the entries: who writes in between is found out when this book claims the run
+        self.seen = self._seen(journal)
         numbered = journal.numbered(run_id)
         gone: set[int] = set()
         for seq, entry in numbered:
@@ -246,29 +311,34 @@ class SqliteBook:
         return found[0] if found else (0, 0)
 
     def append(self, entry: Entry) -> None:
-        """See ``axil.journal.Book``."""
+        """See ``axil.driver.JournalWriter``."""
         if self.fault is not None:
             raise self.fault
         if self.closing:
-            raise claimed(self.run_id, "its book was closed")
+            raise claimed_error(self.run_id, "its book was closed")
         both = self._joined(entry) if entry.kind == "round" else None
         row = both or row_of(self._next, entry)
         if entry.kind == "run":
-            _storable(*(str(entry.data.get(name, "")) for name in ("graph", "thread", "forked_from")))
+            _storable(
+                *(str(entry.data.get(name, "")) for name in ("graph", "thread", "forked_from"))
+            )
             self.header = entry.data
-        self.ended = entry.data["status"] if entry.kind == "ended" else ""
         gone = self._known.add(entry, row.seq)
         if both is not None:
             gone.remove(row.seq - 1)  # it goes when its row does
         self._past.extend(gone)
         while len(self._past) > self._detail:
-            self.superseded.append(self._past.popleft())
+            self.superseded.append((row.seq, self._past.popleft()))
         self._next += 1
         self._done = entry if entry.kind == "done" else None
         self.rows.append(row)
+        # behind the row: who reads it finds the row
+        self.ended = entry.data["status"] if entry.kind == "ended" else ""
 
     def _joined(self, round: Entry) -> Row | None:
-        """One row for ``round`` and the firing that ended it, if the writer has not taken the row of that one yet."""
+        """One row for ``round`` and the firing that ended it, if the writer has not taken the row
+        of that one yet.
+        """
         if self._done is None or not self._detail:
             return None
         try:
@@ -280,15 +350,16 @@ class SqliteBook:
         return both
 
     def kept(self) -> Waiter | None:
-        """See ``axil.journal.Book``."""
+        """See ``axil.driver.JournalWriter``."""
         if self.fault is not None:
             raise self.fault
         return None if self.safe == self._next else self._writer.kept(self)
 
     def close(self) -> None:
-        """See ``axil.journal.Book``."""
+        """See ``axil.driver.JournalWriter``."""
         is_closed, self.closing = self.closing, True
-        if not is_closed and (self.epoch is not None or self.rows):
+        # it holds the run, or is just being given it
+        if not is_closed and self._next > self.seen[1]:
             self._writer.finish(self)
 
 
@@ -299,4 +370,8 @@ def _storable(*names: str) -> None:
             name.encode()
         except UnicodeEncodeError:
             hint = "Choose another name; values may hold any text."
-            raise JournalError(f"the name {name!a} cannot be kept: it holds half a character.", id="AX501", hint=hint) from None
+            raise JournalError(
+                f"the name {name!a} cannot be kept: it holds half a character.",
+                id="AX501",
+                hint=hint,
+            ) from None

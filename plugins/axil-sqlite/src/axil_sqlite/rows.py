@@ -1,4 +1,4 @@
-"""Entries as rows: text, and a checksum over all of it, so that a flipped bit is found and never believed."""
+"""Entries as rows: text, and a checksum over it, so that a flipped bit is found, never believed."""
 
 from __future__ import annotations
 
@@ -9,24 +9,37 @@ import zlib
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
-from axil.errors import JournalError
-from axil.journal import Entry
-from axil.tokens import Frame, Ordinal, quick
-from axil.values import type_of
+from axil.driver import Entry, Frame, Ordinal, inner_frame, new_tuple
+from axil.plugin import JournalError
 
 LARGE = 65_536
-"""Bytes above which what an entry says is kept in a file of its own: SQLite is slower from there on."""
+"""Bytes above which what an entry says is kept in a file of its own: SQLite is slower from there
+on.
+"""
 
 
 def _encoder() -> Callable[[Any], str]:
-    """JSON without spaces, in ASCII, so that any text survives. What ``json`` makes anew for each call is made once."""
+    """JSON without spaces, in ASCII, so that any text survives.
+
+    What ``json`` makes anew for each call is made once.
+    """
     usual = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False)
     quick: Any = getattr(json.encoder, "c_make_encoder", None)
     if quick is None:
         return usual.encode
-    parts = quick(None, usual.default, json.encoder.encode_basestring_ascii, None, ":", ",", False, False, False)
+    parts = quick(
+        None,
+        usual.default,
+        json.encoder.encode_basestring_ascii,
+        None,
+        ":",
+        ",",
+        False,
+        False,
+        False,
+    )
     return lambda value: "".join(parts(value, 0))
 
 
@@ -54,23 +67,39 @@ class Row(NamedTuple):
 
 
 def row_of(seq: int, entry: Entry) -> Row:
-    """The row of an entry. Raises: JournalError (AX501): it holds something that is not JSON data."""
+    """The row of an entry.
+
+    Raises: JournalError (AX501): it holds something that is not JSON data.
+    """
     who = _encode([entry.frame, entry.node, entry.ordinal]) if entry.node or entry.frame else ""
     try:
         body = _encode(entry.data)
     except (TypeError, ValueError) as error:
-        raise JournalError(f"an entry cannot be kept: {error}.", id="AX501", hint="Entries hold JSON data.") from None
-    return quick(Row, (seq, entry.kind, who, body))
+        raise JournalError(
+            f"an entry cannot be kept: {error}.", id="AX501", hint="Entries hold JSON data."
+        ) from None
+    return new_tuple(Row, (seq, entry.kind, who, body))
 
 
 def joined(row: Row, done: Entry, round: Entry) -> Row | None:
-    """One row for ``done``, whose own row is ``row``, and ``round`` right behind it, where the round came to just what that firing
-    did. None: it says more.
+    """Return one row for a round and the firing before it, or None if each needs its own row.
 
-    Most loops end their rounds with such a firing; what it wrote and sent is then kept once. The row has the number of the round.
+    They share a row if the firing is one of this round, so that the round supersedes it, and if
+    the round says nothing that the firing does not say. Most loops end their rounds with such a
+    firing; what it wrote and sent is then kept once. The row has the number of the round.
+
+    Args:
+        row: the row of ``done`` alone.
+        done: the firing.
+        round: the entry right behind it.
     """
     data, did = round.data, done.data
-    if tuple(data) != _ROUND or "sends" not in did or not (_same(data["changes"], did["delta"]) and _same(data["used"], did["used"])):
+    if tuple(data) != _ROUND or "sends" not in did:
+        return None
+    # The content alone does not prove this: rounds that end beside one another often say the same.
+    if done.frame != (*inner_frame(round.frame, round.node, round.ordinal), data["round"]):
+        return None
+    if not (_same(data["changes"], did["delta"]) and _same(data["used"], did["used"])):
         return None
     sends, edges, ordinal = did["sends"], [edge for edge, _, _ in did["sends"]], list(done.ordinal)
     exits, returns = list[int](), list[int]()
@@ -83,9 +112,14 @@ def joined(row: Row, done: Entry, round: Entry) -> Row | None:
                 return None
             places.append(at)
     end = '""' if data["end"] == "" else _encode(data["end"])
-    places = f'"exits":{_encode(exits) if exits else "[]"},"returns":{_encode(returns) if returns else "[]"}'
-    told = f'{{"who":{_who(round.frame, round.node, round.ordinal)},"round":{data["round"]},"end":{end},"at":{data["at"]!r},{places}}}'
-    return quick(Row, (row.seq + 1, "done", row.who, f'{row.body[:-1]},"{_JOINED}":{told}}}'))
+    who = _who(round.frame, round.node, round.ordinal)
+    left = _encode(exits) if exits else "[]"
+    back = _encode(returns) if returns else "[]"
+    told = (
+        f'{{"who":{who},"round":{data["round"]},"end":{end},"at":{data["at"]!r},'
+        f'"exits":{left},"returns":{back}}}'
+    )
+    return new_tuple(Row, (row.seq + 1, "done", row.who, f'{row.body[:-1]},"{_JOINED}":{told}}}'))
 
 
 @lru_cache(maxsize=1024)
@@ -98,18 +132,23 @@ def _same(one: Any, other: Any) -> bool:
     """Whether both are the same JSON text."""
     if one is other:
         return True
-    kind = type_of(one)
+    kind = cast("type[Any]", type(one))
     if kind is not type(other):
         return False
     if kind is dict:
-        return list(one) == list(other) and all(_same(value, other[name]) for name, value in one.items())
+        return list(one) == list(other) and all(
+            _same(value, other[name]) for name, value in one.items()
+        )
     if kind is list:
         return len(one) == len(other) and all(map(_same, one, other))
     return bool(one == other) if kind in (str, int, bool) else _encode(one) == _encode(other)
 
 
 def entries_of(row: Row, crc: int, run_id: str) -> list[tuple[int, Entry]]:
-    """The entries of a row, with their numbers. Raises: JournalError (AX511): it is not what was stored."""
+    """The entries of a row, with their numbers.
+
+    Raises: JournalError (AX511): it is not what was stored.
+    """
     if row.crc != crc:
         raise damaged(run_id, row.seq, "its checksum is wrong")
     frame, node, ordinal = json.loads(row.who) if row.who else ((), "", ())
@@ -119,9 +158,22 @@ def entries_of(row: Row, crc: int, run_id: str) -> list[tuple[int, Entry]]:
     if told is None:
         return [(row.seq, entry)]
     frame, node, ordinal = told["who"]
-    left = {name: [[*data["sends"][at], list(entry.ordinal)] for at in told[name]] for name in ("exits", "returns")}
-    said = {"round": told["round"], "changes": data["delta"], **left, "end": told["end"], "at": told["at"], "used": data["used"]}
-    return [(row.seq - 1, entry), (row.seq, Entry("round", tuple(frame), node, tuple(ordinal), said))]
+    left = {
+        name: [[*data["sends"][at], list(entry.ordinal)] for at in told[name]]
+        for name in ("exits", "returns")
+    }
+    said = {
+        "round": told["round"],
+        "changes": data["delta"],
+        **left,
+        "end": told["end"],
+        "at": told["at"],
+        "used": data["used"],
+    }
+    return [
+        (row.seq - 1, entry),
+        (row.seq, Entry("round", tuple(frame), node, tuple(ordinal), said)),
+    ]
 
 
 def damaged(run_id: str, seq: int, how: str) -> JournalError:
@@ -129,18 +181,22 @@ def damaged(run_id: str, seq: int, how: str) -> JournalError:
     return JournalError(
         f'entry {seq} of the run "{run_id}" is damaged: {how}.',
         id="AX511",
-        hint="Nothing from there on is believed; other runs are not touched. SqliteJournal.examine tells what is left.",
+        hint="Nothing from there on is believed; other runs are not touched. "
+        "SqliteJournal.examine tells what is left.",
     )
 
 
 class Files:
-    """Large bodies, each in a file that is named by its contents: what is said twice is kept once."""
+    """Large bodies, each in a file named by its contents: what is said twice is kept once."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def put(self, body: str, *, safely: bool) -> str:
-        """Keep ``body``; gives what stands for it in a row. ``safely``: it is on the disk when this returns."""
+        """Keep ``body``; gives what stands for it in a row.
+
+        ``safely``: it is on the disk when this returns.
+        """
         raw = body.encode()
         name = hashlib.sha256(raw).hexdigest()
         path = self.folder / name[:2] / name
@@ -168,7 +224,9 @@ class Files:
         try:
             raw = (self.folder / name[:2] / name).read_bytes()
         except OSError as error:
-            raise damaged(run_id, seq, f"its file cannot be read ({error.strerror or error})") from None
+            raise damaged(
+                run_id, seq, f"its file cannot be read ({error.strerror or error})"
+            ) from None
         if hashlib.sha256(raw).hexdigest() != name:
             raise damaged(run_id, seq, "its file is not what was stored")
         return raw.decode()

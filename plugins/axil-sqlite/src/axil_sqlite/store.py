@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
-from axil.errors import JournalError
+from axil.plugin import JournalError
 
 try:
     import fcntl
@@ -54,14 +54,26 @@ _REMOTE = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "afs", "c
 
 
 class Store:
-    """An open database. ``lock`` is held by whoever uses the connection; ``alone`` by whoever writes, among all processes."""
+    """An open database.
+
+    ``lock`` is held by whoever uses the connection; ``alone`` by whoever writes, among all
+    processes.
+    """
 
     def __init__(self, folder: Path, sync: Sync) -> None:
-        """Open or make it. Raises: JournalError (AX510): it cannot be opened, is newer than this, or lies where SQLite is not safe."""
+        """Open or make it.
+
+        Raises: JournalError (AX510): it cannot be opened, is newer than this, or lies where SQLite
+        is not safe.
+        """
         self.folder, self.path = folder, folder / "runs.db"
         kind = _file_system(folder)
         if kind in _REMOTE:
-            raise unusable(folder, f"it is on a network file system ({kind}), where SQLite's log is not safe", "Choose a local folder.")
+            raise unusable(
+                folder,
+                f"it is on a network file system ({kind}), where SQLite's log is not safe",
+                "Choose a local folder.",
+            )
         try:
             folder.mkdir(parents=True, exist_ok=True)
             ignored = folder / ".gitignore"
@@ -72,22 +84,31 @@ class Store:
             raise unusable(folder, f"{error}", "Check the path and the permissions.") from None
         try:
             self.connection = self._connected(sync)
-            self.reader = sqlite3.connect(self.path, timeout=30, isolation_level=None, check_same_thread=False)
+            self.reader = sqlite3.connect(
+                self.path, timeout=30, isolation_level=None, check_same_thread=False
+            )
             """For who only reads: it does not wait for the disk, as who writes does."""
             self.reader.execute("pragma query_only = on")
         except (OSError, sqlite3.Error) as error:
             os.close(self._lock)
-            raise unusable(folder, f"{error}", "Check the path, the permissions and the space on the disk.") from None
+            raise unusable(
+                folder, f"{error}", "Check the path, the permissions and the space on the disk."
+            ) from None
 
     def _connected(self, sync: Sync) -> sqlite3.Connection:
-        connection = sqlite3.connect(self.path, timeout=30, isolation_level=None, check_same_thread=False)
+        connection = sqlite3.connect(
+            self.path, timeout=30, isolation_level=None, check_same_thread=False
+        )
         try:
             connection.execute(f"pragma synchronous = {sync}")
             connection.execute("pragma fullfsync = 1")
             connection.execute("pragma foreign_keys = on")
             connection.execute("pragma journal_size_limit = 16777216")
-            with self.alone():  # SQLite itself waits no longer than ``timeout`` for others that make it at the same time
-                connection.execute("pragma auto_vacuum = incremental")  # must come before the first table
+            # SQLite itself waits no longer than ``timeout`` for others that make it at the same
+            # time
+            with self.alone():
+                # must come before the first table
+                connection.execute("pragma auto_vacuum = incremental")
                 connection.execute("pragma journal_mode = wal")
                 self._migrate(connection)
         except BaseException:
@@ -98,18 +119,25 @@ class Store:
     def _migrate(self, connection: sqlite3.Connection) -> None:
         version = int(connection.execute("pragma user_version").fetchone()[0])
         if version > VERSION:
-            told = f"it was written by a newer axil-sqlite (format {version}; this one knows {VERSION})"
+            told = (
+                "it was written by a newer axil-sqlite "
+                f"(format {version}; this one knows {VERSION})"
+            )
             raise unusable(self.folder, told, "Upgrade axil-sqlite, or choose another folder.")
         for next in range(version + 1, VERSION + 1):
             if version:
                 with sqlite3.connect(self.path.with_suffix(f".before-{next}")) as backup:
                     connection.backup(backup)
                 backup.close()
-            connection.executescript(f"begin immediate; {_MIGRATIONS[next]}; pragma user_version = {next}; commit;")
+            connection.executescript(
+                f"begin immediate; {_MIGRATIONS[next]}; pragma user_version = {next}; commit;"
+            )
 
     @contextmanager
     def alone(self) -> Generator[None]:
-        """Among all processes, only this one writes: SQLite before 3.51.3 can lose a log that two write and check in at once."""
+        """Among all processes, only this one writes: SQLite before 3.51.3 can lose a log that two
+        write and check in at once.
+        """
         if self._lock < 0:
             raise sqlite3.ProgrammingError("it was closed")
         if fcntl is None:
@@ -130,7 +158,8 @@ class Store:
                 yield self.connection
                 self.connection.execute("commit")
             except BaseException:
-                if self.connection.in_transaction:  # where the disk is full, SQLite has rolled back already
+                # where the disk is full, SQLite has rolled back already
+                if self.connection.in_transaction:
                     self.connection.execute("rollback")
                 raise
 
@@ -153,7 +182,7 @@ def unusable(folder: Path, why: str, hint: str) -> JournalError:
 
 
 def _file_system(folder: Path) -> str:
-    """The kind of file system that ``folder`` is on, or will be; empty where the system does not say."""
+    """Tell on which file system ``folder`` is, or will be; empty: the system does not say."""
     try:
         lines = Path("/proc/self/mounts").read_text("utf-8", "replace").splitlines()
     except OSError:

@@ -1,11 +1,12 @@
-"""What all books of a process have appended, committed together: many runs share one wait for the disk.
+"""What all books of a process have appended, committed together: many runs share a disk's wait.
 
-A book's rows go into its own queue. Whoever needs them safe asks; the writer's thread takes what has come together by then,
-from every book that somebody waits for, and commits it as one transaction. Where safety does not mean the disk (``normal``), the
-event loop commits itself, once for all who asked in one turn: that takes less time than waking a thread.
+A book's rows go into its own queue. Whoever needs them safe asks; the writer's thread takes what
+has come together by then, from every book that somebody waits for, and commits it as one
+transaction. Where safety does not mean the disk (``normal``), the event loop commits itself, once
+for all who asked in one turn: that takes less time than waking a thread.
 
-Every transaction checks, run by run, that the book still holds its run: its epoch is the one it claimed. A book that does not is
-refused, alone; the others go on.
+Every transaction checks, run by run, that the book still holds its run: its epoch is the one it
+claimed. A book that does not is refused, alone; the others go on.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ import sqlite3
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from axil.errors import AxilError, JournalError
-from axil.journal import claimed
-from axil.threads import left_behind, overtaken
+from axil import AxilError
+from axil.driver import claimed_error, left_behind_error, overtaken_error
+from axil.plugin import JournalError
 from axil_sqlite.rows import LARGE, Files, Row
 from axil_sqlite.store import Store, Sync
 
@@ -35,18 +36,52 @@ if TYPE_CHECKING:
 BEAT = 10.0
 """Seconds between signs of life."""
 SILENCE = 30.0
-"""Seconds without one after which a holder counts as gone, even if its process is there: it may be stopped for good."""
+"""Seconds without one after which a holder counts as gone, even if its process is there: it may be
+stopped for good.
+"""
 
-_HOLD = "update runs set next = ?, status = ?, owner = ?, beat = ?, touched = ? where id = ? and epoch = ?"
+_HOLD = (
+    "update runs set next = ?, status = ?, owner = ?, beat = ?, touched = ? "
+    "where id = ? and epoch = ?"
+)
 
 _SEVERAL = (64, 8, 1)
-"""Rows to an insert. Python's interpreter lock is let go of and fought for once a statement, not once a row."""
-_INSERTS = {n: f"insert into entries (run, seq, kind, who, body, crc) values {', '.join(['(?, ?, ?, ?, ?, ?)'] * n)}" for n in _SEVERAL}
+"""Rows to an insert.
+
+Python's interpreter lock is let go of and fought for once a statement, not once a row.
+"""
+_INSERTS = {
+    n: "insert into entries (run, seq, kind, who, body, crc) values "
+    f"{', '.join(['(?, ?, ?, ?, ?, ?)'] * n)}"
+    for n in _SEVERAL
+}
 
 Waiter = asyncio.Future[None]
 _Stored = tuple[int, str, str, str, int]
-"""A row as the table has it: number, kind, who, body or the name of its file behind an ``@``, checksum."""
-_Part = tuple["SqliteBook", list[_Stored]]
+"""A row as the table has it: number, kind, who, body or the name of its file behind an ``@``,
+checksum.
+"""
+
+
+class _Part(NamedTuple):
+    """What one transaction has of a book: as it was when its rows were taken, whatever happens to
+    it meanwhile.
+    """
+
+    book: SqliteBook
+    rows: list[_Stored]
+    is_closing: bool
+    ended: str
+
+
+def _part(book: SqliteBook, stored: Callable[[Row], _Stored]) -> _Part:
+    """Take the rows of a book.
+
+    Whether it is closing and how it ended are read before: then all that belongs to it is among the
+    rows.
+    """
+    is_closing, ended = book.closing, book.ended
+    return _Part(book, [stored(row) for row in _taken(book.rows)], is_closing, ended)
 
 
 class Writer:
@@ -56,9 +91,12 @@ class Writer:
         self.store, self.files, self.sync = store, files, sync
         self.lock, self.reading, self._gate = threading.RLock(), threading.Lock(), threading.RLock()
         self.owner = f"{socket.gethostname()}:{os.getpid()}:{_started(os.getpid())}:{id(self):x}"
-        self._asked: queue.SimpleQueue[Sequence[tuple[SqliteBook, Waiter | None]] | None] = queue.SimpleQueue()
+        self._asked: queue.SimpleQueue[Sequence[tuple[SqliteBook, Waiter | None]] | None] = (
+            queue.SimpleQueue()
+        )
         self._turns: dict[asyncio.AbstractEventLoop, list[tuple[SqliteBook, Waiter]]] = {}
         self._held: set[SqliteBook] = set()
+        self._finishing: set[SqliteBook] = set()  # closed, and not written to their end yet
         self._beaten = time.time()
         self._thread: threading.Thread | None = None
         self._closed = self._ends_alone = False
@@ -77,7 +115,9 @@ class Writer:
         return waiter
 
     def _turn(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Commit, or have committed, what was asked for in one turn of an event loop: one word to the thread, not one a run."""
+        """Commit, or have committed, what was asked for in one turn of an event loop: one word to
+        the thread, not one a run.
+        """
         asked = self._turns.pop(loop)
         if self.sync != "full" or not self._ask(asked):
             self.commit(list(dict.fromkeys(book for book, _ in asked)))
@@ -85,14 +125,20 @@ class Writer:
 
     def finish(self, book: SqliteBook) -> None:
         """Write what is left of ``book``, and let go of its run."""
+        self._finishing.add(book)
         if self.sync == "normal" or not self._ask([(book, None)]):
             self.commit([book])
 
-    def let_go(self) -> None:
-        """Let go of runs whose books were closed, where the thread has not come to it yet."""
-        with self.lock:
-            if closing := [book for book in self._held if book.closing]:
-                self.commit(closing)
+    def let_go(self, run_id: str = "") -> None:
+        """Write closed books to their end now, where the thread has not done it yet.
+
+        Args:
+            run_id: those of this run only; empty: of all runs.
+        """
+        if any(not run_id or book.run_id == run_id for book in self._finishing.copy()):
+            with self.lock:  # the thread may be at it
+                if closing := list(self._finishing):
+                    self.commit(closing)
 
     def _ask(self, asked: Sequence[tuple[SqliteBook, Waiter | None]]) -> bool:
         """Have the thread commit. False: there is none, so whoever asks does it."""
@@ -134,121 +180,178 @@ class Writer:
     # ------------------------------------------------------------------ transactions
 
     def commit(self, books: Sequence[SqliteBook]) -> None:
-        """Commit what ``books`` have appended; a book whose part is refused, or all if nothing can be written, has a ``fault``."""
+        """Commit what ``books`` have appended; a book whose part is refused, or all if nothing can
+        be written, has a ``fault``.
+        """
         with self.lock:
             taken: list[_Part] = []
             try:
-                fresh = [(book, _taken(book.rows)) for book in books]
-                with self.store.writing() as connection:  # files, too: until a row names it, a file is nobody's, and ``shrink`` takes it
-                    taken = [(book, [self.stored(row) for row in rows]) for book, rows in fresh]
+                # files, too: until a row names it, a file is nobody's, and ``shrink`` takes it
+                with self.store.writing() as connection:
+                    for book in books:
+                        taken.append(_part(book, self.stored))
                     self._put(connection, taken)
                 self.commits += 1
             except (
                 BaseException
-            ) as error:  # whatever it is: those who wait hear of it, the thread lives on, and nothing is written behind a gap
+                # whatever it is: those who wait hear of it, the thread lives on, and nothing is
+                # written behind a gap
+            ) as error:
                 told = str(error) or type(error).__name__
                 fault = JournalError(
                     f"the journal in {self.store.folder} cannot be written: {told}.",
                     id="AX512",
-                    hint="Make room or mend the disk; then resume the run: what was safe before is.",
+                    hint="Make room or mend the disk; "
+                    "then resume the run: what was safe before is.",
                 )
                 for book in books:
                     book.fault = book.fault or fault
                 if not isinstance(error, Exception):
                     raise
-            for book, rows in taken:
+            for book, rows, is_closing, _ in taken:
                 if book.fault is None and rows:
                     book.safe = rows[-1][0] + 1
-            for book in books:
-                if book.closing or book.fault is not None:
+                if is_closing:  # one that was closed meanwhile has rows still to be written
                     self._held.discard(book)
+                    self._finishing.discard(book)
+            for book in books:
+                if book.fault is not None:
+                    self._held.discard(book)
+                    self._finishing.discard(book)
             if self._held and time.time() - self._beaten > BEAT:
                 self._beat()
-        if self._held and self._thread is None:  # for signs of life, however long nothing is committed
+        # for signs of life, however long nothing is committed
+        if self._held and self._thread is None:
             with self._gate:
                 if not self._closed:
                     self._has_thread()
 
     def stored(self, row: Row) -> _Stored:
-        """``row`` as the table has it; a large body goes into a file, before the row that names it."""
+        """Return ``row`` as the table has it; write a large body into a file before that."""
         seq, kind, who, body = row
         kept = body if len(body) <= LARGE else self.files.put(body, safely=self.sync == "full")
         return seq, kind, who, kept, row.crc
 
     def _put(self, connection: sqlite3.Connection, taken: Sequence[_Part]) -> None:
-        """All books' rows in few statements; a book that does not hold its run any more is left out, with a ``fault``."""
+        """All books' rows in few statements; a book that does not hold its run any more is left
+        out, with a ``fault``.
+        """
         parts: list[_Part] = []
-        for book, rows in taken:
+        for part in taken:
+            book = part.book
             if book.fault is not None:
-                if book.closing and book.epoch is not None:
-                    connection.execute("update runs set owner = '' where id = ? and epoch = ?", (book.id, book.epoch))
+                if part.is_closing and book.epoch is not None:
+                    connection.execute(
+                        "update runs set owner = '' where id = ? and epoch = ?",
+                        (book.id, book.epoch),
+                    )
             elif book.epoch is not None:
-                parts.append((book, rows))
+                parts.append(part)
         parts = self._hold(connection, parts)  # before others claim: some of these let go
         fresh: list[_Part] = []
-        for book, rows in taken:
-            if book.epoch is None and book.fault is None and rows:
+        for part in taken:
+            book = part.book
+            if book.epoch is None and book.fault is None and part.rows:
                 try:
                     self._claim(connection, book)
                 except AxilError as error:
                     book.fault = error
                     continue
                 self._held.add(book)
-                fresh.append((book, rows))
+                fresh.append(part)
         parts += self._hold(connection, fresh)
-        insert(connection, [value for book, rows in parts for row in rows for value in (book.id, *row)])
+        insert(
+            connection,
+            [value for book, rows, *_ in parts for row in rows for value in (book.id, *row)],
+        )
         gone: list[tuple[int, int]] = []
-        for book, rows in parts:
-            while rows and book.superseded and book.superseded[0] <= rows[-1][0]:  # what came after these rows is not there yet
-                gone.append((book.id, book.superseded.popleft()))
+        for book, rows, *_ in parts:
+            # An entry that was appended since these rows were taken is not safe yet, and may
+            # supersede others: a crash now would lose both.
+            while rows and book.superseded and book.superseded[0][0] <= rows[-1][0]:
+                gone.append((book.id, book.superseded.popleft()[1]))
         if gone:
             connection.executemany("delete from entries where run = ? and seq = ?", gone)
 
     def _hold(self, connection: sqlite3.Connection, parts: Sequence[_Part]) -> list[_Part]:
         """Say of each run where it stands; gives those parts whose books hold theirs."""
         now, changes = time.time(), list[tuple[Any, ...]]()
-        for book, rows in parts:
-            status = book.ended or ("open" if book.closing else "running")
-            owner = "" if book.closing else self.owner
-            changes.append((rows[-1][0] + 1 if rows else book.safe, status, owner, now, now, book.id, book.epoch))
-        if connection.executemany(_HOLD, changes).rowcount != len(changes):  # whose it was that does not is asked one by one
-            for (book, _), change in zip(parts, changes, strict=True):
+        for book, rows, is_closing, ended in parts:
+            status = ended or ("open" if is_closing else "running")
+            owner = "" if is_closing else self.owner
+            changes.append(
+                (
+                    rows[-1][0] + 1 if rows else book.safe,
+                    status,
+                    owner,
+                    now,
+                    now,
+                    book.id,
+                    book.epoch,
+                )
+            )
+        # whose it was that does not is asked one by one
+        if connection.executemany(_HOLD, changes).rowcount != len(changes):
+            for (book, *_), change in zip(parts, changes, strict=True):
                 if not connection.execute(_HOLD, change).rowcount:
-                    book.fault = claimed(book.run_id, "it was taken over")
-        return [part for part in parts if part[0].fault is None]
+                    book.fault = claimed_error(book.run_id, "it was taken over")
+        return [part for part in parts if part.book.fault is None]
 
     def _claim(self, connection: sqlite3.Connection, book: SqliteBook) -> None:
         """Take a run for this book. Raises: JournalError (AX506, AX508, AX529)."""
-        found = connection.execute("select id, epoch, next, owner, beat from runs where run = ?", (book.run_id,)).fetchone()
+        found = connection.execute(
+            "select id, epoch, next, owner, beat from runs where run = ?", (book.run_id,)
+        ).fetchone()
         if found is None:
             if book.seen[1]:
-                raise claimed(book.run_id, "it was deleted")
+                raise claimed_error(book.run_id, "it was deleted")
             header = book.header
             if header.get("thread"):
-                sql = "select run, status, owner, beat from runs where thread = ? order by id desc limit 1"
+                sql = (
+                    "select run, status, owner, beat from runs where thread = ? "
+                    "order by id desc limit 1"
+                )
                 last = connection.execute(sql, (header["thread"],)).fetchone()
                 if header.get("after", "") != (last[0] if last else ""):
-                    raise overtaken(header["thread"], last[0] if last else "")
-                if last and last[1] == "running" and last[2] and self.is_alive(last[2], last[3], last[0]):
-                    raise overtaken(header["thread"], last[0])  # it ended, not well, and somebody goes on with it
+                    raise overtaken_error(header["thread"], last[0] if last else "")
+                if (
+                    last
+                    and last[1] == "running"
+                    and last[2]
+                    and self.is_alive(last[2], last[3], last[0])
+                ):
+                    # it ended, not well, and somebody goes on with it
+                    raise overtaken_error(header["thread"], last[0])
             now = time.time()
-            names = (book.run_id, header.get("graph", ""), header.get("thread", ""), header.get("forked_from", ""), now, now)
-            book.epoch = time.time_ns()  # unlike that of any run before, whose number this one may get
-            sql = "insert into runs (run, graph, thread, forked_from, begun, touched, epoch) values (?, ?, ?, ?, ?, ?, ?)"
+            names = (
+                book.run_id,
+                header.get("graph", ""),
+                header.get("thread", ""),
+                header.get("forked_from", ""),
+                now,
+                now,
+            )
+            # unlike that of any run before, whose number this one may get
+            book.epoch = time.time_ns()
+            sql = (
+                "insert into runs (run, graph, thread, forked_from, begun, touched, epoch) "
+                "values (?, ?, ?, ?, ?, ?, ?)"
+            )
             book.id = connection.execute(sql, (*names, book.epoch)).lastrowid or 0
             return
         id, epoch, next, owner, beat = found
         if owner and self.is_alive(owner, beat, book.run_id):
-            raise claimed(book.run_id, _whose(owner))
+            raise claimed_error(book.run_id, _whose(owner))
         if (epoch, next) != book.seen:
-            raise claimed(book.run_id, "since its journal was read")
+            raise claimed_error(book.run_id, "since its journal was read")
         sql = (
-            "select later.run, own.thread from runs own join runs later on later.thread = own.thread and later.id > own.id "
+            "select later.run, own.thread from runs own join runs later on later.thread = "
+            "own.thread and later.id > own.id "
             "where own.id = ? and own.thread != '' and own.status != 'done' order by later.id desc"
         )
         later = connection.execute(sql, (id,)).fetchone()
         if later:
-            raise left_behind(later[1], book.run_id, later[0])
+            raise left_behind_error(later[1], book.run_id, later[0])
         connection.execute("update runs set epoch = ? where id = ?", (epoch + 1, id))
         book.id, book.epoch = id, epoch + 1
 
@@ -256,7 +359,8 @@ class Writer:
         """Whether a holder is still there: its process is, and it has shown life of late."""
         host, pid, started, _ = owner.rsplit(":", 3)
         if owner == self.owner:
-            return any(book.run_id == run_id for book in self._held.copy())  # whoever looks does not hold the lock
+            # whoever looks does not hold the lock
+            return any(book.run_id == run_id for book in self._held.copy())
         if host == socket.gethostname():
             now = _started(int(pid))
             if not now or (now != started and "?" not in (now, started)):
@@ -269,12 +373,15 @@ class Writer:
             self._beaten = time.time()
             if self._held:
                 with suppress(sqlite3.Error, OSError), self.store.writing() as connection:
-                    connection.execute("update runs set beat = ? where owner = ?", (self._beaten, self.owner))
+                    connection.execute(
+                        "update runs set beat = ? where owner = ?", (self._beaten, self.owner)
+                    )
 
     def close(self) -> None:
         """Write all that is left, end the thread, and close the database.
 
-        In the thread itself only what is under way comes first: the collector may come by there, and find that nobody has the journal.
+        In the thread itself only what is under way comes first: the collector may come by there,
+        and find that nobody has the journal.
         """
         with self._gate:
             self._closed = True
@@ -298,7 +405,8 @@ class Writer:
 def _taken(rows: deque[Row]) -> list[Row]:
     """What is there, taken away."""
     taken: list[Row] = []
-    with suppress(IndexError):  # meanwhile the book may have taken back the last one, to say it together with the next
+    # meanwhile the book may have taken back the last one, to say it together with the next
+    with suppress(IndexError):
         for _ in range(len(rows)):
             taken.append(rows.popleft())
     return taken
@@ -339,12 +447,15 @@ def _whose(owner: str) -> str:
 
 
 def _started(pid: int) -> str:
-    """When a process began, as the system counts, so that a number that is used again is not taken for it.
+    """When a process began, as the system counts, so that a number that is used again is not taken
+    for it.
 
     Empty: there is no such process; "?": it is not known.
     """
     try:
-        return Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()[19]
+        return (
+            Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()[19]
+        )
     except (FileNotFoundError, ProcessLookupError):
         pass
     except OSError:  # too many files are open: that says nothing of the process

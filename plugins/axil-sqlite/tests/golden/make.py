@@ -1,6 +1,9 @@
-"""Writes a golden database of the schema version of today: ``python make.py``. What is written is committed, and never changed again.
+"""Writes a golden database of the schema version of today: ``python make.py``.
 
-A version that users may have is opened, migrated and gone on with by every later one; see ``test_golden.py``.
+What is written is committed, and never changed again.
+
+A version that users may have is opened, migrated and gone on with by every later one; see
+``test_golden.py``.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from axil import Loop, RootGraph
-from axil.past import fork
+from axil.driver import fork
 from axil_sqlite import SqliteJournal
 from axil_sqlite.store import VERSION
 
@@ -20,7 +23,9 @@ HERE = Path(__file__).parent
 
 
 def letters() -> RootGraph:
-    """Two rounds, a step, a question; nothing of it is to be changed: kept runs say that they were of this graph."""
+    """Two rounds, a step, a question; nothing of it is to be changed: kept runs say that they were
+    of this graph.
+    """
 
     async def turn(attributes: Any) -> dict[str, Any]:
         attributes["turns"] += 1
@@ -36,7 +41,9 @@ def letters() -> RootGraph:
         return {"answer": await ctx.ask("how many?", name="n"), "huge": got["huge"]}
 
     graph = RootGraph("golden", attributes={"turns": 0})
-    loop = graph.create_node(Loop, name="loop", max_iterations=2, pull_keys={"turns": ""}, push_keys={"turns": ""})
+    loop = graph.create_node(
+        Loop, name="loop", max_iterations=2, pull_keys={"turns": ""}, push_keys={"turns": ""}
+    )
     worker = loop.create_node(turn, name="turn", pull_keys={"turns": ""}, push_keys={"turns": ""})
     loop.edge_from_controller(worker, {})
     loop.edge_to_controller(worker, {"said": ""})
@@ -49,10 +56,14 @@ def letters() -> RootGraph:
 
 
 async def lives(journal: SqliteJournal) -> None:
-    """A run of each kind: done in two parts, of a thread; paused; failed; forked and not gone on with."""
+    """A run of each kind: done in two parts, of a thread; paused; failed; forked and not gone on
+    with.
+    """
     graph, code = letters(), frozenset({"code"})
     for run_id, thread in (("done", "t"), ("paused", "")):
-        result = await graph.start({}, journal=journal, run_id=run_id, thread=thread, allow=code).result()
+        result = await graph.start(
+            {}, journal=journal, run_id=run_id, thread=thread, allow=code
+        ).result()
         assert result.status == "paused"
     await graph.resume("done", journal=journal, answers={"asks?n": 5}, allow=code)
     assert (await graph.start({}, journal=journal, run_id="failed").result()).status == "failed"

@@ -1,6 +1,8 @@
-"""What a plugin author proves a plugin with: a virtual clock, a recorder, scripted models, random graphs, golden traces.
+"""What a plugin author proves a plugin with: a virtual clock, a recorder, scripted models, random
+graphs, golden traces.
 
-Nothing is imported until it is used, and nothing is registered with pytest: say ``pytest_plugins = ["axil_testing.fixtures"]``.
+Nothing is imported until it is used, and nothing is registered with pytest: say ``pytest_plugins =
+["axil_testing.fixtures"]``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,9 @@
-"""Fixtures for tests of workflows and agents: a script, a recording, a runner. ``axil_testing.fixtures`` has them, too.
+"""Fixtures for tests of workflows and agents: a script, a recording, a runner.
 
-Scripts and recordings are those of axil-agent, found by name like any component; nothing is imported before a test asks for it.
+``axil_testing.fixtures`` has them, too.
+
+Scripts and recordings are those of axil-agent, found by name like any component; nothing is
+imported before a test asks for it.
 """
 
 from __future__ import annotations
@@ -15,11 +18,8 @@ from typing import Any, Literal, cast
 
 import pytest
 
-from axil import registry, run_sync
-from axil.errors import ConfigError, Problem
-from axil.result import Result
-from axil.values import MISSING
-from axil.workflow import Workflow, load
+from axil import MISSING, ConfigError, Problem, Result, Workflow, load, run_sync
+from axil.plugin import default_registry
 from axil_testing.recorder import Recorder
 
 Mode = Literal["none", "once", "all"]
@@ -33,19 +33,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         nargs="?",
         const="all",
         choices=_MODES,
-        help="cassettes: none (replay, the default), once (record those that are missing), all (record anew); or AXIL_RECORD=…",
+        help="cassettes: none (replay, the default), once (record those that are missing), all "
+        "(record anew); or AXIL_RECORD=…",
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "cassette(path): the file of the test's cassette, from the test's folder")
+    config.addinivalue_line(
+        "markers", "cassette(path): the file of the test's cassette, from the test's folder"
+    )
 
 
-# -------------------------------------------------------------------------------------------------------------- scripts
+# --------------------------------------------------------------------------------------------------
 
 
 def _model(name: str) -> Any:
-    return registry.default().resolve("models", name, "axil-testing")
+    return default_registry().resolve("models", name, "axil-testing")
 
 
 ModelScript = Callable[..., Any]
@@ -55,8 +58,9 @@ ModelScript = Callable[..., Any]
 def model_script(request: pytest.FixtureRequest) -> Iterator[ModelScript]:
     """Put every agent of this test on a script, whichever model it was given.
 
-    ``script = model_script(["one", "two"])``: replies in order, the last again and again; or rules, ``{"rules": […], "default": …}``;
-    or the path of a script in JSON or YAML, from the test's folder. ``script.requests`` is what agents asked.
+    ``script = model_script(["one", "two"])``: replies in order, the last again and again; or rules,
+    ``{"rules": […], "default": …}``; or the path of a script in JSON or YAML, from the test's
+    folder. ``script.requests`` is what agents asked.
     """
     with ExitStack() as stack:
 
@@ -72,7 +76,7 @@ def model_script(request: pytest.FixtureRequest) -> Iterator[ModelScript]:
         yield follow
 
 
-# ----------------------------------------------------------------------------------------------------------- recordings
+# --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,9 +92,11 @@ class Cassette:
 def cassette(request: pytest.FixtureRequest) -> Iterator[Cassette]:
     """Answer every agent of this test from a recording.
 
-    It is ``cassettes/<the test's file>/<test>.jsonl`` beside the file, or what ``@pytest.mark.cassette(path)`` says. A request that was
-    not recorded is an error with a diff. ``pytest --axil-record`` (or ``AXIL_RECORD=all``) asks real models and records anew,
-    ``--axil-record=once`` only where there is no recording. A recording in which nothing was asked replaces none.
+    It is ``cassettes/<the test's file>/<test>.jsonl`` beside the file, or what
+    ``@pytest.mark.cassette(path)`` says. A request that was not recorded is an error with a diff.
+    ``pytest --axil-record`` (or ``AXIL_RECORD=all``) asks real models and records anew,
+    ``--axil-record=once`` only where there is no recording. A recording in which nothing was asked
+    replaces none.
     """
     path = _cassette(request)
     mode = _mode(request.config)
@@ -119,14 +125,19 @@ def _cassette(request: pytest.FixtureRequest) -> Path:
 
 
 def _mode(config: pytest.Config) -> Mode:
-    """The flag, else the environment. Raises: ConfigError (AX712): the environment names no mode."""
+    """The flag, else the environment.
+
+    Raises: ConfigError (AX712): the environment names no mode.
+    """
     given = config.getoption("axil_record", default=None) or os.environ.get("AXIL_RECORD") or "none"
     if given not in _MODES:
-        raise ConfigError(Problem("AX712", "AXIL_RECORD", f'expected none, once or all, found "{given}".'))
+        raise ConfigError(
+            Problem("AX712", "AXIL_RECORD", f'expected none, once or all, found "{given}".')
+        )
     return given
 
 
-# --------------------------------------------------------------------------------------------------------------- runner
+# --------------------------------------------------------------------------------------------------
 
 
 class _Answers:
@@ -148,13 +159,21 @@ class Runner:
     recorder: Recorder = field(default_factory=Recorder)
     """What happened in the last run."""
 
-    def __call__(self, what: str | Path | Workflow, input: Any = None, *, answers: Sequence[Any] | None = None, **options: Any) -> Result:
+    def __call__(
+        self,
+        what: str | Path | Workflow,
+        input: Any = None,
+        *,
+        answers: Sequence[Any] | None = None,
+        **options: Any,
+    ) -> Result:
         """Run to the end.
 
         Args:
             what: a file, or a graph that is built.
             input: a text, or fields; None: an empty message, or no fields.
-            answers: what a person says, in the order of the questions; without it, and when it is used up, the run pauses.
+            answers: what a person says, in the order of the questions; without it, and when it is
+                used up, the run pauses.
             options: ``vars`` and ``allow_code`` for a file; all others are the run's.
         Raises: NodeFailed: a node failed; SpecError and ConfigError: it cannot run.
         """
@@ -175,7 +194,7 @@ class Runner:
 
 @pytest.fixture
 def workflow(request: pytest.FixtureRequest) -> Runner:
-    """Run a workflow file of the test's folder, or a graph: ``workflow("flow.yaml", "hello").output``.
+    """Run a workflow file of the test's folder, or a graph: ``workflow("a.yaml", "hello").output``.
 
     ``workflow.recorder`` knows what fired: ``workflow.recorder.order() == ["plan", "write"]``.
     """

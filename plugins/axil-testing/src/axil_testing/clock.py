@@ -1,22 +1,28 @@
-"""A clock that jumps: whoever sleeps is woken when nothing else can run, and no real time passes."""
+"""A clock that jumps: whoever sleeps is woken when nothing else can run; no real time passes."""
 
 from __future__ import annotations
 
 import asyncio
 import heapq
 from typing import Any
+from weakref import WeakKeyDictionary
 
 _TURNS = 100
+_LOOKS: WeakKeyDictionary[asyncio.AbstractEventLoop, int] = WeakKeyDictionary()
+"""The looks of all clocks that each event loop has ready: a loop that has nothing else is idle."""
 
 
 class VirtualClock:
-    """Time for a run (``Options.clock``): it stands still while anything is ready, then jumps to the next sleeper.
+    """Time for a run (``Options.clock``): it stands still while anything is ready, then jumps to
+    the next sleeper.
 
-    "Nothing else can run" means that the event loop has nothing ready. So it is for runs without threads: while a body blocks
-    in a thread the loop is idle, and time would jump past it. Mark such bodies ``inline=True``, or give them the real clock.
+    "Nothing else can run" means that the event loop has nothing ready. So it is for runs without
+    threads: while a body blocks in a thread the loop is idle, and time would jump past it. Mark
+    such bodies ``inline=True``, or give them the real clock.
 
-    Sleepers wake one at a time, by deadline, then in the order in which they went to sleep: what each of them starts is done
-    before the next one wakes. One clock may serve several runs on one loop, and, one after another, several loops.
+    Sleepers wake one at a time, by deadline, then in the order in which they went to sleep: what
+    each of them starts is done before the next one wakes. One clock may serve several runs on one
+    loop, and, one after another, several loops; one loop may have several clocks.
 
     >>> import asyncio
     >>> clock = VirtualClock(start=100.0)
@@ -39,7 +45,10 @@ class VirtualClock:
         return self._now
 
     def wall(self) -> float:
-        """The same, taken for seconds since 1970: by this clock questions are due. A later process has a clock that starts later."""
+        """The same, taken for seconds since 1970: by this clock questions are due.
+
+        A later process has a clock that starts later.
+        """
         return self._now
 
     @property
@@ -48,7 +57,10 @@ class VirtualClock:
         return sum(1 for *_, woken in self._sleepers if not woken.done())
 
     def advance(self, seconds: float) -> None:
-        """Move time on by hand; those whose time has come wake at the next turn of the loop. Raises: ValueError: backwards."""
+        """Move time on by hand; those whose time has come wake at the next turn of the loop.
+
+        Raises: ValueError: backwards.
+        """
         if seconds < 0:
             raise ValueError(f"time does not go back ({seconds} seconds).")
         until = self._now + seconds
@@ -57,7 +69,10 @@ class VirtualClock:
         self._now = until
 
     async def sleep(self, seconds: float) -> None:
-        """Wait until ``seconds`` from now. What is not positive lets the others run first, as ``asyncio.sleep`` does."""
+        """Wait until ``seconds`` from now.
+
+        What is not positive lets the others run first, as ``asyncio.sleep`` does.
+        """
         loop = asyncio.get_running_loop()
         woken: asyncio.Future[None] = loop.create_future()
         self._count += 1
@@ -65,25 +80,30 @@ class VirtualClock:
         if self._watching is not loop:
             self._watching = loop
             self._turns = 0
-            loop.call_soon(self._look, loop)
+            self._look_soon(loop)
         await woken
+
+    def _look_soon(self, loop: asyncio.AbstractEventLoop) -> None:
+        _LOOKS[loop] = _LOOKS.get(loop, 0) + 1
+        loop.call_soon(self._look, loop)
 
     def _look(self, loop: asyncio.AbstractEventLoop) -> None:
         """Once a turn of the loop: if nothing but us is ready, wake the next sleeper."""
+        _LOOKS[loop] -= 1
         if self._watching is not loop:
             return
         if not self._is_idle(loop):
-            loop.call_soon(self._look, loop)
+            self._look_soon(loop)
             return
         if self._wake():
-            loop.call_soon(self._look, loop)
+            self._look_soon(loop)
         else:
             self._watching = None
 
     def _is_idle(self, loop: Any) -> bool:
         ready = getattr(loop, "_ready", None)
         if ready is not None:  # asyncio's own loops: what is ready at this very moment
-            return not ready
+            return len(ready) <= _LOOKS[loop]
         self._turns += 1  # any other loop: wait so many turns
         if self._turns < _TURNS:
             return False

@@ -1,4 +1,8 @@
-"""pytest fixtures. They are not registered by themselves: say ``pytest_plugins = ["axil_testing.fixtures"]`` in a conftest."""
+"""pytest fixtures.
+
+They are not registered by themselves: say ``pytest_plugins = ["axil_testing.fixtures"]`` in a
+conftest.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +14,8 @@ from typing import Any, cast
 import pytest
 
 from axil import Activation, EdgeSpec, GraphSpec, NodeSpec, Out, State, Token
-from axil import registry as registries
-from axil.composite import entry_tokens
-from axil.machine import Machine
-from axil.outcome import Ended
-from axil.planner import compile
-from axil.registry import KERNEL, Policy, Registry
-from axil.tokens import Task
+from axil.driver import FrameResult, Machine
+from axil.plugin import KERNEL, Policy, Registry, Task, compile_spec, entry_tokens, use_registry
 from axil_testing.agents import cassette, model_script, pytest_addoption, pytest_configure, workflow
 from axil_testing.clock import VirtualClock
 from axil_testing.recorder import Recorder
@@ -64,7 +63,8 @@ class _Silent:
 
 @dataclass
 class Bench:
-    """A machine on the bench: ``start``, ``take`` what is due, ``finish`` it in any order, look at what it comes to.
+    """A machine on the bench: ``start``, ``take`` what is due, ``finish`` it in any order, look at
+    what it comes to.
 
     Activations go by name: ``"a"``, ``"a#0.1"``.
     """
@@ -76,16 +76,20 @@ class Bench:
     """All that was ever due, in order."""
 
     def __post_init__(self) -> None:
-        self.plan = compile(self.spec)
+        self.plan = compile_spec(self.spec)
         self.root: State = self.plan.graph.schema.start(self.plan.graph.start)
         self.machine = Machine(self.plan, (), self.root)
 
-    def start(self, inputs: Mapping[str, Any] | None = None, *, only: Iterable[str] | None = None) -> Bench:
+    def start(
+        self, inputs: Mapping[str, Any] | None = None, *, only: Iterable[str] | None = None
+    ) -> Bench:
         """Let the inputs in: on every entry edge, or on those to the nodes in ``only``."""
         tokens = entry_tokens(self.plan, dict(inputs or {}), self.root)
         wanted = None if only is None else set(only)
         edges = self.plan.graph.edges
-        self.machine.start([t for t in tokens if wanted is None or edges[t.edge].target_name in wanted])
+        self.machine.start(
+            [t for t in tokens if wanted is None or edges[t.edge].target_name in wanted]
+        )
         return self
 
     def take(self) -> list[str]:
@@ -98,13 +102,17 @@ class Bench:
         self.taken += names
         return names
 
-    def finish(self, name: str, output: Any = None, *, to: Iterable[str] | None = None, **delta: Any) -> Task:
-        """End an activation: what edges carry (its own name unless given), where to, and what it writes.
+    def finish(
+        self, name: str, output: Any = None, *, to: Iterable[str] | None = None, **delta: Any
+    ) -> Task:
+        """End an activation: what edges carry (its own name by default), where to, and its writes.
 
         Raises: KeyError: it is not at work; whatever an edge or the state refuses.
         """
         task = self.at_work.pop(name)
-        out = Out({"by": name} if output is None else output, delta, None if to is None else frozenset(to))
+        out = Out(
+            {"by": name} if output is None else output, delta, None if to is None else frozenset(to)
+        )
         self.machine.commit(task, self.machine.prepare(task, out))
         return task
 
@@ -134,7 +142,7 @@ class Bench:
         """What has left so far: the edge and its payload."""
         return [(self.plan.graph.edges[e.edge].name, e.payload) for e in self.machine.exits]
 
-    def end(self) -> Ended:
+    def end(self) -> FrameResult:
         """What is left behind."""
         return self.machine.end()
 
@@ -152,9 +160,10 @@ MakeBench = Callable[..., Bench]
 def machine() -> MakeBench:
     """Drive a machine by hand, from a description in words.
 
-    ``machine("in>a a>b a>c b>d c>d d>out", joins={"d": "all"})``: edges, ``in`` and ``out`` being the entry and the exit; an edge
-    may carry labels: ``a>b:group=x``, ``a>b:data`` (``trigger: false``). Nodes are those that the edges name, in that order.
-    ``more``: fields of ``GraphSpec``, such as ``attributes`` or ``schema``. There are no cycles on the bench but flat ones.
+    ``machine("in>a a>b a>c b>d c>d d>out", joins={"d": "all"})``: edges, ``in`` and ``out`` being
+    the entry and the exit; an edge may carry labels: ``a>b:group=x``, ``a>b:data`` (``trigger:
+    false``). Nodes are those that the edges name, in that order. ``more``: fields of ``GraphSpec``,
+    such as ``attributes`` or ``schema``. There are no cycles on the bench but flat ones.
     """
 
     def make(
@@ -164,8 +173,12 @@ def machine() -> MakeBench:
         merges: Mapping[str, Callable[..., Any]] | None = None,
         **more: Any,
     ) -> Bench:
-        specs = tuple(_edge(word) for word in edges.split()) if isinstance(edges, str) else tuple(edges)
-        names = dict.fromkeys(end for edge in specs for end in (edge.source, edge.target) if not end.startswith("@"))
+        specs = (
+            tuple(_edge(word) for word in edges.split()) if isinstance(edges, str) else tuple(edges)
+        )
+        names = dict.fromkeys(
+            end for edge in specs for end in (edge.source, edge.target) if not end.startswith("@")
+        )
         nodes = tuple(
             NodeSpec(
                 id=name,
@@ -202,13 +215,16 @@ OnlyPlugins = Callable[..., Registry]
 def only_plugins() -> Iterator[OnlyPlugins]:
     """Make this test see only the plugins it names, whatever is installed beside them.
 
-    ``only_plugins("axil-control", "nodes:agent")``: distributions, and single components as ``kind:name``. The registry is
-    the process's own until the test ends; the kernel is always there. ``block`` names what is refused though it is installed.
+    ``only_plugins("axil-control", "nodes:agent")``: distributions, and single components as
+    ``kind:name``. The registry is the process's own until the test ends; the kernel is always
+    there. ``block`` names what is refused though it is installed.
     """
     with ExitStack() as stack:
 
         def restrict(*names: str, block: Iterable[str] = ()) -> Registry:
-            policy = Policy(mode="listed", allow=frozenset({*names, KERNEL}), block=frozenset(block))
-            return stack.enter_context(registries.use(Registry(policy)))
+            policy = Policy(
+                mode="listed", allow=frozenset({*names, KERNEL}), block=frozenset(block)
+            )
+            return stack.enter_context(use_registry(Registry(policy)))
 
         yield restrict

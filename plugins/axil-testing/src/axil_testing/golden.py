@@ -1,8 +1,9 @@
 """Golden traces: what a run did, written down once and compared ever after.
 
-A trace says which activations there were, what each was given and carried on, what was skipped, the output and the state.
-Nothing in it depends on what finished first: activations stand in *steps*, by rounds and levels, and a step has no order.
-What a person wants to say about order goes under ``order``: groups of nodes, all of one before any of the next.
+A trace says which activations there were, what each was given and carried on, what was skipped, the
+output and the state. Nothing in it depends on what finished first: activations stand in *steps*, by
+rounds and levels, and a step has no order. What a person wants to say about order goes under
+``order``: groups of nodes, all of one before any of the next.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from axil import Activation, Result, Workflow, run_sync
-from axil.hooks import manager
+from axil.plugin import hook_manager
 from axil_testing.recorder import Recorder
 
 UPDATE = "AXIL_GOLDEN"
@@ -55,8 +56,9 @@ class Trace:
 class Golden:
     """One workflow, one input, one file.
 
-    ``check`` runs the workflow and compares; where the file is absent, or ``AXIL_GOLDEN=update`` is set, it is written (an
-    ``order`` in it is kept). Fields that the file does not have are not compared: keep only what the test is about.
+    ``check`` runs the workflow and compares; where the file is absent, or ``AXIL_GOLDEN=update`` is
+    set, it is written (an ``order`` in it is kept). Fields that the file does not have are not
+    compared: keep only what the test is about.
     """
 
     file: Path
@@ -75,7 +77,9 @@ class Golden:
             return trace
         found = differences(json.loads(self.file.read_text("utf-8")), trace)
         if found:
-            raise Deviation(f"{self.file.name}: the run deviates from its golden trace.\n" + "\n".join(found))
+            raise Deviation(
+                f"{self.file.name}: the run deviates from its golden trace.\n" + "\n".join(found)
+            )
         return trace
 
     def write(self, trace: Trace) -> None:
@@ -88,7 +92,12 @@ class Golden:
     def run(self) -> Trace:
         """Run, and give what it did."""
         recorder = Recorder()
-        hooks = manager([*(self.workflow.setting.hooks.get_plugins() if self.workflow.setting.hooks else ()), recorder])
+        hooks = hook_manager(
+            [
+                *(self.workflow.setting.hooks.get_plugins() if self.workflow.setting.hooks else ()),
+                recorder,
+            ]
+        )
         watched = Workflow(self.workflow.spec, replace(self.workflow.setting, hooks=hooks))
 
         async def go() -> Result:
@@ -101,13 +110,17 @@ class Golden:
 
 def traced(recorder: Recorder, result: Result, hidden: Iterable[str] = ()) -> Trace:
     """The trace of a run that a recorder watched."""
-    done = sorted((record for record in recorder if record.status == "done"), key=lambda record: record.name)
+    done = sorted(
+        (record for record in recorder if record.status == "done"), key=lambda record: record.name
+    )
     fired = [record for record in done if record.kind == "node"]
     apart = set(hidden)
     return Trace(
         status=result.status,
         output=result.output,
-        attributes={name: value for name, value in sorted(result.attributes.items()) if name not in apart},
+        attributes={
+            name: value for name, value in sorted(result.attributes.items()) if name not in apart
+        },
         counts={path: recorder.count(path) for path in sorted({record.path for record in fired})},
         steps=steps(recorder),
         skipped=sorted(recorder.names("skipped")),
@@ -118,20 +131,26 @@ def traced(recorder: Recorder, result: Result, hidden: Iterable[str] = ()) -> Tr
 
 
 def steps(recorder: Recorder) -> list[list[str]]:
-    """Activations of nodes, grouped by their place in the plan: levels and rounds, from the outside in."""
+    """Group activations of nodes by their place in the plan: levels and rounds, from outside in."""
     first: dict[tuple[str | int, ...], str] = {}
     for activation in recorder._begun:  # pyright: ignore[reportPrivateUsage]  # the two are one
         first.setdefault(activation.frame, activation.node)
     groups: dict[tuple[Any, ...], list[str]] = {}
     for record in recorder:
         if record.status == "done" and record.kind == "node":
-            place = _place(recorder.plan, Activation(record.frame, record.node, record.ordinal), first)
+            place = _place(
+                recorder.plan, Activation(record.frame, record.node, record.ordinal), first
+            )
             groups.setdefault(place, []).append(record.name)
     return [sorted(groups[place]) for place in sorted(groups)]
 
 
-def _place(plan: Any, activation: Activation, first: Mapping[tuple[str | int, ...], str]) -> tuple[Any, ...]:
-    """Where an activation stands: levels of the scopes around it and rounds, outermost first; (0, number) or (1, name) each."""
+def _place(
+    plan: Any, activation: Activation, first: Mapping[tuple[str | int, ...], str]
+) -> tuple[Any, ...]:
+    """Where an activation stands: levels of the scopes around it and rounds, outermost first; (0,
+    number) or (1, name) each.
+    """
     place: list[tuple[int, Any]] = []
     parts = [*activation.frame, activation.node]
     for position, part in enumerate(parts):
@@ -148,8 +167,13 @@ def _place(plan: Any, activation: Activation, first: Mapping[tuple[str | int, ..
     return tuple(place)
 
 
-def _inside(body: Any, frame: tuple[str | int, ...], rest: Sequence[str | int], first: Mapping[tuple[str | int, ...], str]) -> Any:
-    """The plan that runs inside a scope's frame; None: it cannot be told (a body's own sub-runs)."""
+def _inside(
+    body: Any,
+    frame: tuple[str | int, ...],
+    rest: Sequence[str | int],
+    first: Mapping[tuple[str | int, ...], str],
+) -> Any:
+    """Find the plan that runs inside a scope's frame; None: unknown (a body's own sub-runs)."""
     if hasattr(body, "members"):  # a cycle: its body depends on where it was entered
         numbers = [part for part in rest[:2] if isinstance(part, int) or part.startswith("#")]
         entry = first.get((*frame, *numbers))
@@ -159,7 +183,10 @@ def _inside(body: Any, frame: tuple[str | int, ...], rest: Sequence[str | int], 
 
 
 def differences(expected: Mapping[str, Any], trace: Trace) -> list[str]:
-    """Where a trace differs from what is expected, as data; only what is expected is compared. Order within a step is no difference."""
+    """Where a trace differs from what is expected, as data; only what is expected is compared.
+
+    Order within a step is no difference.
+    """
     found = trace.as_data()
     lines: list[str] = []
     for key, value in expected.items():
@@ -171,14 +198,18 @@ def differences(expected: Mapping[str, Any], trace: Trace) -> list[str]:
         elif key not in found:
             lines.append(f"{key}: a trace has no such field; it has {', '.join(found)}, and order")
         elif isinstance(value, dict) and isinstance(there, dict):
-            lines.extend(_dict_differences(key, cast("dict[str, Any]", value), cast("dict[str, Any]", there)))
+            lines.extend(
+                _dict_differences(key, cast("dict[str, Any]", value), cast("dict[str, Any]", there))
+            )
         elif value != there:
             lines.append(f"{key}: expected {_short(value)}, found {_short(there)}")
     return lines
 
 
 def _disorder(groups: Sequence[Sequence[str]], finished: Sequence[str]) -> list[str]:
-    """Nodes of a later group that ended before nodes of an earlier one, by path; the last firing counts as its end."""
+    """Nodes of a later group that ended before nodes of an earlier one, by path; the last firing
+    counts as its end.
+    """
     ends = {path: position for position, path in enumerate(finished)}
     begins = {path: finished.index(path) for path in ends}
     return [
@@ -191,7 +222,9 @@ def _disorder(groups: Sequence[Sequence[str]], finished: Sequence[str]) -> list[
     ]
 
 
-def _step_differences(expected: Sequence[Sequence[str]], found: Sequence[Sequence[str]]) -> list[str]:
+def _step_differences(
+    expected: Sequence[Sequence[str]], found: Sequence[Sequence[str]]
+) -> list[str]:
     before, after = [sorted(step) for step in expected], [sorted(step) for step in found]
     for number in range(max(len(before), len(after))):
         was = before[number] if number < len(before) else None
@@ -202,10 +235,24 @@ def _step_differences(expected: Sequence[Sequence[str]], found: Sequence[Sequenc
 
 
 def _dict_differences(key: str, expected: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]:
-    lines = [f"{key}.{name}: expected {_short(expected[name])}, and there is none" for name in expected if name not in found]
-    lines += [f"{key}.{name}: {_short(found[name])}, and none is expected" for name in found if name not in expected]
+    lines = [
+        f"{key}.{name}: expected {_short(expected[name])}, and there is none"
+        for name in expected
+        if name not in found
+    ]
+    lines += [
+        f"{key}.{name}: {_short(found[name])}, and none is expected"
+        for name in found
+        if name not in expected
+    ]
     both = [name for name in expected if name in found and found[name] != expected[name]]
-    return [*lines, *(f"{key}.{name}: expected {_short(expected[name])}, found {_short(found[name])}" for name in both)]
+    return [
+        *lines,
+        *(
+            f"{key}.{name}: expected {_short(expected[name])}, found {_short(found[name])}"
+            for name in both
+        ),
+    ]
 
 
 def _short(value: Any) -> str:

@@ -1,7 +1,8 @@
 """Random graphs for hypothesis: small enough to shrink, wild enough to find what nobody thought of.
 
-What every node gives is a number that depends on all it saw: its payloads in order, its state, how often it fired. So one
-difference anywhere shows everywhere behind it, and two runs of one graph agree in everything or visibly not.
+What every node gives is a number that depends on all it saw: its payloads in order, its state, how
+often it fired. So one difference anywhere shows everywhere behind it, and two runs of one graph
+agree in everything or visibly not.
 
     @given(case=graphs(cyclic=True))
     def test_my_wrapper_changes_nothing(case):
@@ -20,12 +21,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from axil import MISSING, CycleLimit, EdgeSpec, GraphSpec, Limits, NodeSpec, Out, Reducer, Schema
-from axil.composite import Nested
-from axil.fields import APPEND, Field
-from axil.reducers import SUM
-from axil.spec import RouterSpec
-from axil.tokens import Task
-from axil.values import Log
+from axil.plugin import APPEND, SUM, Field, Log, RouterSpec, SubgraphSpec, Task
 
 Call = Callable[[Task, Any], Any]
 """A body: from a task and a context to an ``Out``, or something to await."""
@@ -45,7 +41,9 @@ TYPED = Schema(
     },
     closed=True,
 )
-"""The state of typed graphs: a field that grows, one that adds, one whose changes cannot be composed, one that overwrites."""
+"""The state of typed graphs: a field that grows, one that adds, one whose changes cannot be
+composed, one that overwrites.
+"""
 
 _VALUES: dict[str, Callable[[int], Any]] = {
     "log": lambda d: [d % 97],
@@ -61,8 +59,12 @@ def digest(value: Any) -> int:
 
 
 def seen_by(task: Task) -> tuple[list[Any], list[tuple[str, Any]]]:
-    """All that a body can see: its payloads in edge order, and its state by name, without what nodes keep for themselves."""
-    return [token.payload for token in task.tokens], sorted((k, v) for k, v in task.state.items() if not k.startswith("@"))
+    """All that a body can see: its payloads in edge order, and its state by name, without what
+    nodes keep for themselves.
+    """
+    return [token.payload for token in task.tokens], sorted(
+        (k, v) for k, v in task.state.items() if not k.startswith("@")
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +88,11 @@ class RandomNode:
         n = (task.state.get(own) or {}).get("n", 0) + 1
         d = digest((self.name, task.ordinal, n, *seen_by(task)))
         delta = {name: _VALUES[name](d) for name in self.writes} | {own: {"n": n}}
-        to = frozenset({self.picks[d % len(self.picks)], self.picks[d // 7 % len(self.picks)]}) if self.picks else None
+        to = (
+            frozenset({self.picks[d % len(self.picks)], self.picks[d // 7 % len(self.picks)]})
+            if self.picks
+            else None
+        )
         return Out({"d": d, "n": n}, delta, to)
 
 
@@ -99,7 +105,9 @@ class RandomEdge:
     trigger: bool = True
     group: str = ""
     table: tuple[bool, ...] = (True,)
-    """Whether it is taken at its source's first, second … firing; the last entry stands for all later ones."""
+    """Whether it is taken at its source's first, second … firing; the last entry stands for all
+    later ones.
+    """
     modulus: int = 0
     """Not taken where the payload's digest is a multiple of this; 0: always."""
     filters: bool = False
@@ -110,7 +118,9 @@ class RandomEdge:
         """Its condition: decided by source, target, the source's n-th firing, and the payload."""
         n = payload.get("n", 1)
         n = n if isinstance(n, int) else len(n)
-        return self.table[min(n, len(self.table)) - 1] and (not self.modulus or digest(payload) % self.modulus != 0)
+        return self.table[min(n, len(self.table)) - 1] and (
+            not self.modulus or digest(payload) % self.modulus != 0
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,11 +134,15 @@ class RandomGraph:
     limits: Limits = field(default_factory=lambda: Limits(firings=1000))
 
     def __str__(self) -> str:
-        lines = [f"{'typed' if self.typed else 'attributes'}, {'cyclic' if self.cyclic else 'acyclic'}"]
+        lines = [
+            f"{'typed' if self.typed else 'attributes'}, {'cyclic' if self.cyclic else 'acyclic'}"
+        ]
         lines += [f"  {node}" for node in self.nodes] + [f"  {edge}" for edge in self.edges]
         return "\n".join(lines)
 
-    def spec(self, wrap: Callable[[Call, RandomNode], Call] | None = None, mode: str = "inline") -> GraphSpec:
+    def spec(
+        self, wrap: Callable[[Call, RandomNode], Call] | None = None, mode: str = "inline"
+    ) -> GraphSpec:
         """The graph.
 
         Args:
@@ -136,13 +150,20 @@ class RandomGraph:
             mode: how bodies run: ``inline``, ``async`` or ``thread``.
         """
         each = {node.name for node in self.nodes if node.join == "each"}
-        limits = {name: CycleLimit(rounds=60) for name in each} | {"": CycleLimit(rounds=4, at_limit="exit")}
+        limits = {name: CycleLimit(rounds=60) for name in each} | {
+            "": CycleLimit(rounds=4, at_limit="exit")
+        }
         return GraphSpec(
             id="random",
-            nodes=tuple(NodeSpec(id=node.name, body=self._body(node, wrap, mode), join=node.join) for node in self.nodes),
+            nodes=tuple(
+                NodeSpec(id=node.name, body=self._body(node, wrap, mode), join=node.join)
+                for node in self.nodes
+            ),
             edges=tuple(_edge(edge) for edge in self.edges),
             routers={
-                f"{node.name}?0": RouterSpec(source=node.name, targets=node.routes, ask=_router(node.routes))
+                f"{node.name}?0": RouterSpec(
+                    source=node.name, targets=node.routes, ask=_router(node.routes)
+                )
                 for node in self.nodes
                 if node.routes
             },
@@ -167,8 +188,8 @@ class RandomGraph:
 class _Inside:
     spec: GraphSpec
 
-    def scope(self, node: str, setting: Any) -> Nested:
-        return Nested(spec=self.spec)
+    def scope(self, node: str, setting: Any) -> SubgraphSpec:
+        return SubgraphSpec(spec=self.spec)
 
 
 @dataclass
@@ -212,7 +233,7 @@ def _router(targets: Sequence[str]) -> Callable[[Any], Any]:
     return lambda state: [targets[(state.get("total") or 0) % len(targets)]]
 
 
-# ------------------------------------------------------------------------------------------------ strategies
+# ------------------------------------------------------------------------------------------------ s
 
 Pick = Callable[[int, int], int]
 _JOINS = ("gate", "gate", "gate", "gate", "each", "each", "all")
@@ -273,7 +294,12 @@ class _Maker:
         for lonely in sorted({*names} - {end for pair in self.edges for end in pair}):
             self.add(names[0], lonely, 0)
         nodes = tuple(self.node(name, typed) for name in names)
-        return RandomGraph(nodes=nodes, edges=tuple(RandomEdge(**edge) for edge in self.edges.values()), typed=typed, cyclic=wishes.cyclic)
+        return RandomGraph(
+            nodes=nodes,
+            edges=tuple(RandomEdge(**edge) for edge in self.edges.values()),
+            typed=typed,
+            cyclic=wishes.cyclic,
+        )
 
     def add(self, source: str, target: str, bits: int, trigger: bool = True) -> None:
         wishes = self.wishes
@@ -290,7 +316,9 @@ class _Maker:
         self.edges.setdefault((source, target), edge)
 
     def table(self, bits: int, *, back: bool) -> tuple[bool, ...]:
-        """When an edge is taken: in dense graphs back edges at first and some others later, so that cycles turn and are left."""
+        """When an edge is taken: in dense graphs back edges at first and some others later, so that
+        cycles turn and are left.
+        """
         if not self.dense:
             return _TABLES[bits >> 2 & 7]
         if back:
@@ -304,17 +332,26 @@ class _Maker:
         out = [edge for edge in self.edges.values() if edge["source"] == name]
         targets = tuple(dict.fromkeys(edge["target"] for edge in out))
         routes: tuple[str, ...] = ()
-        if wishes.switches and bits >> 4 & 7 == 7 and len(out) > 1:  # a router over the first two edges
+        # a router over the first two edges
+        if wishes.switches and bits >> 4 & 7 == 7 and len(out) > 1:
             routes = tuple(dict.fromkeys(edge["target"] for edge in out[:2]))
             for edge in out[:2]:
                 edge["routed"] = True
         inside: RandomGraph | None = None
         if wishes.depth and self.pick(0, 11) == 11:
-            inner = Wishes(**{**{f: getattr(wishes, f) for f in wishes.__slots__}, "depth": wishes.depth - 1, "typed": typed})
+            inner = Wishes(
+                **{
+                    **{f: getattr(wishes, f) for f in wishes.__slots__},
+                    "depth": wishes.depth - 1,
+                    "typed": typed,
+                }
+            )
             inside = _Maker(inner, self.pick, dense=False).make()
         return RandomNode(
             name=name,
-            writes=tuple(f for i, f in enumerate(_VALUES if typed else ("last", "total")) if bits >> i & 1),
+            writes=tuple(
+                f for i, f in enumerate(_VALUES if typed else ("last", "total")) if bits >> i & 1
+            ),
             join=wishes.joins[(bits >> 7) % len(wishes.joins)],
             picks=targets if wishes.switches and bits >> 2 & 3 == 3 else (),
             routes=routes,
@@ -323,10 +360,13 @@ class _Maker:
 
 
 def graphs(**wishes: Any) -> st.SearchStrategy[RandomGraph]:
-    """Random graphs: small ones that shrink, and dense ones from a seed. ``wishes``: fields of ``Wishes``.
+    """Random graphs: small ones that shrink, and dense ones from a seed.
 
-    Acyclic unless told otherwise. A cyclic one ends: edges that lead back are taken a few times only, and cycles have a limit
-    that is an exit. It may be entered at several nodes at once, which fails: pass over runs that are not ``done``.
+    ``wishes``: fields of ``Wishes``.
+
+    Acyclic unless told otherwise. A cyclic one ends: edges that lead back are taken a few times
+    only, and cycles have a limit that is an exit. It may be entered at several nodes at once, which
+    fails: pass over runs that are not ``done``.
     """
     wished = Wishes(**wishes)
 

@@ -1,6 +1,7 @@
-"""An observer that keeps what happened: one record for each activation, in the order in which they ended.
+"""An observer that keeps what happened: one record for each activation, in the order of their ends.
 
-Registered as a hook plugin (``axil.hooks.manager([recorder])``) before the plan is made, it also sees what bodies are given.
+Registered as a hook plugin (``axil.plugin.hook_manager([recorder])``) before the plan is made, it
+also sees what bodies are given.
 """
 
 from __future__ import annotations
@@ -32,14 +33,17 @@ class Recorded:
     """What its first live edge carried; of a failure what was raised."""
     chunks: tuple[Any, ...] = ()
     inputs: tuple[Any, ...] | None = None
-    """The payloads it was given, in edge order; None: the recorder was no hook plugin, or it is no node."""
+    """The payloads it was given, in edge order; None: the recorder was no hook plugin, or it is no
+    node.
+    """
 
 
 @dataclass(eq=False)
 class Recorder:
     """Give it to a run as one of its ``observers``; read it when the run has ended.
 
-    ``started`` and ``records`` are in the order of the clock, which is not a law: compare them as ``golden`` does, or sorted.
+    ``started`` and ``records`` are in the order of the clock, which is not a law: compare them as
+    ``golden`` does, or sorted.
     """
 
     records: list[Recorded] = field(default_factory=list[Recorded])
@@ -48,19 +52,31 @@ class Recorder:
     result: Any = None
     """The run's result, when it has ended."""
     _begun: list[Activation] = field(default_factory=list[Activation], repr=False)
-    _chunks: dict[Activation, list[Any]] = field(default_factory=dict[Activation, list[Any]], repr=False)
-    _inputs: dict[Activation, tuple[Any, ...]] = field(default_factory=dict[Activation, "tuple[Any, ...]"], repr=False)
+    _chunks: dict[Activation, list[Any]] = field(
+        default_factory=dict[Activation, list[Any]], repr=False
+    )
+    _inputs: dict[Activation, tuple[Any, ...]] = field(
+        default_factory=dict[Activation, "tuple[Any, ...]"], repr=False
+    )
 
     def __iter__(self) -> Iterator[Recorded]:
         return iter(self.records)
 
     def names(self, status: Outcome = "done", *, kind: str | None = None) -> list[str]:
         """The activations that ended so, in the order in which they did."""
-        return [record.name for record in self.records if record.status == status and kind in (None, record.kind)]
+        return [
+            record.name
+            for record in self.records
+            if record.status == status and kind in (None, record.kind)
+        ]
 
     def order(self) -> list[str]:
         """The paths of the nodes that fired, graphs and cycles left out."""
-        return [record.path for record in self.records if record.status == "done" and record.kind == "node"]
+        return [
+            record.path
+            for record in self.records
+            if record.status == "done" and record.kind == "node"
+        ]
 
     def count(self, path: str) -> int:
         """How often the node at ``path`` fired."""

@@ -1,6 +1,8 @@
-"""A model that says what it was told to say: for tests, examples and demos without a key and without a network.
+"""A model that says what it was told to say: for tests, examples and demos without a key and
+without a network.
 
-It is a plain class, tied to no framework: messages go in as dicts with ``role`` and ``content``, and a dict comes out.
+It is a plain class, tied to no framework: messages go in as dicts with ``role`` and ``content``,
+and a dict comes out.
 """
 
 from __future__ import annotations
@@ -19,7 +21,10 @@ class ScriptError(ValueError):
 
 
 class ScriptedFailure(RuntimeError):
-    """The reply was ``{status: …}``: the service refused. ``status`` is the number that an HTTP server would give."""
+    """The reply was ``{status: …}``: the service refused.
+
+    ``status`` is the number that an HTTP server would give.
+    """
 
     def __init__(self, status: int, text: str = "") -> None:
         self.status = status
@@ -30,8 +35,9 @@ class ScriptedFailure(RuntimeError):
 class ScriptedModel:
     """Answers by the first rule that matches: its replies in order, the last again and again.
 
-    A rule is ``{"match": {…}, "replies": […]}``. ``match`` may ask for ``system_contains``, ``user_contains`` (texts, or lists
-    of texts all of which must occur) and ``model``; all that are given must hold, and none means: always. A reply is
+    A rule is ``{"match": {…}, "replies": […]}``. ``match`` may ask for ``system_contains``,
+    ``user_contains`` (texts, or lists of texts all of which must occur) and ``model``; all that are
+    given must hold, and none means: always. A reply is
 
     - a text;
     - ``{"tool_calls": [{"name": …, "arguments": {…}}], "text": …}``;
@@ -39,9 +45,11 @@ class ScriptedModel:
     - ``{"status": 429}``: raises ``ScriptedFailure``;
     - ``{"echo_user": true}``: ``(`` the user's messages, joined by ``+`` ``)``.
 
-    >>> model = ScriptedModel([{"match": {"user_contains": "ping"}, "replies": ["pong", {"echo_user": True}]}])
+    >>> model = ScriptedModel([{"match": {"user_contains": "ping"}, "replies": ["pong",
+    ...     {"echo_user": True}]}])
     >>> import asyncio
-    >>> [asyncio.run(model([{"role": "user", "content": text}]))["content"] for text in ("ping 1", "ping 2", "what?")]
+    >>> [asyncio.run(model([{"role": "user", "content": text}]))["content"] for text in ("ping 1",
+    ...     "ping 2", "what?")]
     ['pong', '(ping 2)', 'OK']
     """
 
@@ -52,7 +60,9 @@ class ScriptedModel:
     """What ``match.model`` is compared with, unless ``settings`` name a model."""
     clock: Any = None
     calls: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
-    """What it was asked, in order: ``messages``, ``tools``, ``settings``, and the ``rule`` that answered (None: the default)."""
+    """What it was asked, in order: ``messages``, ``tools``, ``settings``, and the ``rule`` that
+    answered (None: the default).
+    """
 
     def __post_init__(self) -> None:
         for number, rule in enumerate(self.rules):
@@ -61,22 +71,45 @@ class ScriptedModel:
         self._said = [0] * len(self.rules)
 
     async def __call__(
-        self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Any] | None = None, settings: Mapping[str, Any] | None = None
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        tools: Sequence[Any] | None = None,
+        settings: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
         """See ``complete``."""
         return await self.complete(messages, tools, settings)
 
     async def complete(
-        self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Any] | None = None, settings: Mapping[str, Any] | None = None
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        tools: Sequence[Any] | None = None,
+        settings: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """The next reply: ``{"content": str, "tool_calls": [{"id", "name", "arguments"}], "usage": {…}}``.
+        """Return the next reply: ``{"content", "tool_calls": [{"id", "name", …}], "usage": {…}}``.
 
         Raises: ScriptedFailure: the reply is a status.
         """
-        said = {role: [_text(m.get("content")) for m in messages if m.get("role") == role] for role in ("system", "user")}
+        said = {
+            role: [_text(m.get("content")) for m in messages if m.get("role") == role]
+            for role in ("system", "user")
+        }
         model = str((settings or {}).get("model", self.name))
-        rule = next((i for i, each in enumerate(self.rules) if _matches(each.get("match") or {}, said, model)), None)
-        self.calls.append({"messages": [dict(m) for m in messages], "tools": tools, "settings": settings, "rule": rule})
+        rule = next(
+            (
+                i
+                for i, each in enumerate(self.rules)
+                if _matches(each.get("match") or {}, said, model)
+            ),
+            None,
+        )
+        self.calls.append(
+            {
+                "messages": [dict(m) for m in messages],
+                "tools": tools,
+                "settings": settings,
+                "rule": rule,
+            }
+        )
         return await self._reply(self._next(rule), said["user"], messages)
 
     def reset(self) -> None:
@@ -92,7 +125,9 @@ class ScriptedModel:
         self._said[rule] += 1
         return replies[position]
 
-    async def _reply(self, reply: Any, user: list[str], messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    async def _reply(
+        self, reply: Any, user: list[str], messages: Sequence[Mapping[str, Any]]
+    ) -> dict[str, Any]:
         given: Mapping[str, Any] = {"text": reply} if isinstance(reply, str) else reply
         if "delay" in given:
             await (self.clock or asyncio).sleep(float(given["delay"]))
@@ -100,11 +135,19 @@ class ScriptedModel:
             raise ScriptedFailure(int(given["status"]), str(given.get("text", "")))
         text = "(" + "+".join(user) + ")" if given.get("echo_user") else str(given.get("text", ""))
         calls = [
-            {"id": f"call_{len(self.calls)}_{i}", "name": call["name"], "arguments": dict(call.get("arguments") or {})}
+            {
+                "id": f"call_{len(self.calls)}_{i}",
+                "name": call["name"],
+                "arguments": dict(call.get("arguments") or {}),
+            }
             for i, call in enumerate(given.get("tool_calls") or ())
         ]
         spent = sum(len(_text(m.get("content")).split()) for m in messages)
-        return {"content": text, "tool_calls": calls, "usage": {"input_tokens": spent, "output_tokens": len(text.split())}}
+        return {
+            "content": text,
+            "tool_calls": calls,
+            "usage": {"input_tokens": spent, "output_tokens": len(text.split())},
+        }
 
 
 def _matches(match: Mapping[str, Any], said: Mapping[str, list[str]], model: str) -> bool:
@@ -123,16 +166,29 @@ def _text(content: Any) -> str:
     if isinstance(content, str):
         return content
     if isinstance(content, Sequence):
-        return "\n".join(str(cast("Mapping[str, Any]", part).get("text", "")) for part in content if isinstance(part, Mapping))
+        return "\n".join(
+            str(cast("Mapping[str, Any]", part).get("text", ""))
+            for part in content
+            if isinstance(part, Mapping)
+        )
     return "" if content is None else str(content)
 
 
 def _check(rule: Any, where: str) -> None:
-    if not isinstance(rule, Mapping) or not isinstance(rule.get("replies"), (list, tuple)) or not rule["replies"]:
-        raise ScriptError(f'{where}: a rule is {{"match": {{…}}, "replies": [at least one]}}; found {rule!r}.')
+    if (
+        not isinstance(rule, Mapping)
+        or not isinstance(rule.get("replies"), (list, tuple))
+        or not rule["replies"]
+    ):
+        raise ScriptError(
+            f'{where}: a rule is {{"match": {{…}}, "replies": [at least one]}}; found {rule!r}.'
+        )
     strange = set(rule) - {"match", "replies"} | set(rule.get("match") or {}) - _MATCHES
     if strange:
-        raise ScriptError(f"{where}: unknown {', '.join(sorted(strange))}; a match asks for {', '.join(sorted(_MATCHES))}.")
+        raise ScriptError(
+            f"{where}: unknown {', '.join(sorted(strange))}; a match asks for "
+            f"{', '.join(sorted(_MATCHES))}."
+        )
     for number, reply in enumerate(rule["replies"]):
         _check_reply(reply, f"{where}.replies[{number}]")
 
@@ -140,7 +196,12 @@ def _check(rule: Any, where: str) -> None:
 def _check_reply(reply: Any, where: str) -> None:
     if isinstance(reply, str):
         return
-    if not isinstance(reply, Mapping) or not reply or not any(set(reply) <= allowed for allowed in _REPLIES):
+    if (
+        not isinstance(reply, Mapping)
+        or not reply
+        or not any(set(reply) <= allowed for allowed in _REPLIES)
+    ):
         raise ScriptError(
-            f"{where}: a reply is a text or has the keys of one of {', '.join(map(str, map(sorted, _REPLIES)))}; found {reply!r}."
+            f"{where}: a reply is a text or has the keys of one of "
+            f"{', '.join(map(str, map(sorted, _REPLIES)))}; found {reply!r}."
         )

@@ -1,4 +1,6 @@
-"""The files, programs and pages of a run: a workspace that nothing leads out of, and tools for agents to work in it."""
+"""The files, programs and pages of a run: a workspace that nothing leads out of, and tools for
+agents to work in it.
+"""
 
 from __future__ import annotations
 

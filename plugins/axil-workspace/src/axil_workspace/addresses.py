@@ -1,4 +1,4 @@
-"""Which network addresses may be reached: public ones, and others only where the config names them."""
+"""Network addresses that may be reached: public ones, and those that the config names."""
 
 from __future__ import annotations
 
@@ -39,35 +39,45 @@ def inside(address: Address) -> Iterator[Address]:
     last = int(address) & 0xFFFFFFFF
     interface = (int(address) >> 32) & 0xFFFFFFFF
     is_compatible = int(address) >> 32 == 0 and last > 1
-    if address in _NAT64 or interface in (0x00005EFE, 0x02005EFE) or is_compatible:  # NAT64, ISATAP, the oldest spelling
+    # NAT64, ISATAP, the oldest spelling
+    if address in _NAT64 or interface in (0x00005EFE, 0x02005EFE) or is_compatible:
         yield ipaddress.IPv4Address(last)
 
 
 def is_public(address: Address) -> bool:
     """Whether it is in the public internet, whatever it stands for.
 
-    >>> [is_public(ipaddress.ip_address(a)) for a in ("93.184.216.34", "10.0.0.1", "::ffff:127.0.0.1", "169.254.169.254")]
+    >>> [is_public(ipaddress.ip_address(a)) for a in ("93.184.216.34", "10.0.0.1",
+    ...     "::ffff:127.0.0.1", "169.254.169.254")]
     [True, False, False, False]
     """
     return all(
         each.is_global
         and not each.is_multicast
         and not each.is_reserved
-        and not (isinstance(each, ipaddress.IPv6Address) and (each in _SITE_LOCAL or each in _NAT64_LOCAL))
+        and not (
+            isinstance(each, ipaddress.IPv6Address)
+            and (each in _SITE_LOCAL or each in _NAT64_LOCAL)
+        )
         for each in inside(address)
         if not (isinstance(each, ipaddress.IPv6Address) and _stands_for_another(each))
     )
 
 
 def _stands_for_another(address: ipaddress.IPv6Address) -> bool:
-    """Whether only what it stands for counts: these networks are not global by themselves, or are whatever is in them."""
+    """Whether only what it stands for counts: these networks are not global by themselves, or are
+    whatever is in them.
+    """
     return address.ipv4_mapped is not None or address in _NAT64
 
 
-async def chosen(host: str, port: int, allowed: Sequence[Network], resolve: Resolve = resolved) -> str:
+async def chosen(
+    host: str, port: int, allowed: Sequence[Network], resolve: Resolve = resolved
+) -> str:
     """The address to connect to; looked up once, so what was checked is what is used.
 
-    Raises: AddressRefused (AX877): one of the host's addresses is neither public nor ``allowed``; FetchFault (AX878): no such host.
+    Raises: AddressRefused (AX877): one of the host's addresses is neither public nor ``allowed``;
+    FetchFault (AX878): no such host.
     """
     found = [ipaddress.ip_address(each.partition("%")[0]) for each in await resolve(host, port)]
     if not found:
@@ -75,5 +85,7 @@ async def chosen(host: str, port: int, allowed: Sequence[Network], resolve: Reso
     for each in found:
         if not is_public(each) and not any(each in network for network in allowed):
             told = f'"{host}" is {each}, which is not in the public internet.'
-            raise AddressRefused("AX877", told, "Whoever wrote the workflow can allow it: allow_networks.")
+            raise AddressRefused(
+                "AX877", told, "Whoever wrote the workflow can allow it: allow_networks."
+            )
     return str(found[0])

@@ -1,4 +1,6 @@
-"""Tools of time and people, through the run's clock and its channel: ``basics``, and each by its own name."""
+"""Tools of time and people, through the run's clock and its channel: ``basics``, and each by its
+own name.
+"""
 
 from __future__ import annotations
 
@@ -16,16 +18,23 @@ class Basics(Tools):
     class Config(ToolsConfig, frozen=True):
         """Which tools, and how long they may wait."""
 
-        sleep_seconds: int | float = Field(default=3600, ge=0, allow_inf_nan=False, description="How long sleep may wait at most.")
+        sleep_seconds: int | float = Field(
+            default=3600, ge=0, allow_inf_nan=False, description="How long sleep may wait at most."
+        )
 
     provides: ClassVar = ("current_time", "sleep", "ask_user")
 
     def current_time(self, ctx: Any) -> Any:
         """Say what date and time it is, and how many seconds the run has taken."""
         now = datetime.datetime.now().astimezone()
-        return {"now": now.isoformat(sep=" ", timespec="seconds"), "seconds_since_start": round(ctx.now(), 3)}
+        return {
+            "now": now.isoformat(sep=" ", timespec="seconds"),
+            "seconds_since_start": round(ctx.now(), 3),
+        }
 
-    async def sleep(self, ctx: Any, seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)]) -> str:
+    async def sleep(
+        self, ctx: Any, seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    ) -> str:
         """Wait.
 
         Args:
@@ -35,7 +44,9 @@ class Basics(Tools):
         await ctx.sleep(waits)
         return f"Waited {waits:g} seconds."
 
-    async def ask_user(self, ctx: Any, instruction: Annotated[str, "what the person is asked"]) -> str:
+    async def ask_user(
+        self, ctx: Any, instruction: Annotated[str, "what the person is asked"]
+    ) -> str:
         """Ask the person for whom this is done, and give their answer."""
         return str(await ctx.ask(instruction))
 

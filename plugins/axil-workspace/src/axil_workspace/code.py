@@ -1,4 +1,7 @@
-"""Tools that run programs in the run's workspace: ``code``, and each by its own name. Only where the caller of the run allowed code."""
+"""Tools that run programs in the run's workspace: ``code``, and each by its own name.
+
+Only where the caller of the run allowed code.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,10 @@ from axil_workspace.process import Bounds, Ended, run
 from axil_workspace.toolset import Tools, ToolsConfig, again, one_of
 from axil_workspace.workspace import Workspace
 
-_START: Final = "import runpy, sys; del sys.argv[0]; sys.path.insert(0, ''); runpy.run_path(sys.argv[0], run_name='__main__')"
+_START: Final = (
+    "import runpy, sys; del sys.argv[0]; "
+    "sys.path.insert(0, ''); runpy.run_path(sys.argv[0], run_name='__main__')"
+)
 """Isolated from the user's settings, but what is in the workspace can be imported."""
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
@@ -27,13 +33,27 @@ class Programs(Tools):
     class Config(ToolsConfig, frozen=True):
         """Which tools, and what a program may use."""
 
-        timeout_seconds: int | float = Field(default=60, gt=0, allow_inf_nan=False, description="How long a program may run at most.")
+        timeout_seconds: int | float = Field(
+            default=60, gt=0, allow_inf_nan=False, description="How long a program may run at most."
+        )
         cpu_seconds: int = Field(default=60, ge=1, description="Processor time of each process.")
-        memory_bytes: int = Field(default=Bounds().memory_bytes, ge=16 << 20, description="Memory of all processes, address space of each.")
-        file_bytes: int = Field(default=Bounds().file_bytes, ge=1, description="The size of a file that it writes.")
-        processes: int = Field(default=64, ge=1, description="How many processes there are at once.")
-        output_bytes: int = Field(default=100_000, ge=1, description="Bytes of each output that are kept.")
-        env: dict[str, str] = Field(default_factory=dict[str, str], description="Further environment variables.")
+        memory_bytes: int = Field(
+            default=Bounds().memory_bytes,
+            ge=16 << 20,
+            description="Memory of all processes, address space of each.",
+        )
+        file_bytes: int = Field(
+            default=Bounds().file_bytes, ge=1, description="The size of a file that it writes."
+        )
+        processes: int = Field(
+            default=64, ge=1, description="How many processes there are at once."
+        )
+        output_bytes: int = Field(
+            default=100_000, ge=1, description="Bytes of each output that are kept."
+        )
+        env: dict[str, str] = Field(
+            default_factory=dict[str, str], description="Further environment variables."
+        )
 
     def bounds(self, timeout_seconds: float | None = None) -> Bounds:
         """What a program may use; a wish for a shorter time is heard."""
@@ -47,8 +67,13 @@ class Programs(Tools):
             output_bytes=config.output_bytes,
         )
 
-    async def started(self, ctx: Any, command: Sequence[str], bounds: Bounds, *, given: str = "") -> Ended:
-        """Run a program in the workspace. Raises: NotAllowed (AX876); WorkspaceError (AX874); ProgramFault (AX879)."""
+    async def started(
+        self, ctx: Any, command: Sequence[str], bounds: Bounds, *, given: str = ""
+    ) -> Ended:
+        """Run a program in the workspace.
+
+        Raises: NotAllowed (AX876); WorkspaceError (AX874); ProgramFault (AX879).
+        """
         permitted(ctx, "code", "run programs")
         return await run(command, Workspace.of(ctx).root, bounds, env=self.config.env, given=given)
 
@@ -59,13 +84,19 @@ class Code(Programs):
     class Config(Programs.Config, frozen=True):
         """Which programs, and what they may use."""
 
-        programs: tuple[str, ...] = Field(default=(), description="Programs that run_command may start; empty: any.")
+        programs: tuple[str, ...] = Field(
+            default=(), description="Programs that run_command may start; empty: any."
+        )
 
     provides: ClassVar = ("run_code", "run_command")
 
     @again("external")  # nobody knows what the program did
-    async def run_code(self, ctx: Any, code: Annotated[str, "a Python program"], timeout_seconds: Seconds = 60) -> Any:
-        """Run a Python program in the workspace; what it prints is the result. It can read and write the files there.
+    async def run_code(
+        self, ctx: Any, code: Annotated[str, "a Python program"], timeout_seconds: Seconds = 60
+    ) -> Any:
+        """Run a Python program in the workspace; what it prints is the result.
+
+        It can read and write the files there.
 
         Args:
             timeout_seconds: how long it may run
@@ -74,14 +105,22 @@ class Code(Programs):
         with tempfile.TemporaryDirectory(prefix="axil-") as temporary:
             program = Path(temporary) / "program.py"
             program.write_text(code + "\n", "utf-8", errors="replace")
-            ended = await self.started(ctx, [sys.executable, "-I", "-B", "-X", "utf8", "-c", _START, str(program)], bounds)
+            ended = await self.started(
+                ctx, [sys.executable, "-I", "-B", "-X", "utf8", "-c", _START, str(program)], bounds
+            )
         return ended.told(bounds)
 
     @again("external")
     async def run_command(
         self,
         ctx: Any,
-        command: Annotated[list[str], Field(min_length=1, description="the program and its arguments, each by itself; there is no shell")],
+        command: Annotated[
+            list[str],
+            Field(
+                min_length=1,
+                description="the program and its arguments, each by itself; there is no shell",
+            ),
+        ],
         timeout_seconds: Seconds = 60,
         stdin: Annotated[str, "what it reads"] = "",
     ) -> Any:
@@ -108,7 +147,11 @@ def program(name: str, needed_for: str) -> str:
     """Where a program is. Raises: ProgramFault (AX879): it is not installed."""
     found = shutil.which(name)
     if found is None:
-        raise ProgramFault("AX879", f"{needed_for} needs the program {name}, which is not installed here.", f"Install {name}.")
+        raise ProgramFault(
+            "AX879",
+            f"{needed_for} needs the program {name}, which is not installed here.",
+            f"Install {name}.",
+        )
     return found
 
 

@@ -48,7 +48,12 @@ class Entry:
 def entry(names: tuple[str, ...], found: os.stat_result) -> Entry:
     """What ``os.stat`` found, as an entry."""
     kind = kind_of(found)
-    return Entry(path="/".join(names), kind=kind, size=found.st_size if kind == "file" else 0, modified=found.st_mtime)
+    return Entry(
+        path="/".join(names),
+        kind=kind,
+        size=found.st_size if kind == "file" else 0,
+        modified=found.st_mtime,
+    )
 
 
 def kind_of(found: os.stat_result) -> Kind:
@@ -61,7 +66,9 @@ def kind_of(found: os.stat_result) -> Kind:
 
 
 def listed(folder: Folder, depth: int, hidden: bool) -> Iterator[Entry]:
-    """What is in an open folder, down to ``depth``; a folder that cannot be opened, or has gone, is shown and not entered."""
+    """What is in an open folder, down to ``depth``; a folder that cannot be opened, or has gone, is
+    shown and not entered.
+    """
     for name in folder.listed():
         if name.startswith(TEMPORARY) or (name.startswith(".") and not hidden):
             continue
@@ -92,7 +99,10 @@ def reading(folder: Folder, name: str) -> Generator[BufferedReader]:
 
 
 def regular(folder: Folder, name: str, *, missing_ok: bool = False) -> os.stat_result | None:
-    """What is known of a file before it is touched: special files are never opened. Raises: FileFault (AX872, AX875)."""
+    """What is known of a file before it is touched: special files are never opened.
+
+    Raises: FileFault (AX872, AX875).
+    """
     found = folder.lstat(name) if name else os.stat(folder.path)
     if found is None:
         if missing_ok:
@@ -104,7 +114,10 @@ def regular(folder: Folder, name: str, *, missing_ok: bool = False) -> os.stat_r
 
 
 def replaced(folder: Folder, name: str, data: bytes, mode: int | None) -> os.stat_result:
-    """Put a new file in the place of ``name``, at once; what is known of it. ``mode``: its permissions; None: the usual ones."""
+    """Put a new file in the place of ``name``, at once; what is known of it.
+
+    ``mode``: its permissions; None: the usual ones.
+    """
     temporary = f"{TEMPORARY}{secrets.token_hex(8)}"
     fd = folder.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     try:
@@ -124,7 +137,9 @@ def replaced(folder: Folder, name: str, data: bytes, mode: int | None) -> os.sta
 
 @contextmanager
 def locked(folder: Folder) -> Generator[None]:
-    """One at a time, among all who change files of this folder in this way, in any process; on platforms that can lock a folder."""
+    """One at a time, among all who change files of this folder in this way, in any process; on
+    platforms that can lock a folder.
+    """
     try:
         import fcntl
     except ImportError:
@@ -134,7 +149,8 @@ def locked(folder: Folder) -> Generator[None]:
         yield
         return
     flock: Any = fcntl.flock
-    held = os.open(".", os.O_RDONLY | os.O_CLOEXEC, dir_fd=folder.fd)  # a lock belongs to an opening: threads have one each
+    # a lock belongs to an opening: threads have one each
+    held = os.open(".", os.O_RDONLY | os.O_CLOEXEC, dir_fd=folder.fd)
     try:
         flock(held, fcntl.LOCK_EX)
         yield
@@ -143,9 +159,13 @@ def locked(folder: Folder) -> Generator[None]:
 
 
 def moved(old: Folder, name: str, new: Folder, other: str, *, overwrite: bool) -> None:
-    """Give something another place. A file takes that of another at once; else what is there is put aside first, and taken away at the end.
+    """Give something another place.
 
-    Raises: FileFault (AX886): something is there, and may not be overwritten; OSError: all is as it was.
+    A file takes that of another at once; else what is there is put aside first, and taken away at
+    the end.
+
+    Raises: FileFault (AX886): something is there, and may not be overwritten; OSError: all is as it
+    was.
     """
     found = new.lstat(other)
     if found is None:
@@ -172,12 +192,16 @@ def moved(old: Folder, name: str, new: Folder, other: str, *, overwrite: bool) -
 
 def missing(path: str | PurePath) -> NothingThere:
     """Nothing is there."""
-    return NothingThere("AX875", f'there is nothing at "{path}".', "List the files to see what there is.")
+    return NothingThere(
+        "AX875", f'there is nothing at "{path}".', "List the files to see what there is."
+    )
 
 
 def there(path: str | PurePath) -> FileFault:
     """Something is there."""
-    return FileFault("AX886", f'"{path}" is there already.', "Choose another name, or say overwrite.")
+    return FileFault(
+        "AX886", f'"{path}" is there already.', "Choose another name, or say overwrite."
+    )
 
 
 def _no_file(name: str) -> FileFault:
@@ -189,5 +213,11 @@ def told(error: OSError, path: str | PurePath) -> FileFault:
     if error.errno == errno.ENOENT:
         return missing(path)
     if error.errno in (errno.ENOTDIR, errno.ELOOP, errno.EISDIR):
-        return FileFault("AX872", f'"{path}" is not what was expected: {error.strerror}.', "Look at what is there, and give another path.")
-    return FileFault("AX875", f'"{path}" cannot be used: {error.strerror or error}.', "Choose another place.")
+        return FileFault(
+            "AX872",
+            f'"{path}" is not what was expected: {error.strerror}.',
+            "Look at what is there, and give another path.",
+        )
+    return FileFault(
+        "AX875", f'"{path}" cannot be used: {error.strerror or error}.', "Choose another place."
+    )

@@ -17,7 +17,7 @@ Raised inside a tool they are told to the model, which may do better; so each sa
 
 from __future__ import annotations
 
-from axil.errors import AxilError, Problem
+from axil import AxilError, Problem
 
 
 class WorkspaceError(AxilError):

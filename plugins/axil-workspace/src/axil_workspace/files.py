@@ -1,6 +1,7 @@
 """Tools that work on the files of a run: ``files``, and each by its own name.
 
-A tool's parameters are what a model is told: there are as many as workflows that know these tools use.
+A tool's parameters are what a model is told: there are as many as workflows that know these tools
+use.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from axil_workspace.toolset import Tools, ToolsConfig, again, one_of
 from axil_workspace.workspace import Limits, Workspace
 
 Path = Annotated[str, "a path below the workspace"]
+Everywhere = Annotated[bool, "replace it wherever it is; else it has to be there once"]
 Count = Annotated[int, Field(ge=1, le=10_000)]
 _SEEN: Final = {
     **dict.fromkeys(("image/png", "image/jpeg", "image/gif", "image/webp"), "image"),
@@ -30,31 +32,69 @@ _SEEN: Final = {
 
 
 class Files(Tools):
-    """``files``: look at, read, write, search and arrange the files of the run's workspace, and nothing else."""
+    """``files``: look at, read, write, search and arrange the files of the run's workspace, and
+    nothing else.
+    """
 
     class Config(ToolsConfig, frozen=True):
         """Which tools, and how much they may read and write."""
 
-        file_bytes: int = Field(default=Limits().file_bytes, ge=1, description="The size of one file that is read or written.")
-        total_bytes: int = Field(default=Limits().total_bytes, ge=1, description="What all files have together.")
-        files: int = Field(default=Limits().files, ge=1, description="How many files and folders there are.")
-        shown_characters: int = Field(default=200_000, ge=1, description="Characters of a file that load_file gives.")
-        seen_bytes: int = Field(default=5_000_000, ge=1, description="The size of an image, a recording or a PDF that load_file shows.")
-        search_seconds: int | float = Field(default=5, gt=0, allow_inf_nan=False, description="How long a search may take.")
+        file_bytes: int = Field(
+            default=Limits().file_bytes,
+            ge=1,
+            description="The size of one file that is read or written.",
+        )
+        total_bytes: int = Field(
+            default=Limits().total_bytes, ge=1, description="What all files have together."
+        )
+        files: int = Field(
+            default=Limits().files, ge=1, description="How many files and folders there are."
+        )
+        shown_characters: int = Field(
+            default=200_000, ge=1, description="Characters of a file that load_file gives."
+        )
+        seen_bytes: int = Field(
+            default=5_000_000,
+            ge=1,
+            description="The size of an image, a recording or a PDF that load_file shows.",
+        )
+        search_seconds: int | float = Field(
+            default=5, gt=0, allow_inf_nan=False, description="How long a search may take."
+        )
 
     provides: ClassVar = (
-        *("list_files", "list_folder", "describe_file", "read_text", "read_lines", "load_file", "search_files", "write_file"),
+        *(
+            "list_files",
+            "list_folder",
+            "describe_file",
+            "read_text",
+            "read_lines",
+            "load_file",
+            "search_files",
+            "write_file",
+        ),
         *("edit_file", "edit_lines", "create_folder", "copy_path", "move_path", "delete_path"),
     )
 
     def place(self, ctx: Any) -> Workspace:
         """The run's workspace. Raises: WorkspaceError (AX874)."""
-        limits = Limits(file_bytes=self.config.file_bytes, total_bytes=self.config.total_bytes, files=self.config.files)
+        limits = Limits(
+            file_bytes=self.config.file_bytes,
+            total_bytes=self.config.total_bytes,
+            files=self.config.files,
+        )
         return Workspace.of(ctx, limits)
 
     # -- looking
 
-    def list_files(self, ctx: Any, path: Path = ".", recursive: bool = True, limit: Count = 200, include_hidden: bool = False) -> Any:
+    def list_files(
+        self,
+        ctx: Any,
+        path: Path = ".",
+        recursive: bool = True,
+        limit: Count = 200,
+        include_hidden: bool = False,
+    ) -> Any:
         """List the files that there are, folders included, with their sizes in bytes.
 
         Args:
@@ -84,17 +124,27 @@ class Files(Tools):
         return _listing(self.place(ctx), path, max_depth if recursive else 1, limit, include_hidden)
 
     def describe_file(self, ctx: Any, path: Path) -> Any:
-        """Say what a file is: size in bytes, media type, SHA-256, lines if it is a text, when it was changed."""
+        """Say what a file is: size in bytes, media type, SHA-256, lines if it is a text, when it
+        was changed.
+        """
         place = self.place(ctx)
         found = _there(place, path)
         told: dict[str, Any] = {"path": found.path or ".", "kind": found.kind}
         if found.kind == "file":
-            told |= {"size": found.size, "media_type": found.media_type, "sha256": place.sha256(path)}
+            told |= {
+                "size": found.size,
+                "media_type": found.media_type,
+                "sha256": place.sha256(path),
+            }
             try:
                 told["lines"] = len(lines_of(decoded(place.read(path), "auto", path)[0]))
             except TextFault:
                 told["lines"] = None
-        return told | {"modified": datetime.datetime.fromtimestamp(found.modified, datetime.UTC).isoformat(timespec="seconds")}
+        return told | {
+            "modified": datetime.datetime.fromtimestamp(found.modified, datetime.UTC).isoformat(
+                timespec="seconds"
+            )
+        }
 
     def read_text(
         self,
@@ -116,7 +166,10 @@ class Files(Tools):
         if offset == 0 and end >= len(text):
             return text
         rest = f"; go on with offset={end}" if end < len(text) else ""
-        return f"{text[offset:end]}\n[characters {offset} to {min(end, len(text))} of {len(text)}{rest}]"
+        return (
+            f"{text[offset:end]}\n"
+            f"[characters {offset} to {min(end, len(text))} of {len(text)}{rest}]"
+        )
 
     def read_lines(
         self,
@@ -137,17 +190,35 @@ class Files(Tools):
         """
         lines = lines_of(decoded(self.place(ctx).read(path), encoding, path)[0])
         if start_line > max(1, len(lines)):
-            raise TextFault("AX882", f'"{path}" has {len(lines)} lines, and no line {start_line}.', "Lines count from 1.")
+            raise TextFault(
+                "AX882",
+                f'"{path}" has {len(lines)} lines, and no line {start_line}.',
+                "Lines count from 1.",
+            )
         chosen = lines[start_line - 1 : start_line - 1 + line_count]
-        shown = "".join(f"{number}: {line}" for number, line in enumerate(chosen, start_line)) if inline_line_numbers else "".join(chosen)
+        shown = (
+            "".join(f"{number}: {line}" for number, line in enumerate(chosen, start_line))
+            if inline_line_numbers
+            else "".join(chosen)
+        )
         last = start_line + len(chosen) - 1
         if start_line == 1 and last >= len(lines):
             return shown
         rest = f"; go on with start_line={last + 1}" if last < len(lines) else ""
-        return f"{shown}{'' if shown.endswith(chr(10)) else chr(10)}[lines {start_line} to {last} of {len(lines)}{rest}]"
+        return (
+            f"{shown}{'' if shown.endswith(chr(10)) else chr(10)}[lines {start_line} "
+            f"to {last} of {len(lines)}{rest}]"
+        )
 
-    def load_file(self, ctx: Any, path_or_id: Annotated[str, "a path below the workspace, or the name of an attachment"]) -> Any:
-        """Read a whole text file, or an attachment. An image, a recording or a PDF is shown; of other files it says what they are."""
+    def load_file(
+        self,
+        ctx: Any,
+        path_or_id: Annotated[str, "a path below the workspace, or the name of an attachment"],
+    ) -> Any:
+        """Read a whole text file, or an attachment.
+
+        An image, a recording or a PDF is shown; of other files it says what they are.
+        """
         place = self.place(ctx)
         path = path_or_id
         if place.stat(path) is None and place.stat(f"attachments/{path_or_id}") is not None:
@@ -157,18 +228,32 @@ class Files(Tools):
         except TextFault:
             return self._seen(ctx, path)
         most = self.config.shown_characters
-        return text if len(text) <= most else f"{text[:most]}\n[characters 0 to {most} of {len(text)}; read_text gives the rest]"
+        return (
+            text
+            if len(text) <= most
+            else f"{text[:most]}\n[characters 0 to {most} of {len(text)}; read_text gives the rest]"
+        )
 
     def _seen(self, ctx: Any, path: str) -> Any:
-        """What a file is, and the file itself if it is of a kind that models are shown, as the parts of a message's content."""
+        """What a file is, and the file itself if it is of a kind that models are shown, as the
+        parts of a message's content.
+        """
         told = self.describe_file(ctx, path)
         kind = _SEEN.get(told["media_type"])
         if kind is None:
             return told
         if told["size"] > self.config.seen_bytes:
-            return told | {"shown": False, "why": f"it has more than {self.config.seen_bytes} bytes"}
+            return told | {
+                "shown": False,
+                "why": f"it has more than {self.config.seen_bytes} bytes",
+            }
         data = base64.b64encode(self.place(ctx).read(path)).decode("ascii")
-        part = {"type": kind, "media_type": told["media_type"], "name": path.rpartition("/")[2], "data": data}
+        part = {
+            "type": kind,
+            "media_type": told["media_type"],
+            "name": path.rpartition("/")[2],
+            "data": data,
+        }
         return [{"type": "text", "text": json.dumps(told, ensure_ascii=False)}, part]
 
     def search_files(
@@ -208,14 +293,23 @@ class Files(Tools):
             hidden=include_hidden,
         )
         found = search(self.place(ctx), wanted, Budget(self.config.search_seconds))
-        told: dict[str, Any] = {"matches": found.matches, "limited": found.limited, "searched_files": found.searched}
+        told: dict[str, Any] = {
+            "matches": found.matches,
+            "limited": found.limited,
+            "searched_files": found.searched,
+        }
         return told | ({"passed_over": found.passed_over} if found.passed_over else {})
 
     # -- changing
 
     @again(lambda arguments: "external" if arguments.get("mode") == "append" else "idempotent")
     def write_file(
-        self, ctx: Any, path: Path, content: str, encoding: str = "utf-8", mode: Literal["overwrite", "append"] = "overwrite"
+        self,
+        ctx: Any,
+        path: Path,
+        content: str,
+        encoding: str = "utf-8",
+        mode: Literal["overwrite", "append"] = "overwrite",
     ) -> Any:
         """Write a text file, or append to it; folders on the way are made.
 
@@ -224,16 +318,24 @@ class Files(Tools):
             encoding: how it is written
             mode: overwrite replaces the file
         """
-        return _shown(self.place(ctx).write(path, encoded(content, encoding, path), append=mode == "append"))
+        return _shown(
+            self.place(ctx).write(path, encoded(content, encoding, path), append=mode == "append")
+        )
 
-    @again(lambda arguments: "external" if str(arguments.get("old_text")) in str(arguments.get("new_text")) else "idempotent")
+    @again(
+        lambda arguments: (
+            "external"
+            if str(arguments.get("old_text")) in str(arguments.get("new_text"))
+            else "idempotent"
+        )
+    )
     def edit_file(
         self,
         ctx: Any,
         path: Path,
         old_text: Annotated[str, "the text that is to go, exactly as it is in the file"],
         new_text: Annotated[str, "the text that comes in its place"],
-        everywhere: Annotated[bool, "replace it wherever it is; else it has to be there once"] = False,
+        everywhere: Everywhere = False,
     ) -> Any:
         """Replace a text in a file by another."""
         times = 0
@@ -272,18 +374,35 @@ class Files(Tools):
         def change(data: bytes) -> bytes:
             text, used = decoded(data, encoding, path)
             last = start_line if end_line is None else end_line
-            return encoded(with_lines(text, start_line, last, replacement or "", newline, ensure_trailing_newline, path), used, path)
+            return encoded(
+                with_lines(
+                    text,
+                    start_line,
+                    last,
+                    replacement or "",
+                    newline,
+                    ensure_trailing_newline,
+                    path,
+                ),
+                used,
+                path,
+            )
 
         return _shown(self.place(ctx).update(path, change))
 
-    def create_folder(self, ctx: Any, path: Path, parents: bool = True, exist_ok: bool = True) -> Any:
+    def create_folder(
+        self, ctx: Any, path: Path, parents: bool = True, exist_ok: bool = True
+    ) -> Any:
         """Make a folder.
 
         Args:
             parents: also make the folders on the way
             exist_ok: it is no fault if it is there already
         """
-        return {"path": path, "created": self.place(ctx).make_folder(path, parents=parents, exist_ok=exist_ok)}
+        return {
+            "path": path,
+            "created": self.place(ctx).make_folder(path, parents=parents, exist_ok=exist_ok),
+        }
 
     def copy_path(self, ctx: Any, src: Path, dst: Path, overwrite: bool = False) -> Any:
         """Copy a file or a folder.
@@ -301,7 +420,9 @@ class Files(Tools):
         """
         return _shown(self.place(ctx).move(src, dst, overwrite=overwrite))
 
-    def delete_path(self, ctx: Any, path: Path, recursive: bool = False, missing_ok: bool = False) -> Any:
+    def delete_path(
+        self, ctx: Any, path: Path, recursive: bool = False, missing_ok: bool = False
+    ) -> Any:
         """Delete a file or a folder.
 
         Args:
@@ -331,7 +452,11 @@ def _listing(place: Workspace, path: str, depth: int, limit: int, hidden: bool) 
 
 
 def _shown(each: Entry) -> dict[str, Any]:
-    return {"path": each.path, "kind": each.kind, **({"size": each.size} if each.kind == "file" else {})}
+    return {
+        "path": each.path,
+        "kind": each.kind,
+        **({"size": each.size} if each.kind == "file" else {}),
+    }
 
 
 # Each tool as a component of its own, with the same config.

@@ -1,14 +1,15 @@
 """Ways into a folder that nothing leads out of.
 
-Theory of operation. A path is first judged as text: no ``..``, nothing absolute that is elsewhere, no characters that hide. Then it is
-walked one name at a time, each opened relative to the folder before it and never through a symbolic link (``openat`` with
-``O_NOFOLLOW``). Where a name is a link, its text is read and walked in the same way, from the folder that holds the link; ``..`` in
-it goes back along the folders that are held open, and is refused at the root. So between a check and a use there is no path that
-somebody could bend: what was checked is what is open. Whoever asks gets the open parent and one last name, and does the rest with
-calls that take both.
+Theory of operation. A path is first judged as text: no ``..``, nothing absolute that is elsewhere,
+no characters that hide. Then it is walked one name at a time, each opened relative to the folder
+before it and never through a symbolic link (``openat`` with ``O_NOFOLLOW``). Where a name is a
+link, its text is read and walked in the same way, from the folder that holds the link; ``..`` in it
+goes back along the folders that are held open, and is refused at the root. So between a check and a
+use there is no path that somebody could bend: what was checked is what is open. Whoever asks gets
+the open parent and one last name, and does the rest with calls that take both.
 
-Where a platform has no calls relative to an open folder, the same walk is made with paths, and ``confirm`` looks again
-after the fact. That narrows a race and does not close it.
+Where a platform has no calls relative to an open folder, the same walk is made with paths, and
+``confirm`` looks again after the fact. That narrows a race and does not close it.
 """
 
 from __future__ import annotations
@@ -27,13 +28,17 @@ from typing import Any, Final
 
 from axil_workspace.errors import FileFault, LimitExceeded, PathRefused
 
-HAS_AT: Final = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW") and hasattr(os, "O_DIRECTORY")
+HAS_AT: Final = (
+    os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW") and hasattr(os, "O_DIRECTORY")
+)
 _HOPS: Final = 40
 """Links on one way, as Linux counts them."""
 _NAME_BYTES: Final = 255
 _PATH_BYTES: Final = 4096
 _DEPTH: Final = 100
-_NO_FOLLOW: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_NO_FOLLOW: Final = (
+    getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+)
 
 
 def parts_of(root: Path, path: str | PurePath) -> tuple[str, ...]:
@@ -60,13 +65,21 @@ def parts_of(root: Path, path: str | PurePath) -> tuple[str, ...]:
         given = given.relative_to(root)
     if ".." in given.parts:
         raise _refused(text, "goes up with ..")
-    if len(given.parts) > _DEPTH or any(len(os.fsencode(part)) > _NAME_BYTES for part in given.parts):
-        raise _refused(text[:80], f"has a name of more than {_NAME_BYTES} bytes, or more than {_DEPTH} names")
+    if len(given.parts) > _DEPTH or any(
+        len(os.fsencode(part)) > _NAME_BYTES for part in given.parts
+    ):
+        raise _refused(
+            text[:80], f"has a name of more than {_NAME_BYTES} bytes, or more than {_DEPTH} names"
+        )
     return given.parts
 
 
 def _refused(text: str, why: str, hint: str = "") -> PathRefused:
-    return PathRefused("AX870", f'the path "{text}" {why}.', hint or "Give a path below the workspace, like notes/today.txt.")
+    return PathRefused(
+        "AX870",
+        f'the path "{text}" {why}.',
+        hint or "Give a path below the workspace, like notes/today.txt.",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +163,10 @@ class Folder:
         os.unlink(target, **ways)
 
     def rmtree(self, name: str) -> None:
-        """Take a folder away with all that is in it; links in it are not followed. Raises: OSError."""
+        """Take a folder away with all that is in it; links in it are not followed.
+
+        Raises: OSError.
+        """
         target, ways = self.at(name)
         shutil.rmtree(target, **ways)
 
@@ -169,7 +185,11 @@ class Folder:
 
 def escaped(name: str) -> PathRefused:
     """A link leads out."""
-    return PathRefused("AX871", f'"{name}" is a link that leads out of the workspace.', "Work with a copy inside it.")
+    return PathRefused(
+        "AX871",
+        f'"{name}" is a link that leads out of the workspace.',
+        "Work with a copy inside it.",
+    )
 
 
 def opened(root: Path) -> Folder:
@@ -183,14 +203,20 @@ def opened(root: Path) -> Folder:
 
 @contextmanager
 def reached(
-    root: Path, parts: Sequence[str], *, make: Callable[[tuple[str, ...]], None] | None = None, follow: bool = True
+    root: Path,
+    parts: Sequence[str],
+    *,
+    make: Callable[[tuple[str, ...]], None] | None = None,
+    follow: bool = True,
 ) -> Generator[tuple[Folder, str]]:
-    """The open parent and the last name of what ``parts`` lead to; the name is empty for the root itself.
+    """Open the parent and give the last name of what ``parts`` lead to; it is empty for the root.
 
     Args:
-        make: folders on the way that are not there are made; it is asked before, with their names, and may raise.
+        make: folders on the way that are not there are made; it is asked before, with their names,
+            and may raise.
         follow: a link at the end is followed; else it is what is meant.
-    Raises: PathRefused (AX871): a link leads out; LimitExceeded: too many links; FileNotFoundError; FileFault (AX872): a file on the way.
+    Raises: PathRefused (AX871): a link leads out; LimitExceeded: too many links; FileNotFoundError;
+    FileFault (AX872): a file on the way.
     """
     way, todo, hops = [opened(root)], deque(parts), 0
     try:
@@ -208,7 +234,9 @@ def reached(
             if link is not None:
                 hops += 1
                 if hops > _HOPS:
-                    raise LimitExceeded("AX873", f'"{"/".join(parts)}" goes through more than {_HOPS} links.')
+                    raise LimitExceeded(
+                        "AX873", f'"{"/".join(parts)}" goes through more than {_HOPS} links.'
+                    )
                 _turn(root, link, way, todo, "/".join(parts))
             elif is_last:
                 yield way[-1], name
@@ -246,10 +274,13 @@ def _go(name: str, way: list[Folder], make: Callable[[tuple[str, ...]], None] | 
         if make is None:
             raise
         make((*way[-1].names, name))
-        with suppress(FileExistsError):  # somebody else made it; if it is no folder, entering says so
+        # somebody else made it; if it is no folder, entering says so
+        with suppress(FileExistsError):
             way[-1].mkdir(name)
         way.append(way[-1].enter(name))
     except OSError as error:
         if error.errno in (errno.ENOTDIR, errno.ELOOP):
-            raise FileFault("AX872", f'"{"/".join((*way[-1].names, name))}" is no folder.', "Give another path.") from error
+            raise FileFault(
+                "AX872", f'"{"/".join((*way[-1].names, name))}" is no folder.', "Give another path."
+            ) from error
         raise

@@ -1,13 +1,16 @@
-"""Starts one program, within limits, and sees to it that nothing of it is left. A script of its own; it imports the standard library only.
+"""Starts one program, within limits, and sees to it that nothing of it is left.
+
+A script of its own; it imports the standard library only.
 
     python -I -S launcher.py SETTINGS PROGRAM [ARGUMENT …]
 
-It stands between axil and the program. Its standard input is a line to axil: when that closes (the time is up, the run is cancelled, axil
-is gone), the program is killed. The program gets limits that the kernel enforces on each process (processor time, address
-space, file size); what no such limit covers, the number of processes and the memory of all of them, is looked at a few times a second.
-On Linux it adopts orphans (it is a "subreaper"), so that a program that sends itself to the background is still among its descendants;
-elsewhere what leaves the program's process group is out of reach. How the program ended is told through the pipe
-``SETTINGS["status"]``, as JSON.
+It stands between axil and the program. Its standard input is a line to axil: when that closes (the
+time is up, the run is cancelled, axil is gone), the program is killed. The program gets limits that
+the kernel enforces on each process (processor time, address space, file size); what no such limit
+covers, the number of processes and the memory of all of them, is looked at a few times a second. On
+Linux it adopts orphans (it is a "subreaper"), so that a program that sends itself to the background
+is still among its descendants; elsewhere what leaves the program's process group is out of reach.
+How the program ended is told through the pipe ``SETTINGS["status"]``, as JSON.
 """
 
 from __future__ import annotations
@@ -58,20 +61,29 @@ def _limits(settings: Mapping[str, Any]) -> list[tuple[int, int, int]]:
         (resource.RLIMIT_FSIZE, settings["file_bytes"], settings["file_bytes"]),
         (resource.RLIMIT_CORE, 0, 0),
     ]
-    if hasattr(resource, "RLIMIT_NPROC"):  # counts all threads of the user, so it only slows a fork bomb until it is seen
+    # counts all threads of the user, so it only slows a fork bomb until it is seen
+    if hasattr(resource, "RLIMIT_NPROC"):
         most = _threads_of(os.getuid()) + 8 * int(settings["processes"])
         limits.append((resource.RLIMIT_NPROC, most, most))
     return limits
 
 
-def _begin(settings: Mapping[str, Any], command: Sequence[str], limits: Sequence[tuple[int, int, int]], status: int) -> None:
+def _begin(
+    settings: Mapping[str, Any],
+    command: Sequence[str],
+    limits: Sequence[tuple[int, int, int]],
+    status: int,
+) -> None:
     """In the child: become the program."""
     try:
         os.setsid()
         os.dup2(int(settings["stdin"]), 0)
         for kind, soft, hard in limits:
             most = resource.getrlimit(kind)[1]
-            allowed = [value if most == resource.RLIM_INFINITY else min(value, most) for value in (soft, hard)]
+            allowed = [
+                value if most == resource.RLIM_INFINITY else min(value, most)
+                for value in (soft, hard)
+            ]
             with suppress(OSError, ValueError):  # macOS knows limits that it does not take
                 resource.setrlimit(kind, (allowed[0], allowed[1]))
         os.execvp(command[0], list(command))
@@ -112,7 +124,7 @@ def _reaped(child: int) -> int | None:
 
 
 def _end(child: int) -> None:
-    """Kill what is left, again and again until nothing is: what is killed may have just started something."""
+    """Kill what is left until nothing is: what is killed may have just started something."""
     for _ in range(_ROUNDS):
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(child, signal.SIGKILL)

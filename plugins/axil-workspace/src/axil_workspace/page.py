@@ -9,7 +9,19 @@ from typing import Final
 _UNREAD: Final = frozenset({"script", "style", "template", "noscript", "svg", "head"})
 _BLOCKS: Final = frozenset(
     {
-        *("address", "article", "aside", "blockquote", "br", "dd", "div", "dl", "dt", "fieldset", "figcaption"),
+        *(
+            "address",
+            "article",
+            "aside",
+            "blockquote",
+            "br",
+            "dd",
+            "div",
+            "dl",
+            "dt",
+            "fieldset",
+            "figcaption",
+        ),
         *("figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr"),
         *("li", "main", "nav", "ol", "p", "pre", "section", "table", "tr", "ul"),
     }
@@ -32,7 +44,13 @@ class _Reader(HTMLParser):
         elif tag in _UNREAD:
             self._unread.append(tag)
         elif tag in _BLOCKS and not self._unread:
-            self.parts.append("\n- " if tag == "li" else "\n" + "#" * int(tag[1]) + " " if re.fullmatch("h[1-6]", tag) else "\n")
+            self.parts.append(
+                "\n- "
+                if tag == "li"
+                else "\n" + "#" * int(tag[1]) + " "
+                if re.fullmatch("h[1-6]", tag)
+                else "\n"
+            )
 
     def handle_endtag(self, tag: str) -> None:
         if tag == "title":
@@ -55,12 +73,17 @@ class _Reader(HTMLParser):
 def text_of_page(html: str) -> str:
     """The title and the text, a line for each block.
 
-    >>> text_of_page("<title>T</title><h1>A &amp; B</h1><script>x()</script><p>one<br>two <ul><li>three</ul>")
+    >>> body = "<h1>A &amp; B</h1><script>x()</script><p>one<br>two <ul><li>three</ul>"
+    >>> text_of_page(f"<title>T</title>{body}")
     'T\\n\\n# A & B\\none\\ntwo\\n- three'
     """
     reader = _Reader()
     reader.feed(html)
     reader.close()
-    lines = [re.sub(r"[ \xa0]+", " ", line).strip(" ") for line in "".join(reader.parts).split("\n")]
+    lines = [
+        re.sub(r"[ \xa0]+", " ", line).strip(" ") for line in "".join(reader.parts).split("\n")
+    ]
     title = " ".join("".join(reader.title).split())
-    return "\n".join([*([title, ""] if title else []), *(line for line in lines if line.strip())]).strip()
+    return "\n".join(
+        [*([title, ""] if title else []), *(line for line in lines if line.strip())]
+    ).strip()

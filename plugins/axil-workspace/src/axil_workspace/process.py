@@ -1,7 +1,8 @@
-"""Programs, run in a folder: with limits on what they use, without the secrets of the environment, and gone when they are to be gone.
+"""Programs, run in a folder: with limits on what they use, without the secrets of the environment,
+and gone when they are to be gone.
 
-This is no sandbox: a program has the rights of the user who runs axil. What is promised, and what is not, is in
-``docs/how-to/run-code-safely.md``.
+This is no sandbox: a program has the rights of the user who runs axil. What is promised, and what
+is not, is in ``docs/how-to/run-code-safely.md``.
 """
 
 from __future__ import annotations
@@ -21,7 +22,16 @@ from typing import IO, Any, Final
 
 from axil_workspace.errors import ProgramFault
 
-PASSED: Final = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "SSL_CERT_FILE", "SSL_CERT_DIR")
+PASSED: Final = (
+    "PATH",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "TZ",
+    "LD_LIBRARY_PATH",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+)
 """Variables that a program may need and that hold no secrets. All others stay behind."""
 _CHUNK: Final = 1 << 16
 _LOOK: Final = 0.05
@@ -33,7 +43,11 @@ _LAUNCHER: Final = str(Path(__file__).with_name("launcher.py"))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """What a program may use. Processor time, address space and file size hold for each of its processes, the rest for all together."""
+    """What a program may use.
+
+    Processor time, address space and file size hold for each of its processes, the rest for all
+    together.
+    """
 
     timeout_seconds: float = 60
     cpu_seconds: int = 60
@@ -54,7 +68,9 @@ class Ended:
     stdout: str
     stderr: str
     stopped: str = ""
-    """Why it was stopped: ``time``, ``cpu``, ``memory``, ``processes``, ``gone`` (nobody waited any more)."""
+    """Why it was stopped: ``time``, ``cpu``, ``memory``, ``processes``, ``gone`` (nobody waited any
+    more).
+    """
 
     def told(self, bounds: Bounds) -> dict[str, Any]:
         """The same for a model."""
@@ -65,24 +81,47 @@ class Ended:
             "processes": f"it started more than {bounds.processes} processes",
         }.get(self.stopped, self.stopped)
         told: dict[str, Any] = {"exit_code": self.exit_code, "stdout": self.stdout}
-        return told | ({"stderr": self.stderr} if self.stderr else {}) | ({"stopped": why} if why else {})
+        return (
+            told
+            | ({"stderr": self.stderr} if self.stderr else {})
+            | ({"stopped": why} if why else {})
+        )
 
 
-def environment(home: Path, temporary: str, more: Mapping[str, str], around: Mapping[str, str] | None = None) -> dict[str, str]:
-    """What a program sees of the environment: a handful of harmless variables, and what its config says."""
+def environment(
+    home: Path, temporary: str, more: Mapping[str, str], around: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """Return what a program sees of the environment: a few harmless variables and its config's."""
     outside = os.environ if around is None else around
     passed = {name: outside[name] for name in PASSED if name in outside}
-    return {**passed, "HOME": str(home), "TMPDIR": temporary, "PYTHONDONTWRITEBYTECODE": "1", **more}
+    return {
+        **passed,
+        "HOME": str(home),
+        "TMPDIR": temporary,
+        "PYTHONDONTWRITEBYTECODE": "1",
+        **more,
+    }
 
 
-async def run(command: Sequence[str], folder: Path, bounds: Bounds, *, env: Mapping[str, str] | None = None, given: str = "") -> Ended:
+async def run(
+    command: Sequence[str],
+    folder: Path,
+    bounds: Bounds,
+    *,
+    env: Mapping[str, str] | None = None,
+    given: str = "",
+) -> Ended:
     """Run a program in ``folder`` and wait for its end; with ``given`` as its standard input.
 
     If the waiting is cancelled, the program is killed with all that it started before this returns.
     Raises: ProgramFault (AX879): it cannot be started.
     """
     if os.name != "posix" or not sys.executable:
-        raise ProgramFault("AX879", "programs are run only where their limits can be enforced, which is not here.", "Use Linux or macOS.")
+        raise ProgramFault(
+            "AX879",
+            "programs are run only where their limits can be enforced, which is not here.",
+            "Use Linux or macOS.",
+        )
     await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
     with (
         tempfile.TemporaryDirectory(prefix="axil-", ignore_cleanup_errors=True) as temporary,
@@ -108,16 +147,22 @@ async def run(command: Sequence[str], folder: Path, bounds: Bounds, *, env: Mapp
                 pass_fds=(told, stdin.fileno()),
                 start_new_session=True,
             )
-        except (OSError, ValueError) as error:  # too many files are open, an argument is too long, or holds a zero byte
+        except (OSError, ValueError) as error:
+            # too many files are open, an argument is too long, or holds a zero byte
             why = getattr(error, "strerror", None) or error
-            raise ProgramFault("AX879", f'"{command[0]}" cannot be started: {why}.', "Give long texts in a file.") from error
+            raise ProgramFault(
+                "AX879", f'"{command[0]}" cannot be started: {why}.', "Give long texts in a file."
+            ) from error
         stopped, outputs = await _watched(process, bounds)
         return _ended(_said(status), command[0], stopped, outputs)
 
 
 @contextmanager
 def _pipe() -> Generator[tuple[int, int]]:
-    """How the launcher tells of the end: a program that fills the disk does not keep it from that. To read, and to write."""
+    """How the launcher tells of the end: a program that fills the disk does not keep it from that.
+
+    To read, and to write.
+    """
     ends = os.pipe()
     try:
         os.set_blocking(ends[0], False)
@@ -140,12 +185,23 @@ def _ended(told: Sequence[str], program: str, stopped: str, outputs: tuple[str, 
     for line in told:
         said = json.loads(line)
         if "error" in said:
-            raise ProgramFault("AX879", f'"{program}" cannot be started: {said["error"]}.', "Look whether it is installed, and its name.")
+            raise ProgramFault(
+                "AX879",
+                f'"{program}" cannot be started: {said["error"]}.',
+                "Look whether it is installed, and its name.",
+            )
         last = said
     if not last:  # the launcher itself was killed
-        return Ended(exit_code=None, stdout=outputs[0], stderr=outputs[1], stopped=stopped or "it killed its supervisor")
+        return Ended(
+            exit_code=None,
+            stdout=outputs[0],
+            stderr=outputs[1],
+            stopped=stopped or "it killed its supervisor",
+        )
     why = stopped or last["stopped"]
-    return Ended(exit_code=None if why else last["code"], stdout=outputs[0], stderr=outputs[1], stopped=why)
+    return Ended(
+        exit_code=None if why else last["code"], stdout=outputs[0], stderr=outputs[1], stopped=why
+    )
 
 
 def _file(text: str) -> IO[bytes]:
@@ -156,11 +212,18 @@ def _file(text: str) -> IO[bytes]:
     return file
 
 
-async def _watched(process: asyncio.subprocess.Process, bounds: Bounds) -> tuple[str, tuple[str, str]]:
-    """Wait for the end, whoever brings it about: why the program was stopped, if it was, and what it said."""
+async def _watched(
+    process: asyncio.subprocess.Process, bounds: Bounds
+) -> tuple[str, tuple[str, str]]:
+    """Wait for the end, whoever brings it about: why the program was stopped, if it was, and what
+    it said.
+    """
     kept = (bytearray(), bytearray())
     streams = (process.stdout, process.stderr)
-    readers = [asyncio.create_task(_read(stream, into, bounds.output_bytes)) for stream, into in zip(streams, kept, strict=True)]
+    readers = [
+        asyncio.create_task(_read(stream, into, bounds.output_bytes))
+        for stream, into in zip(streams, kept, strict=True)
+    ]
     stopped = ""
     try:
         async with asyncio.timeout(bounds.timeout_seconds):
@@ -215,11 +278,15 @@ async def _gone(process: asyncio.subprocess.Process, readers: Sequence[asyncio.T
 
 
 def _end(launcher: int) -> None:
-    """Do what the launcher does not, since it was stopped or gets no time: kill what it started, and then itself."""
+    """Do what the launcher does not, since it was stopped or gets no time: kill what it started,
+    and then itself.
+    """
     from axil_workspace.launcher import descendants
 
     until = time.monotonic() + _GRACE
-    while (left := [pid for pid in descendants(launcher) if _is_alive(pid)]) and time.monotonic() < until:
+    while (
+        left := [pid for pid in descendants(launcher) if _is_alive(pid)]
+    ) and time.monotonic() < until:
         for pid in left:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
@@ -231,13 +298,19 @@ def _end(launcher: int) -> None:
 def _is_alive(pid: int) -> bool:
     """Whether it is more than a name on a list that nobody has read yet."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()[0] != "Z"
+        return (
+            Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()[0]
+            != "Z"
+        )
     except (FileNotFoundError, ProcessLookupError):
         return False
 
 
 async def _read(stream: asyncio.StreamReader | None, into: bytearray, limit: int) -> bool:
-    """Read to the end, keep ``limit`` bytes; whether more came. What is not kept is read too, so that nobody waits for room."""
+    """Read to the end, keep ``limit`` bytes; whether more came.
+
+    What is not kept is read too, so that nobody waits for room.
+    """
     much = False
     while stream is not None and (chunk := await stream.read(_CHUNK)):
         room = limit - len(into)

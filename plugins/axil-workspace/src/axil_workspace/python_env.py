@@ -1,4 +1,6 @@
-"""Tools for a Python project in the run's workspace, by the program ``uv``: ``python_env``, and each by its own name."""
+"""Tools for a Python project in the run's workspace, by the program ``uv``: ``python_env``, and
+each by its own name.
+"""
 
 from __future__ import annotations
 
@@ -13,34 +15,60 @@ from axil_workspace.errors import TextFault
 from axil_workspace.toolset import again, one_of
 from axil_workspace.workspace import Workspace
 
-_PACKAGE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]*(\[[A-Za-z0-9_.,\- ]*\])?\s*([<>=!~]=?=?\s*[A-Za-z0-9_.*+!\-]+\s*,?\s*)*")
+_PACKAGE: Final = re.compile(
+    r"[A-Za-z0-9][A-Za-z0-9_.\-]*(\[[A-Za-z0-9_.,\- "
+    r"]*\])?\s*([<>=!~]=?=?\s*[A-Za-z0-9_.*+!\-]+\s*,?\s*)*"
+)
 _VERSION: Final = re.compile(r"(cpython@?|pypy@?)?\d+(\.\d+){0,2}")
 
 
 class PythonEnv(Programs):
-    """``python_env``: make a Python environment in the workspace, install packages into it, and run programs with it."""
+    """``python_env``: make a Python environment in the workspace, install packages into it, and run
+    programs with it.
+    """
 
     class Config(Programs.Config, frozen=True):
         """How long it may take, and what a program may use."""
 
-        timeout_seconds: int | float = Field(default=600, gt=0, allow_inf_nan=False, description="How long a step may take at most.")
+        timeout_seconds: int | float = Field(
+            default=600, gt=0, allow_inf_nan=False, description="How long a step may take at most."
+        )
         cpu_seconds: int = Field(default=600, ge=1, description="Processor time of each process.")
-        memory_bytes: int = Field(default=8 << 30, ge=16 << 20, description="Memory of all processes, address space of each.")
-        processes: int = Field(default=128, ge=1, description="How many processes there are at once.")
+        memory_bytes: int = Field(
+            default=8 << 30,
+            ge=16 << 20,
+            description="Memory of all processes, address space of each.",
+        )
+        processes: int = Field(
+            default=128, ge=1, description="How many processes there are at once."
+        )
 
     provides: ClassVar = ("init_python_env", "install_python_packages", "uv_run")
 
-    async def init_python_env(self, ctx: Any, python_version: Annotated[str | None, "like 3.12; without it, the usual one"] = None) -> Any:
-        """Make a Python project with an environment of its own in the workspace, if there is none."""
+    async def init_python_env(
+        self,
+        ctx: Any,
+        python_version: Annotated[str | None, "like 3.12; without it, the usual one"] = None,
+    ) -> Any:
+        """Make a Python project with its own environment in the workspace, if there is none."""
         if python_version is not None and not _VERSION.fullmatch(python_version.strip()):
-            raise TextFault("AX888", f'"{python_version}" is no version of Python.', "Give one like 3.12.")
-        steps: list[tuple[str, ...]] = [] if _has(ctx, "pyproject.toml") else [("init", "--bare", "--no-workspace")]
+            raise TextFault(
+                "AX888", f'"{python_version}" is no version of Python.', "Give one like 3.12."
+            )
+        steps: list[tuple[str, ...]] = (
+            [] if _has(ctx, "pyproject.toml") else [("init", "--bare", "--no-workspace")]
+        )
         if not _has(ctx, ".venv"):
-            steps.append(("venv", *(("--python", python_version.strip()) if python_version else ())))
+            steps.append(
+                ("venv", *(("--python", python_version.strip()) if python_version else ()))
+            )
         return await self._steps(ctx, steps)
 
     async def install_python_packages(
-        self, ctx: Any, packages: Annotated[list[str], Field(min_length=1, description="like numpy, or pandas>=2")], upgrade: bool = False
+        self,
+        ctx: Any,
+        packages: Annotated[list[str], Field(min_length=1, description="like numpy, or pandas>=2")],
+        upgrade: bool = False,
     ) -> Any:
         """Install Python packages into the workspace's environment.
 
@@ -49,10 +77,19 @@ class PythonEnv(Programs):
         """
         wrong = [each for each in packages if not _PACKAGE.fullmatch(each.strip())]
         if wrong:
-            raise TextFault("AX888", f'"{wrong[0]}" is no name of a package.', "Give names, with versions if need be: pandas>=2.")
+            raise TextFault(
+                "AX888",
+                f'"{wrong[0]}" is no name of a package.',
+                "Give names, with versions if need be: pandas>=2.",
+            )
         permitted(ctx, "network", "install packages")
         steps = [] if _has(ctx, "pyproject.toml") else [("init", "--bare", "--no-workspace")]
-        added = ("add", *(("--upgrade",) if upgrade else ()), "--", *(each.strip() for each in packages))
+        added = (
+            "add",
+            *(("--upgrade",) if upgrade else ()),
+            "--",
+            *(each.strip() for each in packages),
+        )
         return await self._steps(ctx, [*steps, added])
 
     @again("external")
@@ -72,13 +109,19 @@ class PythonEnv(Programs):
             timeout_seconds: how long it may run
         """
         if (module is None) == (script is None):
-            raise TextFault("AX888", "expected a module or a script, one of the two.", "Give script, like main.py.")
+            raise TextFault(
+                "AX888",
+                "expected a module or a script, one of the two.",
+                "Give script, like main.py.",
+            )
         if script is not None:
             what = ["python", str(Workspace.of(ctx).resolve(script))]
         else:
             what = ["python", "-m", str(module)]
         set_first = ["env", *(f"{name}={value}" for name, value in env.items())] if env else []
-        return await self._run(ctx, ["run", "--", *set_first, *what, *(args or ())], timeout_seconds)
+        return await self._run(
+            ctx, ["run", "--", *set_first, *what, *(args or ())], timeout_seconds
+        )
 
     async def _steps(self, ctx: Any, steps: Sequence[Sequence[str]]) -> Any:
         """Each step if the one before it did well."""
@@ -89,10 +132,14 @@ class PythonEnv(Programs):
                 break
         return {"ok": all(each["exit_code"] == 0 for each in done), "steps": done}
 
-    async def _run(self, ctx: Any, arguments: Sequence[str], timeout_seconds: float | None = None) -> dict[str, Any]:
+    async def _run(
+        self, ctx: Any, arguments: Sequence[str], timeout_seconds: float | None = None
+    ) -> dict[str, Any]:
         permitted(ctx, "code", "run programs")
         bounds = self.bounds(timeout_seconds)
-        return (await self.started(ctx, [program("uv", "this tool"), *arguments], bounds)).told(bounds)
+        return (await self.started(ctx, [program("uv", "this tool"), *arguments], bounds)).told(
+            bounds
+        )
 
 
 def _has(ctx: Any, name: str) -> bool:

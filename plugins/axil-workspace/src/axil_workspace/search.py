@@ -76,16 +76,28 @@ class Budget:
 def compiled(pattern: str, *, is_regex: bool = True, case_sensitive: bool = True) -> Any:
     """The pattern, ready to search with. Raises: TextFault (AX880): it is none."""
     if len(pattern) > _PATTERN:
-        raise TextFault("AX880", f"the pattern has {len(pattern)} characters; {_PATTERN} are the most.", "Make it shorter.")
+        raise TextFault(
+            "AX880",
+            f"the pattern has {len(pattern)} characters; {_PATTERN} are the most.",
+            "Make it shorter.",
+        )
     try:
         flags = regex.MULTILINE | (0 if case_sensitive else regex.IGNORECASE)
-        return regex.compile(pattern if is_regex else regex.escape(pattern), flags, cache_pattern=False)
+        return regex.compile(
+            pattern if is_regex else regex.escape(pattern), flags, cache_pattern=False
+        )
     except (regex.error, OverflowError, RecursionError, ValueError) as error:
-        raise TextFault("AX880", f"{pattern!r} is no regular expression: {error}.", "Correct it, or set use_regex to false.") from error
+        raise TextFault(
+            "AX880",
+            f"{pattern!r} is no regular expression: {error}.",
+            "Correct it, or set use_regex to false.",
+        ) from error
 
 
 def glob(pattern: str) -> Any:
-    """A glob as a pattern of whole paths; without a ``/`` it is one of names. ``**`` crosses folders.
+    """A glob as a pattern of whole paths; without a ``/`` it is one of names.
+
+    ``**`` crosses folders.
 
     >>> [bool(glob("src/**/*.py").search(path)) for path in ("src/a.py", "src/b/a.py", "a.py")]
     [True, True, False]
@@ -102,8 +114,13 @@ def glob(pattern: str) -> Any:
 
 
 def search(place: Workspace, wanted: Wanted, budget: Budget) -> Found:
-    """What matches in the files of a workspace, by path and line. Raises: TextFault, LimitExceeded (AX880)."""
-    pattern = compiled(wanted.pattern, is_regex=wanted.is_regex, case_sensitive=wanted.case_sensitive)
+    """What matches in the files of a workspace, by path and line.
+
+    Raises: TextFault, LimitExceeded (AX880).
+    """
+    pattern = compiled(
+        wanted.pattern, is_regex=wanted.is_regex, case_sensitive=wanted.case_sensitive
+    )
     globs, without = [glob(each) for each in wanted.globs], [glob(each) for each in wanted.without]
     found = Found()
     for each in place.entries(depth=100, hidden=wanted.hidden):
@@ -138,15 +155,24 @@ def _text(place: Workspace, each: Entry) -> str | None:
     return None if b"\0" in data else data.decode("utf-8", errors="replace")
 
 
-def _matches(path: str, text: str, pattern: Any, wanted: Wanted, budget: Budget) -> Iterator[dict[str, Any]]:
+def _matches(
+    path: str, text: str, pattern: Any, wanted: Wanted, budget: Budget
+) -> Iterator[dict[str, Any]]:
     lines = [line.rstrip("\r\n") for line in lines_of(text)]
     for number, line in enumerate(lines):
         match = budget.matched(pattern, line[:_LINE])
         if match is None:
             continue
-        told: dict[str, Any] = {"file": path, "line": number + 1, "column": match.start() + 1, "text": _shown(line)}
+        told: dict[str, Any] = {
+            "file": path,
+            "line": number + 1,
+            "column": match.start() + 1,
+            "text": _shown(line),
+        }
         if wanted.before:
-            told["before"] = [_shown(each) for each in lines[max(0, number - wanted.before) : number]]
+            told["before"] = [
+                _shown(each) for each in lines[max(0, number - wanted.before) : number]
+            ]
         if wanted.after:
             told["after"] = [_shown(each) for each in lines[number + 1 : number + 1 + wanted.after]]
         yield told

@@ -10,12 +10,18 @@ from axil_workspace.errors import TextFault
 
 Newline = Literal["preserve", "lf", "crlf", "cr"]
 _BREAKS: Final = {"lf": "\n", "crlf": "\r\n", "cr": "\r"}
-_BOMS: Final = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+_BOMS: Final = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
 _LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
 def decoded(data: bytes, encoding: str, path: str) -> tuple[str, str]:
-    r"""The text, and the encoding that gives the same bytes again. ``auto``: by its mark, else UTF-8, else Latin-1.
+    r"""The text, and the encoding that gives the same bytes again.
+
+    ``auto``: by its mark, else UTF-8, else Latin-1.
 
     >>> decoded(b"caf\xe9", "auto", "menu.txt")
     ('café', 'latin-1')
@@ -28,7 +34,11 @@ def decoded(data: bytes, encoding: str, path: str) -> tuple[str, str]:
     if marked is not None:
         return _strict(data, marked, path), marked
     if b"\0" in data:
-        raise TextFault("AX883", f'"{path}" is not a text.', "describe_file says what it is; let a program work on it.")
+        raise TextFault(
+            "AX883",
+            f'"{path}" is not a text.',
+            "describe_file says what it is; let a program work on it.",
+        )
     try:
         return data.decode("utf-8"), "utf-8"
     except UnicodeDecodeError:
@@ -41,7 +51,9 @@ def _strict(data: bytes, encoding: str, path: str) -> str:
     except LookupError as error:
         raise _unknown(encoding) from error
     except UnicodeError as error:
-        raise TextFault("AX883", f'"{path}" is not a text in {encoding}: {error}.', "Try the encoding auto.") from error
+        raise TextFault(
+            "AX883", f'"{path}" is not a text in {encoding}: {error}.', "Try the encoding auto."
+        ) from error
 
 
 def encoded(text: str, encoding: str, path: str) -> bytes:
@@ -51,7 +63,11 @@ def encoded(text: str, encoding: str, path: str) -> bytes:
     except LookupError as error:
         raise _unknown(encoding) from error
     except UnicodeError as error:
-        raise TextFault("AX883", f'the text for "{path}" cannot be written in {encoding}: {error}.', "Use utf-8.") from error
+        raise TextFault(
+            "AX883",
+            f'the text for "{path}" cannot be written in {encoding}: {error}.',
+            "Use utf-8.",
+        ) from error
 
 
 def _unknown(encoding: str) -> TextFault:
@@ -74,15 +90,26 @@ def break_of(text: str) -> str:
 
 
 def exchanged(text: str, old: str, new: str, everywhere: bool, path: str) -> tuple[str, int]:
-    """``text`` with ``old`` replaced, and how often. Raises: TextFault (AX882): it is not there, or more than once."""
+    """``text`` with ``old`` replaced, and how often.
+
+    Raises: TextFault (AX882): it is not there, or more than once.
+    """
     if not old:
-        raise TextFault("AX882", "there is nothing to replace: old_text is empty.", "Give the text that is to go.")
+        raise TextFault(
+            "AX882",
+            "there is nothing to replace: old_text is empty.",
+            "Give the text that is to go.",
+        )
     count = text.count(old)
     if not count and break_of(text) == "\r\n" and "\n" in old:  # models write line feeds
         old, new = (re.sub(r"\r?\n", "\r\n", each) for each in (old, new))
         count = text.count(old)
     if not count:
-        raise TextFault("AX882", f'"{path}" does not hold old_text.{_near(text, old)}', "Copy it exactly, with its spaces and line breaks.")
+        raise TextFault(
+            "AX882",
+            f'"{path}" does not hold old_text.{_near(text, old)}',
+            "Copy it exactly, with its spaces and line breaks.",
+        )
     if count > 1 and not everywhere:
         told = f'"{path}" holds old_text {count} times.'
         raise TextFault("AX882", told, "Give more of the text around it, or say everywhere.")
@@ -98,8 +125,17 @@ def _near(text: str, old: str) -> str:
     return ""
 
 
-def with_lines(text: str, first: int, last: int, replacement: str, newline: Newline, ends: bool | None, path: str) -> str:
-    r"""``text`` with the lines ``first`` to ``last`` replaced, counted from 1; ``last`` is ``first - 1`` to insert before ``first``.
+def with_lines(
+    text: str,
+    first: int,
+    last: int,
+    replacement: str,
+    newline: Newline,
+    ends: bool | None,
+    path: str,
+) -> str:
+    r"""``text`` with the lines ``first`` to ``last`` replaced, counted from 1; ``last`` is ``first
+    - 1`` to insert before ``first``.
 
     >>> with_lines("a\nb\nc\n", 2, 2, "B\nBB", "preserve", None, "x")
     'a\nB\nBB\nc\n'
@@ -112,7 +148,11 @@ def with_lines(text: str, first: int, last: int, replacement: str, newline: Newl
     bodies = [line.rstrip("\r\n") for line in lines]
     if not (1 <= first <= len(bodies) + 1 and first - 1 <= last <= len(bodies)):
         told = f'"{path}" has {len(bodies)} lines; {first} to {last} cannot be replaced.'
-        raise TextFault("AX882", told, "Lines count from 1; end_line is start_line - 1 to insert before start_line.")
+        raise TextFault(
+            "AX882",
+            told,
+            "Lines count from 1; end_line is start_line - 1 to insert before start_line.",
+        )
     kept = break_of(text) if newline == "preserve" else _BREAKS[newline]
     ended = bool(lines) and lines[-1].endswith(("\r", "\n")) if ends is None else ends
     bodies[first - 1 : last] = [line.rstrip("\r\n") for line in lines_of(replacement)]

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, Field
 
-from axil.errors import ConfigError, Problem, did_you_mean, listed
-from axil.tokens import Effects
+from axil import ConfigError, Problem
+from axil.plugin import Effects, did_you_mean, format_names
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -19,14 +19,18 @@ class ToolsConfig(BaseModel, extra="forbid", frozen=True):
     """What every set of tools can be told."""
 
     only: tuple[str, ...] = Field(default=(), description="The tools that are wanted; empty: all.")
-    names: dict[str, str] = Field(default_factory=dict[str, str], description="Other names for tools, as a model is shown them.")
+    names: dict[str, str] = Field(
+        default_factory=dict[str, str],
+        description="Other names for tools, as a model is shown them.",
+    )
     effects: dict[str, Effects] = Field(
-        default_factory=dict[str, "Effects"], description="What calling a tool again does: none, idempotent, external."
+        default_factory=dict[str, "Effects"],
+        description="What calling a tool again does: none, idempotent, external.",
     )
 
 
 class Tools:
-    """Several tools that share a config: public methods, each described by its signature and its docstring.
+    """Several tools with a shared config: public methods, described by signature and docstring.
 
     A method's parameter ``ctx`` is the context of the firing and is not shown to the model.
     """
@@ -41,26 +45,43 @@ class Tools:
         for key in ("only", "names", "effects"):
             for name in getattr(self.config, key):
                 if name not in self.provides:
-                    hint = did_you_mean(name, self.provides) or f"There are {listed(self.provides, 20)}."
-                    raise ConfigError(Problem("AX887", key, f'there is no tool "{name}" here.', hint))
+                    hint = (
+                        did_you_mean(name, self.provides)
+                        or f"There are {format_names(self.provides, 20)}."
+                    )
+                    raise ConfigError(
+                        Problem("AX887", key, f'there is no tool "{name}" here.', hint)
+                    )
 
     async def tools(self) -> Sequence[Callable[..., Any]]:
         """The tools that are wanted."""
         wanted = self.config.only or self.provides
-        return [shown_as(getattr(self, name), self.config.names.get(name, name), self.config.effects.get(name)) for name in wanted]
+        return [
+            shown_as(
+                getattr(self, name),
+                self.config.names.get(name, name),
+                self.config.effects.get(name),
+            )
+            for name in wanted
+        ]
 
 
 def again(effects: Effects | Callable[[Mapping[str, Any]], Effects]) -> Callable[[Method], Method]:
-    """Says of a method what calling it again may do: for a run that broke off in the middle of a call. ``idempotent`` need not be said."""
+    """Says of a method what calling it again may do: for a run that broke off in the middle of a
+    call. ``idempotent`` need not be said.
+    """
 
     def marked(method: Method) -> Method:
-        method.effects = effects  # pyright: ignore[reportFunctionMemberAccess]  # where whoever makes it a tool looks
+        # where whoever makes it a tool looks
+        method.effects = effects  # pyright: ignore[reportFunctionMemberAccess]
         return method
 
     return marked
 
 
-def shown_as(function: Callable[..., Any], name: str, effects: Effects | None = None) -> Callable[..., Any]:
+def shown_as(
+    function: Callable[..., Any], name: str, effects: Effects | None = None
+) -> Callable[..., Any]:
     """The same function under another name, and with other effects if they are said."""
     if getattr(function, "__name__", "") == name and effects is None:
         return function
@@ -71,7 +92,9 @@ def shown_as(function: Callable[..., Any], name: str, effects: Effects | None = 
     async def awaited(*args: Any, **named: Any) -> Any:
         return await function(*args, **named)
 
-    made: Any = functools.wraps(function)(awaited if inspect.iscoroutinefunction(function) else renamed)
+    made: Any = functools.wraps(function)(
+        awaited if inspect.iscoroutinefunction(function) else renamed
+    )
     made.__name__ = name
     if effects is not None:
         made.effects = effects

@@ -1,4 +1,4 @@
-"""Tools that make videos, by the programs ``manim`` and ``ffmpeg``: ``video``, and each by its own name."""
+"""Tools that make videos, by the programs ``manim`` and ``ffmpeg``: ``video``, and each by name."""
 
 from __future__ import annotations
 
@@ -22,10 +22,18 @@ class Video(Programs):
     class Config(Programs.Config, frozen=True):
         """How long it may take, and what a program may use."""
 
-        timeout_seconds: int | float = Field(default=900, gt=0, allow_inf_nan=False, description="How long it may take at most.")
+        timeout_seconds: int | float = Field(
+            default=900, gt=0, allow_inf_nan=False, description="How long it may take at most."
+        )
         cpu_seconds: int = Field(default=3600, ge=1, description="Processor time of each process.")
-        memory_bytes: int = Field(default=8 << 30, ge=16 << 20, description="Memory of all processes, address space of each.")
-        file_bytes: int = Field(default=4 << 30, ge=1, description="The size of a file that it writes.")
+        memory_bytes: int = Field(
+            default=8 << 30,
+            ge=16 << 20,
+            description="Memory of all processes, address space of each.",
+        )
+        file_bytes: int = Field(
+            default=4 << 30, ge=1, description="The size of a file that it writes."
+        )
 
     provides: ClassVar = ("render_manim", "concat_videos")
 
@@ -46,19 +54,41 @@ class Video(Programs):
         try:
             options = ("--media_dir", folder, f"-q{quality}")
             ended = await self.started(
-                ctx, [program("manim", "rendering"), "render", *options, str(place.resolve(script_path)), scene], self.bounds()
+                ctx,
+                [
+                    program("manim", "rendering"),
+                    "render",
+                    *options,
+                    str(place.resolve(script_path)),
+                    scene,
+                ],
+                self.bounds(),
             )
             if ended.exit_code != 0:
-                raise ProgramFault("AX889", f"{scene} of {script_path} was not rendered: {ended.stderr or ended.stopped}.", "Correct it.")
+                raise ProgramFault(
+                    "AX889",
+                    f"{scene} of {script_path} was not rendered: {ended.stderr or ended.stopped}.",
+                    "Correct it.",
+                )
             made = [each for each in place.entries(folder, depth=10) if each.name == f"{scene}.mp4"]
             if not made:
-                raise ProgramFault("AX889", f"manim made no video of {scene}.", "Look at what the script does.")
+                raise ProgramFault(
+                    "AX889", f"manim made no video of {scene}.", "Look at what the script does."
+                )
             beside = found.path.rpartition("/")[0]
-            return {"path": place.move(made[0].path, f"{beside}/{scene}.mp4" if beside else f"{scene}.mp4", overwrite=True).path}
+            return {
+                "path": place.move(
+                    made[0].path,
+                    f"{beside}/{scene}.mp4" if beside else f"{scene}.mp4",
+                    overwrite=True,
+                ).path
+            }
         finally:
             place.delete(folder, recursive=True)
 
-    async def concat_videos(self, ctx: Any, video_paths: Annotated[list[str], Field(min_length=1)]) -> Any:
+    async def concat_videos(
+        self, ctx: Any, video_paths: Annotated[list[str], Field(min_length=1)]
+    ) -> Any:
         """Put videos one after the other, into combined_video.mp4 beside the first."""
         permitted(ctx, "code", "run programs")
         place = Workspace.of(ctx)
@@ -73,11 +103,17 @@ class Video(Programs):
         place.write(listing, "".join(f"file '{path}'\n" for path in paths).encode())
         try:
             options = ("-nostdin", "-y", "-f", "concat", "-safe", "0", "-i", listing, "-c", "copy")
-            ended = await self.started(ctx, [program("ffmpeg", "putting videos together"), *options, target], self.bounds())
+            ended = await self.started(
+                ctx, [program("ffmpeg", "putting videos together"), *options, target], self.bounds()
+            )
         finally:
             place.delete(listing)
         if ended.exit_code != 0:
-            raise ProgramFault("AX889", f"the videos were not put together: {ended.stderr or ended.stopped}.", "Look at the videos.")
+            raise ProgramFault(
+                "AX889",
+                f"the videos were not put together: {ended.stderr or ended.stopped}.",
+                "Look at the videos.",
+            )
         return {"path": target}
 
 
@@ -86,9 +122,13 @@ def _first_class(source: str, path: str) -> str:
     try:
         names = [node.name for node in ast.parse(source).body if isinstance(node, ast.ClassDef)]
     except SyntaxError as error:
-        raise TextFault("AX888", f"{path}:{error.lineno} is no Python: {error.msg}.", "Correct it.") from error
+        raise TextFault(
+            "AX888", f"{path}:{error.lineno} is no Python: {error.msg}.", "Correct it."
+        ) from error
     if not names:
-        raise TextFault("AX888", f"{path} defines no scene.", "Define a class that is a manim.Scene.")
+        raise TextFault(
+            "AX888", f"{path} defines no scene.", "Define a class that is a manim.Scene."
+        )
     return names[0]
 
 

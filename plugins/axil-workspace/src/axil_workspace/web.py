@@ -1,7 +1,10 @@
-"""Tools that read the web: ``web``, and each by its own name. Only where the caller of the run allowed the network.
+"""Tools that read the web: ``web``, and each by its own name.
 
-Every address is looked up once, judged, and then connected to, redirects included; so neither a name that changes its meaning between two
-look-ups nor a page that points inwards leads anywhere it should not. Proxies of the environment are not used: they would do the looking up.
+Only where the caller of the run allowed the network.
+
+Every address is looked up once, judged, and then connected to, redirects included; so neither a
+name that changes its meaning between two look-ups nor a page that points inwards leads anywhere it
+should not. Proxies of the environment are not used: they would do the looking up.
 """
 
 from __future__ import annotations
@@ -43,12 +46,20 @@ class Web(Tools):
         """What may be read."""
 
         allow_networks: tuple[str, ...] = Field(
-            default=(), description="Networks and addresses that may be reached though they are not public: 127.0.0.0/8."
+            default=(),
+            description="Networks and addresses that may be reached though they are not public: "
+            "127.0.0.0/8.",
         )
-        hosts: tuple[str, ...] = Field(default=(), description="Hosts that may be read, and their subdomains; empty: all.")
-        timeout_seconds: int | float = Field(default=30, gt=0, allow_inf_nan=False, description="How long a page may take.")
+        hosts: tuple[str, ...] = Field(
+            default=(), description="Hosts that may be read, and their subdomains; empty: all."
+        )
+        timeout_seconds: int | float = Field(
+            default=30, gt=0, allow_inf_nan=False, description="How long a page may take."
+        )
         page_bytes: int = Field(default=2_000_000, ge=1, description="The size of a page.")
-        shown_characters: int = Field(default=50_000, ge=1, description="Characters that are given; what is left out is told.")
+        shown_characters: int = Field(
+            default=50_000, ge=1, description="Characters that are given; what is left out is told."
+        )
         redirects: int = Field(default=5, ge=0, description="How often a page may lead to another.")
 
         @field_validator("allow_networks")
@@ -77,7 +88,9 @@ class Web(Tools):
         if page.status >= 400:
             raise FetchFault("AX878", f"{page.url} answers {page.status}.", "Try another address.")
         text, most = text or page.text, self.config.shown_characters
-        return text if len(text) <= most else f"{text[:most]}\n[characters 0 to {most} of {len(text)}]"
+        return (
+            text if len(text) <= most else f"{text[:most]}\n[characters 0 to {most} of {len(text)}]"
+        )
 
     async def _page(self, ctx: Any, url: str) -> Page:
         permitted(ctx, "network", "use the network")
@@ -89,21 +102,31 @@ class Web(Tools):
             raise LimitExceeded("AX878", told, "Try again later, or another address.") from error
         except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
             why = str(error) or type(error).__name__
-            raise FetchFault("AX878", f"{url} cannot be had: {why}.", "Look at the address.") from error
+            raise FetchFault(
+                "AX878", f"{url} cannot be had: {why}.", "Look at the address."
+            ) from error
 
     async def _followed(self, url: str) -> Page:
-        networks: list[Network] = [ipaddress.ip_network(each, strict=False) for each in self.config.allow_networks]
+        networks: list[Network] = [
+            ipaddress.ip_network(each, strict=False) for each in self.config.allow_networks
+        ]
         here = self._judged(url)
         for _ in range(self.config.redirects + 1):
             port = here.port or (443 if here.scheme == "https" else 80)
             address = await chosen(here.host, port, networks, type(self).resolve)
-            # A client for each: connections and cookies are kept by address, and two names may have one.
+            # A client for each: connections and cookies are kept by address, and two names may have
+            # one.
             async with (
                 httpx.AsyncClient(trust_env=False, timeout=None) as client,
                 client.stream(
                     "GET",
                     here.copy_with(host=address),
-                    headers={"Host": here.netloc.decode("ascii"), "User-Agent": "axil", "Accept": "*/*", "Accept-Encoding": "identity"},
+                    headers={
+                        "Host": here.netloc.decode("ascii"),
+                        "User-Agent": "axil",
+                        "Accept": "*/*",
+                        "Accept-Encoding": "identity",
+                    },
                     extensions={"sni_hostname": here.raw_host.decode("ascii")},
                 ) as response,
             ):
@@ -111,18 +134,36 @@ class Web(Tools):
                 if response.status_code not in _MOVED or not target:
                     return await self._read(response, str(here))
                 here = self._judged(str(here.join(target)))
-        raise LimitExceeded("AX878", f"{url} leads to another address more than {self.config.redirects} times.", "Give the last address.")
+        raise LimitExceeded(
+            "AX878",
+            f"{url} leads to another address more than {self.config.redirects} times.",
+            "Give the last address.",
+        )
 
     def _judged(self, url: str) -> httpx.URL:
         """The address, if it is one that may be asked. Raises: AddressRefused (AX877)."""
-        if len(url) > _URL or any(unicodedata.category(sign) in ("Cc", "Zs", "Zl", "Zp") or sign == "\\" for sign in url):
-            raise AddressRefused("AX877", f"{url[:80]!r} is no address.", "Give one like https://example.org/page.")
+        if len(url) > _URL or any(
+            unicodedata.category(sign) in ("Cc", "Zs", "Zl", "Zp") or sign == "\\" for sign in url
+        ):
+            raise AddressRefused(
+                "AX877", f"{url[:80]!r} is no address.", "Give one like https://example.org/page."
+            )
         parsed = httpx.URL(url)
         if parsed.scheme not in ("http", "https") or not parsed.host or parsed.userinfo:
-            raise AddressRefused("AX877", f'"{url}" may not be asked.', "Give http:// or https://, a host, and no user.")
+            raise AddressRefused(
+                "AX877",
+                f'"{url}" may not be asked.',
+                "Give http:// or https://, a host, and no user.",
+            )
         host = parsed.host.lower().rstrip(".")
-        if self.config.hosts and not any(host == each or host.endswith(f".{each}") for each in self.config.hosts):
-            raise AddressRefused("AX877", f'"{host}" may not be read here.', f"There are {', '.join(self.config.hosts)}.")
+        if self.config.hosts and not any(
+            host == each or host.endswith(f".{each}") for each in self.config.hosts
+        ):
+            raise AddressRefused(
+                "AX877",
+                f'"{host}" may not be read here.',
+                f"There are {', '.join(self.config.hosts)}.",
+            )
         return parsed
 
     async def _read(self, response: httpx.Response, url: str) -> Page:
@@ -130,10 +171,20 @@ class Web(Tools):
         async for chunk in response.aiter_bytes(1 << 14):
             data += chunk
             if len(data) > self.config.page_bytes:
-                raise LimitExceeded("AX878", f"{url} has more than {self.config.page_bytes} bytes.", "Ask for something smaller.")
+                raise LimitExceeded(
+                    "AX878",
+                    f"{url} has more than {self.config.page_bytes} bytes.",
+                    "Ask for something smaller.",
+                )
         media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if b"\0" in data[:4096] and not (response.charset_encoding or "").lower().startswith("utf-16"):
-            raise FetchFault("AX878", f"{url} is no text but {media_type or 'something else'}.", "Ask for a text.")
+        if b"\0" in data[:4096] and not (response.charset_encoding or "").lower().startswith(
+            "utf-16"
+        ):
+            raise FetchFault(
+                "AX878",
+                f"{url} is no text but {media_type or 'something else'}.",
+                "Ask for a text.",
+            )
         try:
             text = data.decode(response.charset_encoding or "utf-8", errors="replace")
         except LookupError:

@@ -1,4 +1,7 @@
-"""``Workspace``: the folder of a run, and everything that may be done in it. Nothing done here reaches out of it."""
+"""``Workspace``: the folder of a run, and everything that may be done in it.
+
+Nothing done here reaches out of it.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,13 @@ from axil_workspace.entries import (
     there,
     told,
 )
-from axil_workspace.errors import FileFault, LimitExceeded, NothingThere, PathRefused, WorkspaceError
+from axil_workspace.errors import (
+    FileFault,
+    LimitExceeded,
+    NothingThere,
+    PathRefused,
+    WorkspaceError,
+)
 from axil_workspace.folders import Folder, parts_of, reached
 
 KEPT: Final = ("attachments", ".axil")
@@ -51,9 +60,11 @@ class Limits:
 
 
 class Workspace:
-    """A folder that nothing leads out of: no ``..``, no absolute path, no link, no race between a check and a use.
+    """A folder that nothing leads out of: no ``..``, no absolute path, no link, no race between a
+    check and a use.
 
-    It is made when something is first written. Texts that name files are paths below it; an absolute path will do if it is inside.
+    It is made when something is first written. Texts that name files are paths below it; an
+    absolute path will do if it is inside.
 
     >>> import tempfile
     >>> place = Workspace(tempfile.mkdtemp())
@@ -63,7 +74,9 @@ class Workspace:
     b'rain'
     """
 
-    def __init__(self, root: str | Path, limits: Limits | None = None, *, kept: tuple[str, ...] = KEPT) -> None:
+    def __init__(
+        self, root: str | Path, limits: Limits | None = None, *, kept: tuple[str, ...] = KEPT
+    ) -> None:
         """``kept``: folders at the root that are read and never changed."""
         self.root = Path(os.path.realpath(root))
         self.limits = limits or Limits()
@@ -74,7 +87,11 @@ class Workspace:
         """The workspace of a firing's run. Raises: WorkspaceError (AX874): it has none."""
         root = getattr(ctx, "workspace", None)
         if root is None:
-            raise WorkspaceError("AX874", "this run has no workspace.", "Run it with workspace=…, or with axil run --workspace DIR.")
+            raise WorkspaceError(
+                "AX874",
+                "this run has no workspace.",
+                "Run it with workspace=…, or with axil run --workspace DIR.",
+            )
         return cls(root, limits)
 
     def __repr__(self) -> str:
@@ -83,25 +100,35 @@ class Workspace:
     # -- looking
 
     def resolve(self, path: str | PurePath) -> Path:
-        """Where ``path`` leads, links followed; what is there need not exist, the folders on the way need to.
+        """Where ``path`` leads, links followed; what is there need not exist, the folders on the
+        way need to.
 
-        For showing, and for handing to programs. To read or write, use the methods here: a path may be bent after it was resolved.
-        Raises: PathRefused (AX870, AX871); FileFault (AX872, AX875).
+        For showing, and for handing to programs. To read or write, use the methods here: a path may
+        be bent after it was resolved. Raises: PathRefused (AX870, AX871); FileFault (AX872, AX875).
         """
         with self._reached(path) as (folder, name):
             return folder.path / name
 
     def stat(self, path: str | PurePath) -> Entry | None:
-        """What ``path`` is, links followed; None: nothing is there. Raises: PathRefused; FileFault (AX872)."""
+        """What ``path`` is, links followed; None: nothing is there.
+
+        Raises: PathRefused; FileFault (AX872).
+        """
         try:
             with self._reached(path) as (folder, name):
                 found = folder.lstat(name) if name else os.stat(folder.path)
-                return None if found is None else entry((*folder.names, name) if name else (), found)
+                return (
+                    None if found is None else entry((*folder.names, name) if name else (), found)
+                )
         except NothingThere:
             return None
 
-    def entries(self, path: str | PurePath = ".", *, depth: int = 1, hidden: bool = False) -> Iterator[Entry]:
-        """What is in a folder, by name; each folder is followed by what is in it. Links are shown and not followed.
+    def entries(
+        self, path: str | PurePath = ".", *, depth: int = 1, hidden: bool = False
+    ) -> Iterator[Entry]:
+        """What is in a folder, by name; each folder is followed by what is in it.
+
+        Links are shown and not followed.
 
         Args:
             depth: 1 is the folder itself, 2 also the folders in it, and so on.
@@ -119,13 +146,19 @@ class Workspace:
                     inner.close()
 
     def read(self, path: str | PurePath) -> bytes:
-        """The bytes of a file. Raises: PathRefused; FileFault (AX872, AX875); LimitExceeded (AX873)."""
+        """The bytes of a file.
+
+        Raises: PathRefused; FileFault (AX872, AX875); LimitExceeded (AX873).
+        """
         with self.opened(path) as file:
             return self._whole(file, path)
 
     @contextmanager
     def opened(self, path: str | PurePath) -> Generator[BufferedReader]:
-        """A file, to read from. Raises: PathRefused; FileFault: nothing is there (AX875), or no file (AX872)."""
+        """A file, to read from.
+
+        Raises: PathRefused; FileFault: nothing is there (AX875), or no file (AX872).
+        """
         with self._reached(path) as (folder, name), reading(folder, name) as file:
             yield file
 
@@ -137,21 +170,36 @@ class Workspace:
     # -- changing
 
     def write(self, path: str | PurePath, data: bytes, *, append: bool = False) -> Entry:
-        """Put ``data`` into a file; whoever reads it sees the old file or the new one. Folders on the way are made.
+        """Put ``data`` into a file; whoever reads it sees the old file or the new one.
 
-        Raises: PathRefused (AX870, AX871, AX881); FileFault (AX872); LimitExceeded (AX873): the file is as it was.
+        Folders on the way are made.
+
+        Raises: PathRefused (AX870, AX871, AX881); FileFault (AX872); LimitExceeded (AX873): the
+        file is as it was.
         """
-        return self._changed(path, (lambda old: old + data) if append else (lambda old: data), new=True, blind=not append)
+        return self._changed(
+            path,
+            (lambda old: old + data) if append else (lambda old: data),
+            new=True,
+            blind=not append,
+        )
 
     def update(self, path: str | PurePath, change: Callable[[bytes], bytes]) -> Entry:
-        """Change a file's bytes, one change after another, whoever makes them. What ``change`` raises leaves the file as it was.
+        """Change a file's bytes, one change after another, whoever makes them.
+
+        What ``change`` raises leaves the file as it was.
 
         Raises: as ``write``; FileFault (AX875): there is no such file.
         """
         return self._changed(path, change)
 
-    def make_folder(self, path: str | PurePath, *, parents: bool = True, exist_ok: bool = True) -> bool:
-        """Make a folder; whether it is new. Raises: PathRefused; FileFault: something else is there (AX872, AX886); LimitExceeded."""
+    def make_folder(
+        self, path: str | PurePath, *, parents: bool = True, exist_ok: bool = True
+    ) -> bool:
+        """Make a folder; whether it is new.
+
+        Raises: PathRefused; FileFault: something else is there (AX872, AX886); LimitExceeded.
+        """
         with self._changing(path, make=parents) as (folder, name):
             found = folder.lstat(name)
             if found is None:
@@ -159,13 +207,18 @@ class Workspace:
                 folder.mkdir(name)
                 return True
             if not stat.S_ISDIR(found.st_mode):
-                raise FileFault("AX872", f'"{path}" is there already, and is no folder.', "Choose another name.")
+                raise FileFault(
+                    "AX872", f'"{path}" is there already, and is no folder.', "Choose another name."
+                )
             if not exist_ok:
                 raise there(path)
             return False
 
     def delete(self, path: str | PurePath, *, recursive: bool = False) -> Kind | None:
-        """Take away a file, a link or a folder; what it was, None: nothing was there. Raises: PathRefused; FileFault (AX872)."""
+        """Take away a file, a link or a folder; what it was, None: nothing was there.
+
+        Raises: PathRefused; FileFault (AX872).
+        """
         try:
             with self._changing(path, follow=False) as (folder, name):
                 found = folder.lstat(name)
@@ -177,14 +230,26 @@ class Workspace:
                 elif recursive:
                     folder.rmtree(name)
                 else:
-                    raise FileFault("AX872", f'"{path}" is a folder.', "Say recursive to delete it with all that is in it.")
+                    raise FileFault(
+                        "AX872",
+                        f'"{path}" is a folder.',
+                        "Say recursive to delete it with all that is in it.",
+                    )
                 return kind
         except NothingThere:
             return None
 
-    def move(self, source: str | PurePath, target: str | PurePath, *, overwrite: bool = False) -> Entry:
-        """Give a file or a folder another place. Raises: PathRefused; FileFault (AX872, AX875, AX886)."""
-        with self._changing(source, follow=False) as (old, name), self._changing(target, make=True, follow=False) as (new, other):
+    def move(
+        self, source: str | PurePath, target: str | PurePath, *, overwrite: bool = False
+    ) -> Entry:
+        """Give a file or a folder another place.
+
+        Raises: PathRefused; FileFault (AX872, AX875, AX886).
+        """
+        with (
+            self._changing(source, follow=False) as (old, name),
+            self._changing(target, make=True, follow=False) as (new, other),
+        ):
             found = old.lstat(name)
             if found is None:
                 raise missing(source)
@@ -194,8 +259,13 @@ class Workspace:
                 moved(old, name, new, other, overwrite=overwrite)
             return entry(after, found)
 
-    def copy(self, source: str | PurePath, target: str | PurePath, *, overwrite: bool = False) -> Entry:
-        """Copy a file, or a folder with all its files. Links and special files in it are left out. Raises: as ``move``; LimitExceeded."""
+    def copy(
+        self, source: str | PurePath, target: str | PurePath, *, overwrite: bool = False
+    ) -> Entry:
+        """Copy a file, or a folder with all its files.
+
+        Links and special files in it are left out. Raises: as ``move``; LimitExceeded.
+        """
         found = self.stat(source)
         if found is None or not found.path:
             raise missing(source)
@@ -204,9 +274,15 @@ class Workspace:
             _apart(tuple(found.path.split("/")), place, source)
             if folder.lstat(name) is not None and not overwrite:
                 raise there(target)
-        inside = [*self.entries(source, depth=_DEEPEST, hidden=True)] if found.kind == "folder" else []
+        inside = (
+            [*self.entries(source, depth=_DEEPEST, hidden=True)] if found.kind == "folder" else []
+        )
         self._admit(str(target), sum(each.size for each in (found, *inside)), 1 + len(inside))
-        admitted = Workspace(self.root, Limits(file_bytes=self.limits.file_bytes, total_bytes=_ALL, files=_ALL), kept=self.kept)
+        admitted = Workspace(
+            self.root,
+            Limits(file_bytes=self.limits.file_bytes, total_bytes=_ALL, files=_ALL),
+            kept=self.kept,
+        )
         aside = f"{TEMPORARY}{secrets.token_hex(8)}"
         try:
             for each in (found, *inside):
@@ -223,7 +299,11 @@ class Workspace:
 
     @contextmanager
     def _reached(
-        self, path: str | PurePath, *, make: Callable[[tuple[str, ...]], None] | None = None, follow: bool = True
+        self,
+        path: str | PurePath,
+        *,
+        make: Callable[[tuple[str, ...]], None] | None = None,
+        follow: bool = True,
     ) -> Generator[tuple[Folder, str]]:
         parts = parts_of(self.root, path)
         try:
@@ -235,8 +315,13 @@ class Workspace:
             raise told(error, path) from error
 
     @contextmanager
-    def _changing(self, path: str | PurePath, *, make: bool = False, follow: bool = True) -> Generator[tuple[Folder, str]]:
-        """The place of something that is to be changed. Raises: PathRefused (AX881): it stays as it came."""
+    def _changing(
+        self, path: str | PurePath, *, make: bool = False, follow: bool = True
+    ) -> Generator[tuple[Folder, str]]:
+        """The place of something that is to be changed.
+
+        Raises: PathRefused (AX881): it stays as it came.
+        """
 
         def may(names: tuple[str, ...]) -> None:
             if names[0] in self.kept:
@@ -249,17 +334,28 @@ class Workspace:
 
         parts = parts_of(self.root, path)
         if not parts:
-            raise PathRefused("AX870", f'"{path}" is the workspace itself.', "Give a path below it.")
+            raise PathRefused(
+                "AX870", f'"{path}" is the workspace itself.', "Give a path below it."
+            )
         may(parts)
         self.root.mkdir(parents=True, exist_ok=True)
         with self._reached(path, make=may_make if make else None, follow=follow) as (folder, name):
             if not name:
-                raise PathRefused("AX870", f'"{path}" is the workspace itself.', "Give a path below it.")
+                raise PathRefused(
+                    "AX870", f'"{path}" is the workspace itself.', "Give a path below it."
+                )
             may((*folder.names, name))
             yield folder, name
 
-    def _changed(self, path: str | PurePath, change: Callable[[bytes], bytes], *, new: bool = False, blind: bool = False) -> Entry:
-        """``new``: a file that is not there is empty; ``blind``: the old bytes are not asked for."""
+    def _changed(
+        self,
+        path: str | PurePath,
+        change: Callable[[bytes], bytes],
+        *,
+        new: bool = False,
+        blind: bool = False,
+    ) -> Entry:
+        """Change a file; ``new``: a missing one is empty; ``blind``: the old bytes are not read."""
         with self._changing(path, make=new) as (folder, name), locked(folder):
             found, old = regular(folder, name, missing_ok=new), b""
             if found is not None and not blind:
@@ -267,30 +363,48 @@ class Workspace:
                     old = self._whole(file, path)
             data = change(old)
             if len(data) > self.limits.file_bytes:
-                said = f'"{path}" would have {len(data)} bytes; {self.limits.file_bytes} are the most.'
+                said = (
+                    f'"{path}" would have {len(data)} bytes; {self.limits.file_bytes} are the most.'
+                )
                 raise LimitExceeded("AX873", said, "Write less, or several files.")
             self._admit(str(path), len(data) - (found.st_size if found else 0), 0 if found else 1)
-            return entry((*folder.names, name), replaced(folder, name, data, stat.S_IMODE(found.st_mode) if found else None))
+            return entry(
+                (*folder.names, name),
+                replaced(folder, name, data, stat.S_IMODE(found.st_mode) if found else None),
+            )
 
     def _whole(self, file: BufferedReader, path: str | PurePath) -> bytes:
         data = file.read(self.limits.file_bytes + 1)
         if len(data) > self.limits.file_bytes:
-            raise LimitExceeded("AX873", f'"{path}" is larger than {self.limits.file_bytes} bytes.', "Let a program work on it.")
+            raise LimitExceeded(
+                "AX873",
+                f'"{path}" is larger than {self.limits.file_bytes} bytes.',
+                "Let a program work on it.",
+            )
         return data
 
     def _admit(self, path: str, more_bytes: int = 0, more_files: int = 0) -> None:
         """Raises: LimitExceeded (AX873): there is no room for more."""
-        if (more_bytes <= 0 and more_files <= 0) or self.limits.files == self.limits.total_bytes == _ALL:
+        if (
+            more_bytes <= 0 and more_files <= 0
+        ) or self.limits.files == self.limits.total_bytes == _ALL:
             return
         files, total, limits = more_files, more_bytes, self.limits
         for each in self.entries(depth=_DEEPEST, hidden=True):
             files, total = files + 1, total + each.size
         if files > limits.files or total > limits.total_bytes:
-            said = f'there is no room for "{path}": the workspace holds at most {limits.files} files and {limits.total_bytes} bytes.'
+            said = (
+                f'there is no room for "{path}": the workspace holds at most {limits.files} '
+                f"files and {limits.total_bytes} bytes."
+            )
             raise LimitExceeded("AX873", said, "Delete what is not needed.")
 
 
 def _apart(before: tuple[str, ...], after: tuple[str, ...], source: str | PurePath) -> None:
     shared = min(len(before), len(after))
     if before[:shared] == after[:shared]:  # into itself, or in the place of what holds it
-        raise FileFault("AX872", f'"{source}" cannot be put onto or into itself, or onto what it is in.', "Choose another place.")
+        raise FileFault(
+            "AX872",
+            f'"{source}" cannot be put onto or into itself, or onto what it is in.',
+            "Choose another place.",
+        )

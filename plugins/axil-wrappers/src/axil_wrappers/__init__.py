@@ -1,4 +1,6 @@
-"""Wrappers: what stands around a node's body and sees to it that it is done again, in time, once, cheaply, or otherwise."""
+"""Wrappers: what stands around a node's body and sees to it that it is done again, in time, once,
+cheaply, or otherwise.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""``budget``: how many tokens and how much money a node may use in a run, itself and everything inside it."""
+"""``budget``: how many tokens and how much money a node may use in a run, itself and everything
+inside it.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +8,8 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from axil.context import Context
-from axil.errors import SpecError
-from axil.ledger import Budget as Bound
-from axil.ledger import OverBudget
-from axil.plan import Body
-from axil.planner import NodeInfo
-from axil.prices import Pricing
-from axil.tokens import Out, Task
+from axil import Context, Out, Problem, SpecError
+from axil.plugin import Body, Budget as Bound, Ledger, NodeInfo, OverBudget, Pricing, Task
 from axil_wrappers.failures import chain
 from axil_wrappers.inside import Around, Settings, Wrapper
 
@@ -24,9 +20,13 @@ class BudgetConfig(Settings):
     tokens: int | None = Field(None, ge=1, description="Model tokens, input and output.")
     cost: float | None = Field(None, gt=0, description="Money, in the unit of the prices.")
     on_limit: Literal["stop_run", "fail_node"] = Field(
-        "stop_run", description="stop_run: the run ends with the status limited; fail_node: the node fails."
+        "stop_run",
+        description="stop_run: the run ends with the status limited; fail_node: the node fails.",
     )
-    pricing: dict[str, Any] | None = Field(None, description="{models: {name: {input, output, cached}}, unknown}; without it, the run's.")
+    pricing: dict[str, Any] | None = Field(
+        None,
+        description="{models: {name: {input, output, cached}}, unknown}; without it, the run's.",
+    )
 
     @field_validator("pricing")
     @classmethod
@@ -50,7 +50,9 @@ def _pricing(given: dict[str, Any]) -> Pricing:
     try:
         return Pricing.read(given)
     except (SpecError, TypeError, AttributeError) as error:
-        raise ValueError(f"a price is {{input, output, cached}}, money for a million tokens: {error}") from error
+        raise ValueError(
+            f"a price is {{input, output, cached}}, money for a million tokens: {error}"
+        ) from error
 
 
 class Budget(Wrapper[BudgetConfig]):
@@ -64,7 +66,13 @@ class Budget(Wrapper[BudgetConfig]):
     def wrap(self, body: Body, node: NodeInfo) -> Body:
         config = self.config
         pricing = None if config.pricing is None else _pricing(config.pricing)
-        return _Bounded(body, node, Bound(tokens=config.tokens, cost=config.cost, at_limit=config.on_limit, pricing=pricing))
+        return _Bounded(
+            body,
+            node,
+            Bound(
+                tokens=config.tokens, cost=config.cost, at_limit=config.on_limit, pricing=pricing
+            ),
+        )
 
 
 class _Bounded(Around):
@@ -75,12 +83,18 @@ class _Bounded(Around):
         self._bound = bound
 
     async def run(self, task: Task, ctx: Context) -> Out:
-        account = ctx.ledger.open(ctx.activation.path, self._bound)
+        ledger: Any = ctx.ledger
+        if not isinstance(ledger, Ledger):
+            told = "the wrapper budget needs the meter of axil-budget, and the run has another."
+            hint = "Run it without the option meter, or take the wrapper away."
+            raise SpecError(Problem("AX128", f'node "{ctx.activation.path}"', told, hint))
+        account = ledger.open(ctx.activation.path, self._bound)
         (await ctx.reserve()).release()  # nothing begins where more than all is used
         try:
             out = await self.inside(task, ctx.part())
         except Exception as error:
-            for each in chain(error):  # what failed inside for want of this budget is this node's failure
+            # what failed inside for want of this budget is this node's failure
+            for each in chain(error):
                 if isinstance(each, OverBudget) and each.where == account.where:
                     raise each from None
             raise

@@ -2,11 +2,12 @@
 
 Theory of operation
 -------------------
-The key is a digest of all that the outcome may depend on: what came in, what the node sees of the state, its own state if
-that is to count, and the node itself: type, config, rules, the keys of its out-edges, the wrappers around it. Kept is the
-whole outcome, what edges carry and what is written, in the journal's plain form; what that form cannot hold exactly is not
-kept. While one firing works on a key, equal ones wait for it: the first that ends well serves all, and if it fails, the next
-one takes its place.
+The key is a digest of all that the outcome may depend on: what came in, what the node sees of the
+state, its own state if that is to count, and the node itself: type, config, rules, the keys of its
+out-edges, the wrappers around it. Kept is the whole outcome, what edges carry and what is written,
+in the journal's plain form; what that form cannot hold exactly is not kept. While one firing works
+on a key, equal ones wait for it: the first that ends well serves all, and if it fails, the next one
+takes its place.
 """
 
 from __future__ import annotations
@@ -25,15 +26,20 @@ from weakref import WeakKeyDictionary
 
 from pydantic import Field
 
-from axil.composite import Subgraph
-from axil.context import Context, kept_field, local_field
-from axil.errors import AxilError, Problem, SpecError
-from axil.inputs import folded
-from axil.journal import decode, decode_delta, encode, encode_delta
-from axil.plan import Body
-from axil.planner import NodeInfo
-from axil.spec import EdgeSpec, GraphSpec, NodeSpec
-from axil.tokens import ENTRY, EXIT, Changes, Out, Task
+from axil import AxilError, Context, EdgeSpec, GraphSpec, NodeSpec, Out, Problem, SpecError
+from axil.driver import decode_delta, decode_value, encode_delta, encode_value
+from axil.plugin import (
+    ENTRY,
+    EXIT,
+    Body,
+    Changes,
+    NodeInfo,
+    SubgraphBody,
+    Task,
+    fold_payloads,
+    kept_field,
+    local_field,
+)
 from axil_wrappers.inside import Around, Settings, Wrapper
 from axil_wrappers.store import FolderStore, MemoryStore, Store
 
@@ -46,15 +52,27 @@ MOST: Final = 1000
 class CacheConfig(Settings):
     """What counts for the key, and where outcomes are kept."""
 
-    directory: str | None = Field(None, description="A folder to keep outcomes in; without it, they are kept in this process.")
-    ttl_seconds: float | None = Field(None, gt=0, description="How long an outcome may be used; by the clock on the wall.")
-    inputs: tuple[str, ...] | None = Field(None, description="Fields that count; without it all that comes in.")
-    attributes: tuple[str, ...] | None = Field(None, description="Fields of the state that count; without it all that the node sees.")
+    directory: str | None = Field(
+        None, description="A folder to keep outcomes in; without it, they are kept in this process."
+    )
+    ttl_seconds: float | None = Field(
+        None, gt=0, description="How long an outcome may be used; by the clock on the wall."
+    )
+    inputs: tuple[str, ...] | None = Field(
+        None, description="Fields that count; without it all that comes in."
+    )
+    attributes: tuple[str, ...] | None = Field(
+        None, description="Fields of the state that count; without it all that the node sees."
+    )
     local: Literal["refuse", "key", "ignore"] = Field(
-        "refuse", description="A node that keeps something for itself is not cached; or what it keeps counts for the key; or it does not."
+        "refuse",
+        description="A node that keeps something for itself is not cached; or what it keeps "
+        "counts for the key; or it does not.",
     )
     people: bool = Field(False, description="Cache what people answer, too.")
-    version: str = Field("", description="Counts for the key: change it when what the node does has changed.")
+    version: str = Field(
+        "", description="Counts for the key: change it when what the node does has changed."
+    )
 
 
 class Cache(Wrapper[CacheConfig]):
@@ -66,16 +84,30 @@ class Cache(Wrapper[CacheConfig]):
     """What this process keeps; ``Cache.memory.clear()`` forgets it."""
 
     def wrap(self, body: Body, node: NodeInfo) -> Body:
-        """Raises: SpecError: AX832 the node asks people; AX833 nothing tells its code's versions apart; AX117 the folder is outside."""
+        """Raises: SpecError: AX832 the node asks people; AX833 nothing tells its code's versions
+        apart; AX117 the folder is outside.
+        """
         config = self.config
         if not config.people and _asks_people(body, node):
             told = "the node asks people, and would answer for them."
-            raise SpecError(Problem("AX832", node.where, told, "Take the cache away, or say people: true."))
+            raise SpecError(
+                Problem("AX832", node.where, told, "Take the cache away, or say people: true.")
+            )
         if config.directory is None:
             return _Kept(body, node, config, self.memory)
         if not config.version and node.spec.use is None:
-            told = "a body made in Python looks the same in every version of its code, so what is kept in a folder may be out of date."
-            raise SpecError(Problem("AX833", node.where, told, "Give the cache a version, and change it with the code."))
+            told = (
+                "a body made in Python looks the same in every version of its code, so what is "
+                "kept in a folder may be out of date."
+            )
+            raise SpecError(
+                Problem(
+                    "AX833",
+                    node.where,
+                    told,
+                    "Give the cache a version, and change it with the code.",
+                )
+            )
         return _Kept(body, node, config, FolderStore(_folder(config.directory, node)))
 
 
@@ -86,7 +118,14 @@ def _folder(given: str, node: NodeInfo) -> Path:
         return Path(given)
     root, folder = os.path.realpath(around), os.path.realpath(os.path.join(around, given))
     if os.path.commonpath([root, folder]) != root:
-        raise SpecError(Problem("AX117", node.where, f"the cache's folder \"{given}\" is outside the file's.", "Name one below it."))
+        raise SpecError(
+            Problem(
+                "AX117",
+                node.where,
+                f"the cache's folder \"{given}\" is outside the file's.",
+                "Name one below it.",
+            )
+        )
     return Path(folder)
 
 
@@ -96,7 +135,7 @@ def _asks_people(body: Body, node: NodeInfo) -> bool:
     scopes = [body]
     while scopes:
         scope = scopes.pop()
-        if isinstance(scope, Subgraph):
+        if isinstance(scope, SubgraphBody):
             vertices = scope.plan.graph.vertices
             if any(vertex.lane == "human" for vertex in vertices):
                 return True
@@ -109,7 +148,9 @@ _numbers = itertools.count()
 
 
 def _identity(spec: NodeSpec, config: CacheConfig) -> str:
-    """Tells a body made in Python from every other of this process; empty: a component that its name and config tell."""
+    """Tells a body made in Python from every other of this process; empty: a component that its
+    name and config tell.
+    """
     if spec.body is None or config.directory is not None:
         return ""
     try:
@@ -136,10 +177,19 @@ class _Kept(Around):
     def __init__(self, body: Body, node: NodeInfo, config: CacheConfig, store: Store) -> None:
         super().__init__(body, node)
         self._config, self._store = config, store
-        self._schema, self._rules, self._own = node.schema, node.rules, (local_field(node.name), kept_field(node.name))
+        self._schema, self._rules, self._own = (
+            node.schema,
+            node.rules,
+            (local_field(node.name), kept_field(node.name)),
+        )
         self._told = False
-        edges = [EdgeSpec(source=ENTRY, target=node.name), *(EdgeSpec(source=node.name, target=EXIT, keys=e.keys) for e in node.edges)]
-        whole = GraphSpec(id="", nodes=(node.spec,), edges=tuple(edges), payload=cast("Any", node.payload))
+        edges = [
+            EdgeSpec(source=ENTRY, target=node.name),
+            *(EdgeSpec(source=node.name, target=EXIT, keys=e.keys) for e in node.edges),
+        ]
+        whole = GraphSpec(
+            id="", nodes=(node.spec,), edges=tuple(edges), payload=cast("Any", node.payload)
+        )
         self._self = [whole.digest(), config.version, _identity(node.spec, config)]
 
     async def run(self, task: Task, ctx: Context) -> Out:
@@ -194,18 +244,23 @@ class _Kept(Around):
     # -- the key
 
     def _digest(self, task: Task) -> str | None:
-        """The key; None: the node keeps something for itself. Raises: JournalError, StateError: a value cannot be told in plain data."""
+        """The key; None: the node keeps something for itself.
+
+        Raises: JournalError, StateError: a value cannot be told in plain data.
+        """
         config = self._config
         kept = {name: task.state[name] for name in self._own if task.state.get(name)}
         if kept and config.local == "refuse":
             return None
         payloads = [token.payload for token in task.tokens]
-        came: Any = [encode(payload) for payload in payloads]
+        came: Any = [encode_value(payload) for payload in payloads]
         if config.inputs is not None:
-            fields = folded(payloads)
-            came = {name: encode(fields[name]) for name in config.inputs if name in fields}
-        mine = encode(kept) if kept and config.local == "key" else None
-        text = json.dumps([self._self, came, self._seen(task), mine], sort_keys=True, separators=(",", ":"))
+            fields = fold_payloads(payloads)
+            came = {name: encode_value(fields[name]) for name in config.inputs if name in fields}
+        mine = encode_value(kept) if kept and config.local == "key" else None
+        text = json.dumps(
+            [self._self, came, self._seen(task), mine], sort_keys=True, separators=(",", ":")
+        )
         return hashlib.sha256(text.encode()).hexdigest()
 
     def _seen(self, task: Task) -> Mapping[str, Any]:
@@ -232,12 +287,13 @@ class _Kept(Around):
             delta = {name: value for name, value in delta.items() if name not in self._own}
         try:
             data = {
-                "output": encode(out.output),
+                "output": encode_value(out.output),
                 "delta": encode_delta(delta, self._schema),
                 "composed": type(out.delta) is Changes,
                 "to": None if out.to is None else sorted(out.to),
             }
-        except (AxilError, AttributeError, TypeError, ValueError) as error:  # a typed field's value need not fit before it is committed
+        except (AxilError, AttributeError, TypeError, ValueError) as error:
+            # a typed field's value need not fit before it is committed
             self._say(ctx, f"the outcome cannot be kept: {error}")
             return None
         return json.dumps(data)
@@ -246,4 +302,4 @@ class _Kept(Around):
         data = json.loads(text)
         delta = decode_delta(data["delta"], self._schema)
         to = None if data["to"] is None else frozenset(cast("list[str]", data["to"]))
-        return Out(decode(data["output"]), Changes(delta) if data["composed"] else delta, to)
+        return Out(decode_value(data["output"]), Changes(delta) if data["composed"] else delta, to)

@@ -5,12 +5,13 @@
         ├── TimeoutReached       a node took longer than it may                     (TimeoutError)
         └── LimiterConflict      one limiter was declared in two ways
 
-What does not fit a node is the kernel's ``SpecError``, a budget that is used up its ``OverBudget`` or ``LimitReached``.
+What does not fit a node is the kernel's ``SpecError``, a budget that is used up its ``OverBudget``
+or ``LimitReached``.
 """
 
 from __future__ import annotations
 
-from axil.errors import AxilError, Problem
+from axil import AxilError, Problem
 
 
 class WrapperError(AxilError, ValueError):

@@ -1,4 +1,6 @@
-"""Which failures are meant: by the names of their classes, by status, by text, or by whether they look as if they could pass."""
+"""Which failures are meant: by the names of their classes, by status, by text, or by whether they
+look as if they could pass.
+"""
 
 from __future__ import annotations
 
@@ -8,21 +10,34 @@ from typing import Annotated, Any, cast
 
 from pydantic import BeforeValidator, Field
 
-from axil import errors
-from axil.errors import AxilError, KernelBug, LimitReached, NodeFailed, RunCancelled, RunPaused, did_you_mean
+from axil import (
+    AxilError,
+    ConfigError,
+    LimitReached,
+    NodeFailed,
+    PluginError,
+    RunCancelled,
+    RunPaused,
+    SpecError,
+    StateError,
+)
+from axil.plugin import BodyError, JournalError, KernelBug, RouteError, did_you_mean
 from axil_wrappers.inside import Settings
 
 NEVER = (LimitReached, RunPaused, RunCancelled, KernelBug)
-"""Not a node's failures but the run's own business; nothing catches them. Cancellation and pauses are no ``Exception`` at all."""
+"""Not a node's failures but the run's own business; nothing catches them.
+
+Cancellation and pauses are no ``Exception`` at all.
+"""
 
 LASTING = (
-    errors.SpecError,
-    errors.ConfigError,
-    errors.PluginError,
-    errors.StateError,
-    errors.BodyError,
-    errors.RouteError,
-    errors.JournalError,
+    SpecError,
+    ConfigError,
+    PluginError,
+    StateError,
+    BodyError,
+    RouteError,
+    JournalError,
     TypeError,
     NameError,
     AttributeError,
@@ -78,7 +93,9 @@ def retry_after_of(error: BaseException) -> float | None:
 
 
 def may_pass(error: BaseException) -> bool:
-    """Whether asking again may help: as the error says itself (``transient``), as its status says, else unless it is a mistake."""
+    """Whether asking again may help: as the error says itself (``transient``), as its status says,
+    else unless it is a mistake.
+    """
     for each in chain(error):
         transient = getattr(each, "transient", None)
         if type(transient) is bool:
@@ -93,20 +110,47 @@ def told(error: BaseException) -> str:
     """An error as one line for people who watch."""
     first = next(chain(error), error)
     text = str(first) or type(first).__name__
-    return text if isinstance(first, AxilError) else f"{type(first).__name__}: {text}" if str(first) else text
+    return (
+        text
+        if isinstance(first, AxilError)
+        else f"{type(first).__name__}: {text}"
+        if str(first)
+        else text
+    )
 
 
-# ---------------------------------------------------------------------------------------------------------------- names
+# --------------------------------------------------------------------------------------------------
 
 
 def _known() -> set[str]:
-    names = {name for name, kind in vars(builtins).items() if isinstance(kind, type) and issubclass(kind, Exception)}
-    return names | {name for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, Exception)}
+    names = {
+        name
+        for name, kind in vars(builtins).items()
+        if isinstance(kind, type) and issubclass(kind, Exception)
+    }
+    return names | {kind.__name__ for kind in _derived(AxilError) if _is_bare(kind)}
+
+
+def _derived(kind: type[Exception]) -> Iterator[type[Exception]]:
+    """Yield ``kind`` and all classes derived from it that are loaded."""
+    yield kind
+    for each in kind.__subclasses__():
+        yield from _derived(each)
+
+
+def _is_bare(kind: type) -> bool:
+    """Return whether a class is known by its name alone: Python's, or one of axil's errors."""
+    return kind.__module__ in ("builtins", AxilError.__module__)
 
 
 def _named(given: Any) -> Any:
-    """Names of error classes, from a name, a class, or several. Raises: ValueError: a name that nothing has."""
-    items: list[Any] = list(cast("Any", given)) if isinstance(given, (list, tuple, set, frozenset)) else [given]
+    """Names of error classes, from a name, a class, or several.
+
+    Raises: ValueError: a name that nothing has.
+    """
+    items: list[Any] = (
+        list(cast("Any", given)) if isinstance(given, (list, tuple, set, frozenset)) else [given]
+    )
     return tuple(_name(item) for item in items)
 
 
@@ -114,23 +158,31 @@ def _name(item: Any) -> str:
     if isinstance(item, type) and issubclass(item, BaseException):
         if not issubclass(item, Exception) or issubclass(item, NEVER):
             raise ValueError(f"{item.__name__} is the run's own business, and is never caught")
-        return item.__name__ if item.__module__ in ("builtins", "axil.errors") else f"{item.__module__}.{item.__qualname__}"
+        return item.__name__ if _is_bare(item) else f"{item.__module__}.{item.__qualname__}"
     if not isinstance(item, str) or not item:
         raise ValueError(f"expected the name of an error class, found {item!r}")
     if item in {kind.__name__ for kind in NEVER} | {"CancelledError", "Pause", "BaseException"}:
         raise ValueError(f"{item} is the run's own business, and is never caught")
     if "." not in item and item not in _known():
-        hint = did_you_mean(item, _known()) or f'For a class of another module write "module.{item}", or "*.{item}" for any.'
+        hint = (
+            did_you_mean(item, _known())
+            or f'For a class of another module write "module.{item}", or "*.{item}" for any.'
+        )
         raise ValueError(f'"{item}" is no built-in error and none of axil\'s. {hint}')
     return item
 
 
 def is_kind(error: BaseException, name: str) -> bool:
-    """Whether an error, or what it was raised from, is of the class ``name`` or of one derived from it.
+    """Tell whether an error, or one that it was raised from, is of the class ``name``, or below.
 
-    ``Name``: built-in, or axil's; ``module.Name``: of that module or one inside it; ``*.Name``: of any.
+    ``Name``: built-in, or axil's; ``module.Name``: of that module or one inside it; ``*.Name``: of
+    any.
 
-    >>> is_kind(ConnectionResetError(), "OSError"), is_kind(ValueError(), "*.ValueError"), is_kind(ValueError(), "json.ValueError")
+    >>> (
+    ...     is_kind(ConnectionResetError(), "OSError"),
+    ...     is_kind(ValueError(), "*.ValueError"),
+    ...     is_kind(ValueError(), "json.ValueError"),
+    ... )
     (True, True, False)
     """
     module, _, last = name.rpartition(".")
@@ -143,7 +195,7 @@ def _fits(kind: type, module: str, name: str) -> bool:
     if module == "*":
         return True
     if not module:
-        return kind.__module__ in ("builtins", "axil.errors")
+        return _is_bare(kind)
     return kind.__module__ == module or kind.__module__.startswith(f"{module}.")
 
 
@@ -151,16 +203,33 @@ Names = Annotated[tuple[str, ...], BeforeValidator(_named)]
 
 
 class Failures(Settings):
-    """Which failures are meant. Where none of ``on``, ``on_status``, ``on_text`` is given: those that may pass."""
+    """Which failures are meant.
 
-    on: Names = Field((), description="Error classes: built-in, axil's, module.Class, or *.Class; derived ones too.")
+    Where none of ``on``, ``on_status``, ``on_text`` is given: those that may pass.
+    """
+
+    on: Names = Field(
+        (),
+        description="Error classes: built-in, axil's, module.Class, or *.Class; derived ones too.",
+    )
     on_status: tuple[int, ...] = Field((), description="HTTP statuses that an error tells of.")
-    on_text: tuple[str, ...] = Field((), description="Texts that an error's message contains, in any case.")
-    not_on: Names = Field((), description="Error classes that are not meant, whatever else is said.")
+    on_text: tuple[str, ...] = Field(
+        (), description="Texts that an error's message contains, in any case."
+    )
+    not_on: Names = Field(
+        (), description="Error classes that are not meant, whatever else is said."
+    )
 
     def meant(self, error: BaseException, usual: bool | None = None) -> bool:
-        """Whether this failure is meant. ``usual``: the answer where nothing is said; None: whether it may pass."""
-        if not isinstance(error, Exception) or is_own(error) or any(is_kind(error, name) for name in self.not_on):
+        """Whether this failure is meant.
+
+        ``usual``: the answer where nothing is said; None: whether it may pass.
+        """
+        if (
+            not isinstance(error, Exception)
+            or is_own(error)
+            or any(is_kind(error, name) for name in self.not_on)
+        ):
             return False
         if not (self.on or self.on_status or self.on_text):
             return may_pass(error) if usual is None else usual

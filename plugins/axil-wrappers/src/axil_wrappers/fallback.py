@@ -8,11 +8,8 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
-from axil.context import Context
-from axil.plan import Body
-from axil.planner import NodeInfo
-from axil.spec import Use
-from axil.tokens import Out, Task
+from axil import Context, Out, Use
+from axil.plugin import Body, NodeInfo, Task
 from axil_wrappers.component import Stead
 from axil_wrappers.failures import Failures, told
 from axil_wrappers.inside import Around, Wrapper
@@ -40,13 +37,21 @@ class Fallback(Wrapper[FallbackConfig]):
 
     Config = FallbackConfig
 
-    def __init__(self, config: FallbackConfig | Mapping[str, Any] | None = None, /, **settings: Any) -> None:
+    def __init__(
+        self, config: FallbackConfig | Mapping[str, Any] | None = None, /, **settings: Any
+    ) -> None:
         super().__init__(config, **settings)
         self._components: list[Any] = []
 
     def use(self) -> Use:
         config = self.config.model_dump(mode="python", exclude_defaults=True)
-        return Use(type=self.type, config={**config, **{k: getattr(self.config, k) for k in ("value", "use") if k in config}})
+        return Use(
+            type=self.type,
+            config={
+                **config,
+                **{k: getattr(self.config, k) for k in ("value", "use") if k in config},
+            },
+        )
 
     def wrap(self, body: Body, node: NodeInfo) -> Body:
         if "value" in self.config.model_fields_set:
@@ -72,7 +77,9 @@ class Fallback(Wrapper[FallbackConfig]):
 class _Backed(Around):
     """A body with something behind it."""
 
-    def __init__(self, body: Body, node: NodeInfo, config: FallbackConfig, behind: Value | Stead) -> None:
+    def __init__(
+        self, body: Body, node: NodeInfo, config: FallbackConfig, behind: Value | Stead
+    ) -> None:
         super().__init__(body, node)
         self._config, self._behind = config, behind
 

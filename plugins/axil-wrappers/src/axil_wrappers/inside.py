@@ -1,4 +1,4 @@
-"""What a wrapper wraps, called in the way it wants to be called; and what wrappers have in common."""
+"""What a wrapper wraps, called the way it wants to be called, and what wrappers have in common."""
 
 from __future__ import annotations
 
@@ -7,13 +7,8 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
-from axil.composite import gathered_inputs
-from axil.config import decode
-from axil.context import Context
-from axil.plan import Body, Mode
-from axil.planner import NodeInfo
-from axil.spec import Use
-from axil.tokens import Out, Task
+from axil import Context, Out, Use
+from axil.plugin import Body, Mode, NodeInfo, Task, decode_config
 
 
 class Settings(BaseModel):
@@ -26,29 +21,36 @@ C = TypeVar("C", bound=Settings)
 
 
 class Wrapper(Generic[C]):
-    """A wrapper of this distribution, made from a ``Config`` or, in Python, from its fields: ``Retry(tries=3)``."""
+    """A wrapper of this distribution, of a ``Config`` or of its fields: ``Retry(tries=3)``."""
 
     type: ClassVar[str]
     Config: ClassVar[type[Any]]
 
     def __init__(self, config: C | Mapping[str, Any] | None = None, /, **settings: Any) -> None:
         """Raises: ConfigError: a setting is unknown or does not fit."""
-        self.config: C = config if isinstance(config, Settings) else decode(self.Config, {**(config or {}), **settings}, self.type)  # type: ignore[assignment]  # Config is C
+        if not isinstance(config, Settings):
+            config = decode_config(self.Config, {**(config or {}), **settings}, self.type)
+        self.config: C = config  # type: ignore[assignment]  # Config is C
 
     def use(self) -> Use:
         """What a file says of it."""
-        return Use(type=self.type, config=self.config.model_dump(mode="json", exclude_defaults=True))
+        return Use(
+            type=self.type, config=self.config.model_dump(mode="json", exclude_defaults=True)
+        )
 
     def wrap(self, body: Body, node: NodeInfo) -> Body:
         """The body around ``body``."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.use().config.items())})"
+        fields = (f"{name}={value!r}" for name, value in self.use().config.items())
+        return f"{type(self).__name__}({', '.join(fields)})"
 
 
 class Inside:
-    """A body of any mode as something to await: a scope runs in a frame of its own, a function in a thread of the run's."""
+    """A body of any mode as something to await: a scope runs in a frame of its own, a function in a
+    thread of the run's.
+    """
 
     def __init__(self, body: Body, node: NodeInfo) -> None:
         self.mode: Mode = body.mode
@@ -58,8 +60,15 @@ class Inside:
     async def __call__(self, task: Task, ctx: Context, /) -> Out:
         if self._plan is None:
             return await ctx.execute(self._body, task)
-        returned = await ctx.run(self._plan, gathered_inputs(task, self._plan.graph), name="#inside", state=task.state)
-        return Out(returned.output, returned.changes, frozenset() if returned.output is None else None)
+        returned = await ctx.run(
+            self._plan,
+            self._plan.graph.payloads.gather(task.tokens),
+            name="#inside",
+            state=task.state,
+        )
+        return Out(
+            returned.output, returned.changes, frozenset() if returned.output is None else None
+        )
 
 
 class Around:

@@ -1,13 +1,11 @@
-"""``limit``: how many firings of a node, or of several, may be at work, and how many may begin in a while."""
+"""``limit``: how many firings of nodes may be at work, and how many may begin in a while."""
 
 from __future__ import annotations
 
 from pydantic import Field, model_validator
 
-from axil.context import Context
-from axil.plan import Body
-from axil.planner import NodeInfo
-from axil.tokens import Out, Task
+from axil import Context, Out
+from axil.plugin import Body, NodeInfo, Task
 from axil_wrappers.inside import Around, Settings, Wrapper
 from axil_wrappers.limiter import Limiter, Pace, limiter
 
@@ -15,11 +13,19 @@ from axil_wrappers.limiter import Limiter, Pace, limiter
 class LimitConfig(Settings):
     """How many may pass."""
 
-    name: str = Field("", description="Nodes and runs of this process that say the same name share one limiter; empty: this node's own.")
+    name: str = Field(
+        "",
+        description="Nodes and runs of this process that say the same name "
+        "share one limiter; empty: this node's own.",
+    )
     concurrency: int | None = Field(None, ge=1, description="Firings at work at the same time.")
     calls: int | None = Field(None, ge=1, description="Firings that begin in period_seconds.")
     period_seconds: float = Field(1.0, gt=0, description="How long that while is.")
-    burst: int | None = Field(None, ge=1, description="Firings that may begin at once after a while of quiet; without it: calls.")
+    burst: int | None = Field(
+        None,
+        ge=1,
+        description="Firings that may begin at once after a while of quiet; without it: calls.",
+    )
 
     @model_validator(mode="after")
     def _something(self) -> LimitConfig:
@@ -29,7 +35,12 @@ class LimitConfig(Settings):
 
     def pace(self) -> Pace:
         """What the limiter is told."""
-        return Pace(concurrency=self.concurrency, calls=self.calls, period_seconds=self.period_seconds, burst=self.burst)
+        return Pace(
+            concurrency=self.concurrency,
+            calls=self.calls,
+            period_seconds=self.period_seconds,
+            burst=self.burst,
+        )
 
 
 class Limit(Wrapper[LimitConfig]):

@@ -1,11 +1,14 @@
-"""Limiters: so many at the same time, so many in a while, first come first served. Shared by name in a process.
+"""Limiters: so many at the same time, so many in a while, first come first served.
+
+Shared by name in a process.
 
 Theory of operation
 -------------------
-Whoever wants to pass takes a place in one queue; only the first in it is served. First it waits for room, then for its turn
-in time, then it is in, and the next one is first. Whoever is cancelled leaves the queue or gives its room back, and nobody
-else loses anything. Time is the clock of each run: runs by the real clock share their turns, every virtual clock has turns of its own.
-A queue serves several event loops: its waiters are woken on their own.
+Whoever wants to pass takes a place in one queue; only the first in it is served. First it waits for
+room, then for its turn in time, then it is in, and the next one is first. Whoever is cancelled
+leaves the queue or gives its room back, and nobody else loses anything. Time is the clock of each
+run: runs by the real clock share their turns, every virtual clock has turns of its own. A queue
+serves several event loops: its waiters are woken on their own.
 """
 
 from __future__ import annotations
@@ -17,8 +20,7 @@ from collections import deque
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
-from axil.context import Clock
-from axil.desk import RealClock
+from axil.driver import Clock, RealClock
 from axil_wrappers.errors import LimiterConflict
 
 
@@ -69,7 +71,8 @@ class _Waiter:
             if not self.woken.done():
                 self.woken.set_result(None)
 
-        with contextlib.suppress(RuntimeError):  # its loop is closed, and nobody waits there any more
+        # its loop is closed, and nobody waits there any more
+        with contextlib.suppress(RuntimeError):
             self.loop.call_soon_threadsafe(now)
 
 
@@ -95,7 +98,10 @@ class Limiter:
         return len(self._queue)
 
     async def enter(self, clock: Clock) -> bool:
-        """Wait for one's turn, and pass; whether there was anything to wait for. Whoever passed has to ``leave``."""
+        """Wait for one's turn, and pass; whether there was anything to wait for.
+
+        Whoever passed has to ``leave``.
+        """
         me = _Waiter()
         waited = False
         with self._lock:
@@ -132,7 +138,11 @@ class Limiter:
         if self._real is None:
             return 0.0
         with self._lock:
-            bucket = self._real if isinstance(clock, RealClock) else self._buckets.setdefault(clock, _Bucket(self.pace))
+            bucket = (
+                self._real
+                if isinstance(clock, RealClock)
+                else self._buckets.setdefault(clock, _Bucket(self.pace))
+            )
             return bucket.wait(clock.now())
 
     def _wake(self) -> None:
@@ -147,7 +157,8 @@ _naming = threading.Lock()
 
 
 def limiter(name: str, pace: Pace) -> Limiter:
-    """The limiter of that name in this process, made if nobody holds one; without a name, one for whoever asks alone.
+    """The limiter of that name in this process, made if nobody holds one; without a name, one for
+    whoever asks alone.
 
     Raises: LimiterConflict (AX834): somebody holds one of that name with another pace.
     """
@@ -159,5 +170,7 @@ def limiter(name: str, pace: Pace) -> Limiter:
             known = _named[name] = Limiter(pace)
         if known.pace != pace:
             told = f'the limiter "{name}" is {known.pace} elsewhere, and {pace} here.'
-            raise LimiterConflict("AX834", told, "Say the same in both places, or name two limiters.")
+            raise LimiterConflict(
+                "AX834", told, "Say the same in both places, or name two limiters."
+            )
         return known

@@ -8,15 +8,19 @@ from typing import Any, cast
 
 from pydantic import Field
 
-from axil.config import decode, make
-from axil.errors import Problem, SpecError
+from axil import Problem, SpecError
+from axil.plugin import decode_config, make_component
 from axil_wrappers.failures import LASTING, Failures, chain, told
 
 
 class FallbackModelConfig(Failures):
-    """Models, and the failures after which the next one is asked; where nothing is said, all but mistakes in the graph or the program."""
+    """Models, and the failures after which the next one is asked; where nothing is said, all but
+    mistakes in the graph or the program.
+    """
 
-    models: tuple[Any, ...] = Field(min_length=1, description="Models in order: names of installed adapters, or {type, …} each.")
+    models: tuple[Any, ...] = Field(
+        min_length=1, description="Models in order: names of installed adapters, or {type, …} each."
+    )
 
 
 class _Shown:
@@ -43,50 +47,71 @@ class FallbackModel:
     Config = FallbackModelConfig
 
     def __init__(self, config: FallbackModelConfig | Sequence[Any], /, **settings: Any) -> None:
-        """``config``: or the models themselves, with ``settings``: ``FallbackModel([small, large], on_status=[503])``."""
+        """Take ``config``, or models and settings: ``FallbackModel([a, b], on_status=[503])``."""
         if not isinstance(config, FallbackModelConfig):
-            config = decode(FallbackModelConfig, {"models": tuple(config), **settings}, "fallback")
+            config = decode_config(
+                FallbackModelConfig, {"models": tuple(config), **settings}, "fallback"
+            )
         self.config = config
         self._setting: Any = None
         self._models: list[Any] = []
         self._made: list[Any] = []
 
     def bind(self, setting: Any) -> None:
-        """Make the models now rather than with the first question. Raises: PluginError, ConfigError; SpecError (AX835): it is no model."""
+        """Make the models now rather than with the first question.
+
+        Raises: PluginError, ConfigError; SpecError (AX835): it is no model.
+        """
         self._setting = setting
         self.models()
 
     def models(self) -> Sequence[Any]:
         """The models, those given by name made once."""
-        if not self._models:  # all of them or none, if one cannot be made or another thread asks meanwhile
-            self._models = [self._model(given, f"models[{number}]") for number, given in enumerate(self.config.models)]
+        # all of them or none, if one cannot be made or another thread asks meanwhile
+        if not self._models:
+            self._models = [
+                self._model(given, f"models[{number}]")
+                for number, given in enumerate(self.config.models)
+            ]
         return self._models
 
     def _model(self, given: Any, where: str) -> Any:
         if isinstance(given, (str, Mapping)):
-            from axil import registry
+            from axil.plugin import default_registry
 
-            use: dict[str, Any] = {"type": given} if isinstance(given, str) else dict(cast("Mapping[str, Any]", given))
+            use: dict[str, Any] = (
+                {"type": given}
+                if isinstance(given, str)
+                else dict(cast("Mapping[str, Any]", given))
+            )
             name = str(use.pop("type", ""))
             config = use.pop("config", None) or use
-            known = getattr(self._setting, "registry", None) or registry.default()
-            given = make(known.resolve("models", name, where), config, where)
+            known = getattr(self._setting, "registry", None) or default_registry()
+            given = make_component(known.resolve("models", name, where), config, where)
             self._made.append(given)
             if callable(getattr(given, "bind", None)):
                 given.bind(self._setting)
         if not callable(getattr(given, "reply", None)):
             told = f"a {type(given).__name__} is not a model."
-            raise SpecError(Problem("AX835", where, told, "A model has `async reply(request, emit) -> Reply`."))
+            raise SpecError(
+                Problem("AX835", where, told, "A model has `async reply(request, emit) -> Reply`.")
+            )
         return given
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names under which prices know the models: whoever reserves does so for the dearest."""
-        names = (getattr(model, "names", None) or (getattr(model, "name", None),) for model in self.models())
+        """Return the models' names in prices: whoever reserves does so for the dearest."""
+        names = (
+            getattr(model, "names", None) or (getattr(model, "name", None),)
+            for model in self.models()
+        )
         return tuple(str(name) for some in names for name in some if name)
 
     async def reply(self, request: Any, emit: Callable[[Any], None], /) -> Any:
-        """The answer of the first model that gives one. Raises: what the last one raised; what is not meant, at once."""
+        """The answer of the first model that gives one.
+
+        Raises: what the last one raised; what is not meant, at once.
+        """
         models = self.models()
         for number, model in enumerate(models):
             shown = _Shown(emit)
@@ -102,7 +127,10 @@ class FallbackModel:
         raise AssertionError("there is at least one model")
 
     async def close(self) -> None:
-        """Close the models that were made from names. One that fails at it keeps no other from it."""
+        """Close the models that were made from names.
+
+        One that fails at it keeps no other from it.
+        """
         made, self._models, self._made = self._made, [], []
         async with AsyncExitStack() as stack:
             for model in made:

@@ -2,9 +2,10 @@
 
 Theory of operation
 -------------------
-Each try runs as a part of the activation (``Context.part``) with a beginning of its own: what a failed one kept in ``local``
-is gone with it, its steps and sub-runs are not taken for those of the next. That a try failed, and how long to wait, is a
-step under the journal: a run that is resumed goes on with the try at which it stood, and waits only for the rest.
+Each try runs as a part of the activation (``Context.part``) with a beginning of its own: what a
+failed one kept in ``local`` is gone with it, its steps and sub-runs are not taken for those of the
+next. That a try failed, and how long to wait, is a step under the journal: a run that is resumed
+goes on with the try at which it stood, and waits only for the rest.
 """
 
 from __future__ import annotations
@@ -15,13 +16,8 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from axil.context import Context
-from axil.errors import Uncertain
-from axil.ledger import OverBudget
-from axil.plan import Body
-from axil.planner import NodeInfo
-from axil.spec import Use
-from axil.tokens import Out, Task
+from axil import Context, Out, Use
+from axil.plugin import Body, NodeInfo, OverBudget, Task, Uncertain
 from axil_wrappers.failures import Failures, chain, retry_after_of, told
 from axil_wrappers.inside import Around, Wrapper
 
@@ -30,13 +26,28 @@ class RetryConfig(Failures):
     """What is tried again, how often, and after how long."""
 
     tries: int = Field(3, ge=1, description="Tries in all, the first one included.")
-    wait_seconds: float = Field(1.0, ge=0, description="The wait after the first failure, before jitter.")
-    factor: float = Field(2.0, ge=1, description="By how much each wait is longer than the one before.")
+    wait_seconds: float = Field(
+        1.0, ge=0, description="The wait after the first failure, before jitter."
+    )
+    factor: float = Field(
+        2.0, ge=1, description="By how much each wait is longer than the one before."
+    )
     min_wait_seconds: float = Field(0.0, ge=0, description="No wait is shorter.")
-    max_wait_seconds: float = Field(60.0, ge=0, description="No wait is longer, unless a server asks for it.")
-    jitter: Literal["full", "none"] = Field("full", description="full: any wait between the shortest and the computed one; none: that one.")
-    max_retry_after_seconds: float = Field(300.0, ge=0, description="A server that asks for a longer wait than this is not asked again.")
-    deadline_seconds: float | None = Field(None, gt=0, description="No try begins later than this after the first one.")
+    max_wait_seconds: float = Field(
+        60.0, ge=0, description="No wait is longer, unless a server asks for it."
+    )
+    jitter: Literal["full", "none"] = Field(
+        "full",
+        description="full: any wait between the shortest and the computed one; none: that one.",
+    )
+    max_retry_after_seconds: float = Field(
+        300.0,
+        ge=0,
+        description="A server that asks for a longer wait than this is not asked again.",
+    )
+    deadline_seconds: float | None = Field(
+        None, gt=0, description="No try begins later than this after the first one."
+    )
     seed: int | None = Field(None, description="Makes the jitter the same in every run; for tests.")
 
     @model_validator(mode="after")
@@ -54,7 +65,11 @@ class RetryConfig(Failures):
         longest = max(self.min_wait_seconds, min(self.max_wait_seconds, grown))
         if self.jitter == "none":
             return longest
-        chance = random.random() if self.seed is None else random.Random(f"{self.seed}:{name}:{failed}").random()
+        chance = (
+            random.random()
+            if self.seed is None
+            else random.Random(f"{self.seed}:{name}:{failed}").random()
+        )
         return self.min_wait_seconds + chance * (longest - self.min_wait_seconds)
 
 
@@ -72,17 +87,25 @@ class Retry(Wrapper[RetryConfig]):
         when: Callable[[BaseException], bool] | None = None,
         **settings: Any,
     ) -> None:
-        """``when``: asked of each failure that the config means; Python only. Raises: ConfigError."""
+        """``when``: asked of each failure that the config means; Python only.
+
+        Raises: ConfigError.
+        """
         super().__init__(config, **settings)
         self.when = when
 
     def use(self) -> Use:
         plain = super().use()
-        return plain if self.when is None else Use(type=self.type, config={**plain.config, "when": self.when})
+        return (
+            plain
+            if self.when is None
+            else Use(type=self.type, config={**plain.config, "when": self.when})
+        )
 
     def meant(self, error: BaseException) -> bool:
         """Whether a failure is one after which there is another try."""
-        if any(isinstance(each, (OverBudget, Uncertain)) for each in chain(error)):  # more is not there next time; a person said no
+        # more is not there next time; a person said no
+        if any(isinstance(each, (OverBudget, Uncertain)) for each in chain(error)):
             return False
         usual = None if self.when is None else True
         return self.config.meant(error, usual) and (self.when is None or bool(self.when(error)))
@@ -109,7 +132,8 @@ class _Tried(Around):
             async def attempt(number: int = number, part: Context = part) -> dict[str, Any]:
                 try:
                     out = await self.inside(task, part)
-                except Exception as error:  # noqa: BLE001  # raised again by _wait, unless there is another try
+                except Exception as error:  # noqa: BLE001
+                    # raised again by _wait, unless there is another try
                     late = config.deadline_seconds is not None
                     wait = self._wait(error, number, ctx, part.now() - began if late else 0.0)
                     return {"error": told(error), "wait_seconds": wait}
@@ -136,9 +160,15 @@ class _Tried(Around):
         if number >= config.tries:
             reason = f"tried {number} time{'s' if number > 1 else ''}"
         elif asked is not None and asked > config.max_retry_after_seconds:
-            reason = f"tried {number}×; it asks to wait {asked:g} seconds, which is more than max_retry_after_seconds"
+            reason = (
+                f"tried {number}×; it asks to wait {asked:g} seconds, "
+                "which is more than max_retry_after_seconds"
+            )
         elif config.deadline_seconds is not None and spent + wait > config.deadline_seconds:
-            reason = f"tried {number}×; another try would begin after the deadline of {config.deadline_seconds:g} seconds"
+            reason = (
+                f"tried {number}×; another try would begin after the deadline of "
+                f"{config.deadline_seconds:g} seconds"
+            )
         if reason:
             if config.tries > 1:
                 error.add_note(reason)
@@ -147,7 +177,7 @@ class _Tried(Around):
 
 
 class _Done(Exception):
-    """Leaves the step of a try that ended well: the firing's own outcome is what is recorded of it."""
+    """The exit from the step of a try that ended well: the firing's own outcome is recorded."""
 
     def __init__(self, out: Out) -> None:
         super().__init__()

@@ -1,4 +1,7 @@
-"""Where outcomes are kept: in this process, or as files in a folder that processes share. Plain data, by a digest."""
+"""Where outcomes are kept: in this process, or as files in a folder that processes share.
+
+Plain data, by a digest.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,9 @@ class Store(Protocol):
 
 
 class MemoryStore:
-    """The newest of this process: at most so many, those that were asked for longest ago are dropped first. Safe between threads."""
+    """The newest of this process: at most so many, those that were asked for longest ago are
+    dropped first. Safe between threads.
+    """
 
     def __init__(self, most: int, now: Callable[[], float] = time.time) -> None:
         self._most, self._now = most, now
@@ -71,7 +76,9 @@ class MemoryStore:
 
 
 class FolderStore:
-    """A file for each outcome, written beside its place and then moved there: whoever reads finds a whole one or none."""
+    """A file for each outcome, written beside its place and then moved there: whoever reads finds a
+    whole one or none.
+    """
 
     def __init__(self, folder: Path, now: Callable[[], float] = time.time) -> None:
         self._folder, self._now = folder, now
@@ -92,13 +99,25 @@ class FolderStore:
             return None
         held = cast("dict[str, Any]", entry) if isinstance(entry, dict) else {}
         at, text = held.get("at"), held.get("outcome")
-        if held.get("format") != _FORMAT or held.get("key") != digest or not isinstance(text, str) or type(at) not in (int, float):
+        if (
+            held.get("format") != _FORMAT
+            or held.get("key") != digest
+            or not isinstance(text, str)
+            or type(at) not in (int, float)
+        ):
             log.warning("%s is not an outcome of this version and is not used", file)
             return None
-        return None if ttl_seconds is not None and self._now() - cast("float", at) > ttl_seconds else text
+        return (
+            None
+            if ttl_seconds is not None and self._now() - cast("float", at) > ttl_seconds
+            else text
+        )
 
     def put(self, digest: str, text: str) -> None:
-        """See ``Store``. A folder that cannot be written to is a warning: the outcome is there, only not kept."""
+        """See ``Store``.
+
+        A folder that cannot be written to is a warning: the outcome is there, only not kept.
+        """
         file = self._file(digest)
         entry = json.dumps({"format": _FORMAT, "key": digest, "at": self._now(), "outcome": text})
         written = ""

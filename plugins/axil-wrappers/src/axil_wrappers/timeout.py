@@ -7,10 +7,8 @@ from typing import Any, Final
 
 from pydantic import Field
 
-from axil.context import Context
-from axil.plan import Body, Mode
-from axil.planner import NodeInfo
-from axil.tokens import Out, Task
+from axil import Context, Out
+from axil.plugin import Body, Mode, NodeInfo, Task
 from axil_wrappers.errors import TimeoutReached
 from axil_wrappers.inside import Around, Settings, Wrapper
 from axil_wrappers.value import Value
@@ -27,8 +25,14 @@ class TimeoutConfig(Settings):
     """How long a node may take."""
 
     seconds: float = Field(gt=0, description="By the run's clock.")
-    value: Any = Field(None, description="What the node gives instead of failing: fields, messages or a text.")
-    grace_seconds: float = Field(5.0, ge=0, description="How long a cancelled body may take to clean up before it is left alone.")
+    value: Any = Field(
+        None, description="What the node gives instead of failing: fields, messages or a text."
+    )
+    grace_seconds: float = Field(
+        5.0,
+        ge=0,
+        description="How long a cancelled body may take to clean up before it is left alone.",
+    )
 
 
 class Timeout(Wrapper[TimeoutConfig]):
@@ -65,13 +69,20 @@ class _Timed(Around):
             await asyncio.gather(job, return_exceptions=True)
             raise
         job.add_done_callback(_heard)
-        what = _WHAT[self.inside.mode] if is_gone else "its body was cancelled, and has not ended yet"
+        what = (
+            _WHAT[self.inside.mode] if is_gone else "its body was cancelled, and has not ended yet"
+        )
         if self._value is not None:
             self.take_back(part, ctx)
         ctx.note({"kind": "timeout", "seconds": self._config.seconds, "what": what})
         if self._value is None:
             told = f"it took longer than {self._config.seconds:g} seconds; {what}."
-            raise TimeoutReached(self._config.seconds, told, "Give it more time, or a value to go on with.", self._where)
+            raise TimeoutReached(
+                self._config.seconds,
+                told,
+                "Give it more time, or a value to go on with.",
+                self._where,
+            )
         return self._value(task)
 
 

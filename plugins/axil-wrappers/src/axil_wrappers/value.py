@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from axil.bodies import reader
-from axil.errors import Problem, SpecError
-from axil.inputs import is_messages
-from axil.planner import NodeInfo
-from axil.tokens import Out, Task
-from axil.values import isolate
+from axil import Out, Problem, SpecError
+from axil.plugin import NodeInfo, Task, is_messages, isolate, result_reader
 
 
 class Value:
-    """What users write as a node's result: fields, messages or a text, written and pushed as if the node had given it."""
+    """What users write as a node's result: fields, messages or a text, written and pushed as if the
+    node had given it.
+    """
 
     def __init__(self, value: Any, node: NodeInfo) -> None:
         """Raises: SpecError (AX830): a node of this graph cannot give such a value."""
@@ -25,10 +23,18 @@ class Value:
         if isinstance(value, str) and node.rules.payload == "fields":
             value, fits = {"message": value}, True
         if not fits:
-            expected = "fields, messages or a text" if node.rules.payload == "messages" else "a mapping of fields"
-            raise SpecError(Problem("AX830", node.where, f"a node cannot give {value!r:.60}; expected {expected}."))
+            expected = (
+                "fields, messages or a text"
+                if node.rules.payload == "messages"
+                else "a mapping of fields"
+            )
+            raise SpecError(
+                Problem(
+                    "AX830", node.where, f"a node cannot give {value!r:.60}; expected {expected}."
+                )
+            )
         self._value: Any = value
-        self._read = reader(node.rules)
+        self._read = result_reader(node.rules)
 
     def __call__(self, task: Task) -> Out:
         return self._read(isolate(self._value), task, None, None)

@@ -1,11 +1,14 @@
-"""YAML text → ``Document``, from PyYAML's stream of events; nothing is constructed that the events do not say.
+"""YAML text → ``Document``, from PyYAML's stream of events; nothing is constructed that the events
+do not say.
 
-Scalars mean what people expect who write workflows: the booleans of YAML 1.1 (DevAll's files use them), decimal numbers,
-null. Everything else stays text: dates, times, ``0x10``, ``010``, ``1:30``. Keys are always text.
+Scalars mean what people expect who write workflows: the booleans of YAML 1.1 (DevAll's files use
+them), decimal numbers, null. Everything else stays text: dates, times, ``0x10``, ``010``, ``1:30``.
+Keys are always text.
 
-Refused, at its line, as soon as it is seen: tags, duplicate keys, keys that are not text, several documents, more than
-``DEEPEST`` levels or ``MOST`` values. Aliases and merge keys are worth the values they stand for, and a document that
-uses any is worth at most ``MOST_WITH_ALIASES``: an alias bomb costs what it costs to write it.
+Refused, at its line, as soon as it is seen: tags, duplicate keys, keys that are not text, several
+documents, more than ``MAX_DEPTH`` levels or ``MAX_VALUES`` values. Aliases and merge keys are worth
+the values they stand for, and a document that uses any is worth at most ``MOST_WITH_ALIASES``: an
+alias bomb costs what it costs to write it.
 """
 
 from __future__ import annotations
@@ -16,16 +19,28 @@ from typing import Any, Final, NamedTuple, NoReturn, cast
 
 import yaml
 
-from axil.documents import DEEPEST, LARGEST, LONGEST_NUMBER, MOST, Document, Keys, refused
+from axil.plugin import (
+    MAX_DEPTH,
+    MAX_DIGITS,
+    MAX_SIZE,
+    MAX_VALUES,
+    Document,
+    KeyPath,
+    document_error,
+)
 
 MOST_WITH_ALIASES: Final = 10_000
 """Values of a document that uses aliases, each use counted."""
 
 _WORDS: Final = {
-    **{form: value for word, value in (("true", True), ("yes", True), ("on", True), ("false", False), ("no", False), ("off", False))
-       for form in (word, word.title(), word.upper())},
+    **{
+        form: value
+        for value, words in ((True, ("true", "yes", "on")), (False, ("false", "no", "off")))
+        for word in words
+        for form in (word, word.title(), word.upper())
+    },
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
-}  # fmt: skip
+}
 _INTEGER: Final = re.compile(r"[-+]?(?:0|[1-9][0-9]*)")
 _FLOAT: Final = re.compile(r"[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?")
 _SPECIAL: Final = {".inf": "inf", "+.inf": "inf", "-.inf": "-inf", ".nan": "nan"}
@@ -42,31 +57,54 @@ class _Made(NamedTuple):
 
 
 def parse_yaml(text: str, name: str) -> Document:
-    """A YAML document. Raises: SpecError, with the line: AX140 not YAML, AX110 and AX144 too deep or too much, AX145 refused."""
-    if len(text) > LARGEST:
-        raise refused("AX144", name, None, f"larger than {LARGEST} characters.", "Split it; a subgraph can be a file of its own.")
+    """A YAML document.
+
+    Raises: SpecError, with the line: AX140 not YAML, AX110 and AX144 too deep or too much, AX145
+    refused.
+    """
+    if len(text) > MAX_SIZE:
+        raise document_error(
+            "AX144",
+            name,
+            None,
+            f"larger than {MAX_SIZE} characters.",
+            "Split it; a subgraph can be a file of its own.",
+        )
     builder: _Builder | None = None
     try:
         builder = _Builder(text, name)
         return Document(data=builder.document(), lines=builder.lines, name=name)
     except UnicodeEncodeError as error:
         line = text.count("\n", 0, error.start) + 1
-        raise refused("AX140", name, line, "half of a surrogate pair is not text.", "Remove it.") from error
+        raise document_error(
+            "AX140", name, line, "half of a surrogate pair is not text.", "Remove it."
+        ) from error
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         told = " ".join(part for part in (error.context, error.problem) if part)
-        raise refused("AX140", name, mark.line + 1 if mark else None, f"{told or 'this is not YAML'}.", _advice(text, error)) from error
+        raise document_error(
+            "AX140",
+            name,
+            mark.line + 1 if mark else None,
+            f"{told or 'this is not YAML'}.",
+            _advice(text, error),
+        ) from error
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
         hint = "Remove it, or write an escape in double quotes."
-        raise refused("AX140", name, line, "a character that YAML does not allow.", hint) from error
+        raise document_error(
+            "AX140", name, line, "a character that YAML does not allow.", hint
+        ) from error
     finally:
         if builder is not None:
             builder.close()
 
 
 _ADVICE: Final = (
-    ("mapping values are not allowed", 'A text with ": " in it goes into quotes; keys of one mapping begin in the same column.'),
+    (
+        "mapping values are not allowed",
+        'A text with ": " in it goes into quotes; keys of one mapping begin in the same column.',
+    ),
     ("',' or '", "Put a comma between two parts, or close what was opened."),
     ("end of stream", "Close the quotes."),
     ("expected", "Check the indentation: what belongs together begins in the same column."),
@@ -82,14 +120,22 @@ def _advice(text: str, error: yaml.MarkedYAMLError) -> str:
     line = lines[mark.line] if mark is not None and mark.line < len(lines) else ""
     if "cannot start any token" in told:
         is_tab = mark is not None and line[: mark.column + 1].strip(" ").startswith("\t")
-        hint = "Indent with spaces; tabs are no indentation." if is_tab else "Put the text into quotes."
+        hint = (
+            "Indent with spaces; tabs are no indentation."
+            if is_tab
+            else "Put the text into quotes."
+        )
     opened = error.context_mark
-    begun = f" It began in line {opened.line + 1}." if opened is not None and mark is not None and opened.line != mark.line else ""
+    begun = (
+        f" It began in line {opened.line + 1}."
+        if opened is not None and mark is not None and opened.line != mark.line
+        else ""
+    )
     return f"{hint}{begun}" + (f" It is in column {mark.column + 1}." if mark is not None else "")
 
 
 class _Builder:
-    """One pass over the events. Recursion is bounded by ``DEEPEST``."""
+    """One pass over the events. Recursion is bounded by ``MAX_DEPTH``."""
 
     def __init__(self, text: str, name: str) -> None:
         self._name = name
@@ -97,7 +143,7 @@ class _Builder:
         self._anchors: dict[str, _Made | None] = {}
         self._count = 0
         self._aliased = False
-        self.lines: dict[Keys, int] = {}
+        self.lines: dict[KeyPath, int] = {}
 
     def close(self) -> None:
         """Frees the parser."""
@@ -127,36 +173,58 @@ class _Builder:
         return event.start_mark.line + 1
 
     def _fail(self, event: Any, id: str, message: str, hint: str) -> NoReturn:
-        raise refused(id, self._name, self._line(event), message, hint)
+        raise document_error(id, self._name, self._line(event), message, hint)
 
     def _spend(self, event: Any, weight: int) -> None:
         self._count += weight
-        most = MOST_WITH_ALIASES if self._aliased else MOST
+        most = MOST_WITH_ALIASES if self._aliased else MAX_VALUES
         if self._count > most:
             counted = ", aliases counted where they are used" if self._aliased else ""
-            self._fail(event, "AX144", f"holds more than {most} values{counted}.", "Split the file; a subgraph can be a file of its own.")
+            self._fail(
+                event,
+                "AX144",
+                f"holds more than {most} values{counted}.",
+                "Split the file; a subgraph can be a file of its own.",
+            )
 
-    def _node(self, event: Any, keys: Keys) -> _Made:
+    def _node(self, event: Any, keys: KeyPath) -> _Made:
         if isinstance(event, yaml.AliasEvent):
             return self._alias(event)
-        if len(keys) > DEEPEST:
-            self._fail(event, "AX110", f"nested deeper than {DEEPEST} levels.", "Make it flatter.")
+        if len(keys) > MAX_DEPTH:
+            self._fail(
+                event, "AX110", f"nested deeper than {MAX_DEPTH} levels.", "Make it flatter."
+            )
         if event.tag is not None:
-            self._fail(event, "AX145", f"the tag {event.tag[:60]} is refused: a workflow file is data.", "Remove it.")
+            self._fail(
+                event,
+                "AX145",
+                f"the tag {event.tag[:60]} is refused: a workflow file is data.",
+                "Remove it.",
+            )
         if event.anchor is not None:
-            self._anchors[event.anchor] = None  # until it is complete: what refers to itself has no end
+            # until it is complete: what refers to itself has no end
+            self._anchors[event.anchor] = None
         if isinstance(event, yaml.ScalarEvent):
             self._spend(event, 1)
             made = _Made(self._scalar(event), 1 + len(event.value) // 1000)
         else:
-            made = self._items(event, keys) if isinstance(event, yaml.SequenceStartEvent) else self._members(event, keys)
+            made = (
+                self._items(event, keys)
+                if isinstance(event, yaml.SequenceStartEvent)
+                else self._members(event, keys)
+            )
         if event.anchor is not None:
             self._anchors[event.anchor] = made
         return made
 
     def _alias(self, event: Any) -> _Made:
         if event.anchor not in self._anchors:
-            self._fail(event, "AX145", f"nothing is called &{event.anchor} before this.", "Correct the name.")
+            self._fail(
+                event,
+                "AX145",
+                f"nothing is called &{event.anchor} before this.",
+                "Correct the name.",
+            )
         made = self._anchors[event.anchor]
         if made is None:
             self._fail(event, "AX145", f"&{event.anchor} would contain itself.", "Write it out.")
@@ -164,7 +232,7 @@ class _Builder:
         self._spend(event, made.weight)
         return made
 
-    def _items(self, start: Any, keys: Keys) -> _Made:
+    def _items(self, start: Any, keys: KeyPath) -> _Made:
         self._spend(start, 1)
         items: list[Any] = []
         weight = 1
@@ -176,7 +244,7 @@ class _Builder:
             weight += made.weight
         return _Made(items, weight)
 
-    def _members(self, start: Any, keys: Keys) -> _Made:
+    def _members(self, start: Any, keys: KeyPath) -> _Made:
         self._spend(start, 1)
         members: dict[str, Any] = {}
         merged: dict[str, Any] = {}
@@ -220,8 +288,13 @@ class _Builder:
             return text
         if text in _WORDS:
             return _WORDS[text]
-        if len(text) > LONGEST_NUMBER and text.lstrip("+-").isdigit():
-            self._fail(event, "AX140", f"a number of more than {LONGEST_NUMBER} digits.", "Write it as text, in quotes.")
+        if len(text) > MAX_DIGITS and text.lstrip("+-").isdigit():
+            self._fail(
+                event,
+                "AX140",
+                f"a number of more than {MAX_DIGITS} digits.",
+                "Write it as text, in quotes.",
+            )
         if _INTEGER.fullmatch(text):
             return int(text)
         if _FLOAT.fullmatch(text):

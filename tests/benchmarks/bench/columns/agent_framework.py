@@ -1,4 +1,6 @@
-"""Microsoft Agent Framework: executors that send messages along the edges of a workflow, in supersteps."""
+"""Microsoft Agent Framework: executors that send messages along the edges of a workflow, in
+supersteps.
+"""
 
 from __future__ import annotations
 
@@ -84,7 +86,11 @@ def fan(case):
     start = executor("begin", int, WorkflowContext[int], begin)
     nodes = [executor(f"n{i}", int, WorkflowContext[int], work) for i in range(case.size)]
     join = executor("end", list[int], WorkflowContext[Never, int], end)
-    builder = WorkflowBuilder(start_executor=start).add_fan_out_edges(start, nodes).add_fan_in_edges(nodes, join)
+    builder = (
+        WorkflowBuilder(start_executor=start)
+        .add_fan_out_edges(start, nodes)
+        .add_fan_in_edges(nodes, join)
+    )
     workflow = builder.build()
 
     async def go():
@@ -107,7 +113,10 @@ def turning(case, body, told):
         else:
             await ctx.yield_output(told(ctx, n))
 
-    first, second = executor("a", int, WorkflowContext[int], a), executor("b", int, WorkflowContext[int, int], b)
+    first, second = (
+        executor("a", int, WorkflowContext[int], a),
+        executor("b", int, WorkflowContext[int, int], b),
+    )
     builder = WorkflowBuilder(start_executor=first, max_iterations=2 * case.size + 10)
     return builder.add_edge(first, second).add_edge(second, first).build()
 
@@ -140,7 +149,10 @@ def crowd(case):
     workflows = [row(10, case.wait) for _ in range(case.size)]
 
     async def go():
-        return [result.get_outputs()[0] for result in await asyncio.gather(*(workflow.run(0) for workflow in workflows))]
+        return [
+            result.get_outputs()[0]
+            for result in await asyncio.gather(*(workflow.run(0) for workflow in workflows))
+        ]
 
     return go
 

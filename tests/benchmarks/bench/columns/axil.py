@@ -1,4 +1,6 @@
-"""axil, as its users write it: the builder, and plain functions that ask for what they want by name."""
+"""axil, as its users write it: the builder, and plain functions that ask for what they want by
+name.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ def row(size, body, *, inline=True, **options):
 
     graph = RootGraph("row", **{"attributes": {"n": 0}, **options})
     for i in range(size):
-        graph.create_node(body, name=f"n{i}", push_keys=None if "state" in options else {"n": ""}, inline=inline)
+        graph.create_node(
+            body, name=f"n{i}", push_keys=None if "state" in options else {"n": ""}, inline=inline
+        )
     graph.edge_from_entry("n0", {})
     for i in range(1, size):
         graph.create_edge(f"n{i - 1}", f"n{i}", {})
@@ -179,11 +183,18 @@ def nested(case):
     most = case.size * 10
     graph = RootGraph("nested", attributes={"n": 0, "k": 0}, cycles="allow")
     graph.create_node(lambda state: {"k": 0}, name="outer", push_keys={"k": ""}, inline=True)
-    graph.create_node(lambda state: {"n": state["n"] + 1, "k": state["k"] + 1}, name="inner", push_keys={"n": "", "k": ""}, inline=True)
+    graph.create_node(
+        lambda state: {"n": state["n"] + 1, "k": state["k"] + 1},
+        name="inner",
+        push_keys={"n": "", "k": ""},
+        inline=True,
+    )
     graph.edge_from_entry("outer", {})
     graph.create_edge("outer", "inner", {})
     graph.create_edge("inner", "inner", {}, when=lambda state: state["k"] < 10)
-    graph.create_edge("inner", "outer", {}, when=lambda state: state["k"] >= 10 and state["n"] < most)
+    graph.create_edge(
+        "inner", "outer", {}, when=lambda state: state["k"] >= 10 and state["n"] < most
+    )
     graph.edge_to_exit("inner", {}, when=lambda state: state["n"] >= most)
     graph.set_cycle_limit("outer", None)
     graph.set_cycle_limit("inner", None)
@@ -199,7 +210,11 @@ def mapped(case):
 
     graph = RootGraph("map")
     graph.create_node(lambda inputs: inputs, name="begin", inline=True)
-    graph.create_node(work, name="work", wrappers=[{"type": "map", "split": {"type": "json_path", "config": {"json_path": ""}}}])
+    graph.create_node(
+        work,
+        name="work",
+        wrappers=[{"type": "map", "split": {"type": "json_path", "config": {"json_path": ""}}}],
+    )
     graph.edge_from_entry("begin")
     graph.create_edge("begin", "work")
     graph.edge_to_exit("work")
@@ -214,12 +229,17 @@ def mapped(case):
 
 
 def log_loop(case, body, inline=True):
-    """One node that leads back to itself until its list, or its counter, is as long as the case says."""
-    from axil import RootGraph
-    from axil.fields import APPEND, Field
-    from axil.state import Schema
+    """One node that leads back to itself until its list, or its counter, is as long as the case
+    says.
+    """
+    from axil import RootGraph, Schema
+    from axil.plugin import APPEND, Field
 
-    state = Schema("log", {"n": Field("n", default=int), "log": Field("log", APPEND, default=list)}, closed=True)
+    state = Schema(
+        "log",
+        {"n": Field("n", default=int), "log": Field("log", APPEND, default=list)},
+        closed=True,
+    )
     graph = RootGraph("log", state=state, cycles="allow")
     graph.create_node(body, name="step", inline=inline)
     graph.edge_from_entry("step")
@@ -248,7 +268,8 @@ def payload(case):
 
     async def go():
         attributes = (await graph.run()).attributes
-        data = attributes.raw()["data"]  # looked at, and not read: what is read is copied for the caller
+        # looked at, and not read: what is read is copied for the caller
+        data = attributes.raw()["data"]
         assert len(data) == length
         return attributes["n"], len(data)
 
@@ -289,8 +310,13 @@ def durable_in(sync):
         case.closing.append(journal.close)
 
         async def go():
-            results = await asyncio.gather(*(graph.run(journal=journal, run_id=f"r{i}") for i in range(case.runs)))
-            assert all(len(result.attributes["log"]) == (case.size if case.bytes else 0) for result in results)
+            results = await asyncio.gather(
+                *(graph.run(journal=journal, run_id=f"r{i}") for i in range(case.runs))
+            )
+            assert all(
+                len(result.attributes["log"]) == (case.size if case.bytes else 0)
+                for result in results
+            )
             (n,) = {result.attributes["n"] for result in results}
             return n
 
@@ -317,43 +343,62 @@ def COMMAND(folder):
 
     file = folder / "small.yaml"
     file.write_text(
-        "graph:\n  id: small\n  start: [say]\n  end: [pass]\n  nodes:\n    - {id: say, type: literal, config: {content: hello}}\n"
+        "graph:\n  id: small\n  start: [say]\n  end: [pass]\n  nodes:\n    - {id: say, type: "
+        "literal, config: {content: hello}}\n"
         "    - {id: pass, type: passthrough}\n  edges:\n    - {from: say, to: pass}\n"
     )
     return [str(Path(sys.executable).with_name("axil")), "run", str(file), "--input", "x"]
 
 
 def check(case):
-    """All that ``axil check`` does, but for the printing: reading the file, looking up its types, and the plan."""
+    """All that ``axil check`` does, but for the printing: reading the file, looking up its types,
+    and the plan.
+    """
     import json
 
     from axil import Workflow
 
     nodes = [{"id": f"n{i}", "type": "passthrough"} for i in range(case.size)]
     edges = [{"from": f"n{i - 1}", "to": f"n{i}"} for i in range(1, case.size)]
-    graph = {"id": "large", "start": ["n0"], "end": [f"n{case.size - 1}"], "nodes": nodes, "edges": edges}
+    graph = {
+        "id": "large",
+        "start": ["n0"],
+        "end": [f"n{case.size - 1}"],
+        "nodes": nodes,
+        "edges": edges,
+    }
     file = case.folder / "large.json"
     file.write_text(json.dumps({"graph": graph}))
     return lambda: len(Workflow.from_file(file).plan.graph.spec.nodes)
 
 
 def discovery(case):
-    """Everything that distributions register; how many of the made ones were found, and which of them were imported."""
+    """Everything that distributions register; how many of the made ones were found, and which of
+    them were imported.
+    """
     import importlib_metadata  # noqa: F401  # its import is not what is measured
 
-    from axil.registry import Policy, Registry
+    from axil.plugin import Policy, Registry
 
     for i in range(case.size):
         info = case.folder / f"fake_{case.size}_{i}-1.0.dist-info"
         info.mkdir()
-        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: fake-{case.size}-{i}\nVersion: 1.0\n")
-        (info / "entry_points.txt").write_text(f"[axil.nodes]\nfake{case.size}.n{i} = fake_{case.size}_{i}:N\n")
+        (info / "METADATA").write_text(
+            f"Metadata-Version: 2.1\nName: fake-{case.size}-{i}\nVersion: 1.0\n"
+        )
+        (info / "entry_points.txt").write_text(
+            f"[axil.nodes]\nfake{case.size}.n{i} = fake_{case.size}_{i}:N\n"
+        )
     sys.path.insert(0, str(case.folder))
 
     def go():
         before = set(sys.modules)
         found = Registry(Policy()).candidates()
-        mine = {candidate.name for candidate in found if candidate.name.startswith(f"fake{case.size}.")}
-        return len(mine), [name for name in set(sys.modules) - before if name.startswith(("fake_", "axil_"))]
+        mine = {
+            candidate.name for candidate in found if candidate.name.startswith(f"fake{case.size}.")
+        }
+        return len(mine), [
+            name for name in set(sys.modules) - before if name.startswith(("fake_", "axil_"))
+        ]
 
     return go

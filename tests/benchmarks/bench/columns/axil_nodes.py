@@ -1,4 +1,6 @@
-"""axil, with node classes as plugins have them: bodies of the kernel's own protocol, for which nothing is adapted."""
+"""axil, with node classes as plugins have them: bodies of the kernel's own protocol, for which
+nothing is adapted.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +72,9 @@ def fields(case):
         return kind(lambda task: Out({}, {field: task.state[field] + 1}))
 
     writers = [writer(f"f{i}") for i in range(case.size)]
-    graph = row([writers[i % case.size] for i in range(1000)], {f"f{i}": 0 for i in range(case.size)})
+    graph = row(
+        [writers[i % case.size] for i in range(1000)], {f"f{i}": 0 for i in range(case.size)}
+    )
 
     async def go():
         return sum((await graph.run()).attributes.values())

@@ -1,4 +1,7 @@
-"""burr: actions that read and write a state, with transitions between them; asynchronous. An application is one run."""
+"""burr: actions that read and write a state, with transitions between them; asynchronous.
+
+An application is one run.
+"""
 
 from __future__ import annotations
 
@@ -163,7 +166,9 @@ def loop(case):
         return state
 
     graph = GraphBuilder().with_actions(a=adding(), b=same, over=over)
-    graph = graph.with_transitions(("a", "b"), ("b", "a", expr(f"n < {case.size}")), ("b", "over", default)).build()
+    graph = graph.with_transitions(
+        ("a", "b"), ("b", "a", expr(f"n < {case.size}")), ("b", "over", default)
+    ).build()
 
     async def go():
         return (await ran(application(graph, "a", n=0), "over"))["n"]
@@ -185,7 +190,9 @@ def log_loop(case, message):
         return state
 
     graph = GraphBuilder().with_actions(step=step, over=over)
-    return graph.with_transitions(("step", "step", expr(f"n < {case.size}")), ("step", "over", default)).build()
+    return graph.with_transitions(
+        ("step", "step", expr(f"n < {case.size}")), ("step", "over", default)
+    ).build()
 
 
 def growing(case):
@@ -211,7 +218,12 @@ def durable(case):
             await persister.initialize()
 
             async def one(run):
-                builder = ApplicationBuilder().with_graph(graph).with_state(n=0, log=[]).with_entrypoint("step")
+                builder = (
+                    ApplicationBuilder()
+                    .with_graph(graph)
+                    .with_state(n=0, log=[])
+                    .with_entrypoint("step")
+                )
                 builder = builder.with_identifiers(app_id=f"r{run}").with_state_persister(persister)
                 _, _, state = await (await builder.abuild()).arun(halt_after=["over"])
                 return state["n"]
@@ -239,7 +251,12 @@ def crowd(case):
     graph, last = row(10, adding(case.wait))
 
     async def go():
-        return [state["n"] for state in await asyncio.gather(*(ran(application(graph, n=0), last) for _ in range(case.size)))]
+        return [
+            state["n"]
+            for state in await asyncio.gather(
+                *(ran(application(graph, n=0), last) for _ in range(case.size))
+            )
+        ]
 
     return go
 

@@ -1,4 +1,6 @@
-"""Written by hand with asyncio: an ``await`` where one waits for one, tasks where several go at once. No state, ids, journal or limits."""
+"""Written by hand with asyncio: an ``await`` where one waits for one, tasks where several go at
+once. No state, ids, journal or limits.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +69,9 @@ def fan(case):
 
     async def go():
         state = {"n": 0}
-        results = await asyncio.gather(*(asyncio.create_task(body(state)) for _ in range(case.size)))
+        results = await asyncio.gather(
+            *(asyncio.create_task(body(state)) for _ in range(case.size))
+        )
         return sum(result["n"] for result in results)
 
     return go

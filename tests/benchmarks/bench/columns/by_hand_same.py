@@ -1,4 +1,5 @@
-"""Written by hand with asyncio, the same as a graph does: tasks, fields folded in the order of edges, a state of its own on each path.
+"""Written by hand with asyncio, the same as a graph does: tasks, fields folded in the order of
+edges, a state of its own on each path.
 
 No journal, limits, places of errors, or bodies kept apart.
 """
@@ -49,7 +50,12 @@ class Graph:
             after = {**state, **delta} if delta else state
             fired += 1
             sends = [
-                (target, Token(number, {self.field: last[self.field]} if self.field in last else {}, after))
+                (
+                    target,
+                    Token(
+                        number, {self.field: last[self.field]} if self.field in last else {}, after
+                    ),
+                )
                 for number, target in self.out[node]
             ]
             for target, token in sends:
@@ -81,7 +87,9 @@ def folded(payloads):
                 continue
             if name not in made:
                 made.add(name)
-                result[name] = list(result[name]) if isinstance(result[name], list) else [result[name]]
+                result[name] = (
+                    list(result[name]) if isinstance(result[name], list) else [result[name]]
+                )
             result[name] += value if isinstance(value, list) else [value]
     return result
 

@@ -1,6 +1,7 @@
 """EvoFabric: nodes that give deltas of a typed state, in an asynchronous engine.
 
-As it is on PyPI it cannot be imported beside today's mcp and fastmcp; with those of its time it can.
+As it is on PyPI it cannot be imported beside today's mcp and fastmcp; with those of its time it
+can.
 """
 
 from __future__ import annotations
@@ -10,11 +11,16 @@ KIND = "peer"
 REQUIRES = ("evofabric", "mcp<2", "fastmcp<3")
 PACKAGE = "evofabric"
 IMPORT = "evofabric.core.graph"
-PUBLISHED = "109 µs a node in a chain of 100 (EvoFabric 0.1.4), in a comparison made before this one."
+PUBLISHED = (
+    "109 µs a node in a chain of 100 (EvoFabric 0.1.4), in a comparison made before this one."
+)
 
 
 def summing():
-    """The strategy that adds up. What is not there is given as a sentinel, which is no number and no list."""
+    """The strategy that adds up.
+
+    What is not there is given as a sentinel, which is no number and no list.
+    """
     from evofabric.core.graph import StateUpdater
 
     if not StateUpdater.registered("bench_add"):
@@ -37,7 +43,9 @@ def state(**fields):
     from typing_extensions import TypedDict
 
     summing()
-    return TypedDict("State", {name: Annotated[kind, strategy] for name, (kind, strategy) in fields.items()})
+    return TypedDict(
+        "State", {name: Annotated[kind, strategy] for name, (kind, strategy) in fields.items()}
+    )
 
 
 def row(size, body, **fields):
@@ -126,7 +134,9 @@ def loop(case):
     graph.add_node("a", add)
     graph.add_node("b", same)
     graph.add_edge("a", "b")
-    graph.add_condition_edge("b", lambda state: "a" if state["n"] < case.size else "end", {"a", "end"})
+    graph.add_condition_edge(
+        "b", lambda state: "a" if state["n"] < case.size else "end", {"a", "end"}
+    )
     graph.set_entry_point("a")
     engine = graph.build()
 
@@ -145,7 +155,9 @@ def growing(case):
 
     graph = GraphBuilder(state_schema=state(n=(int, "overwrite"), log=(list, "bench_extend")))
     graph.add_node("step", step)
-    graph.add_condition_edge("step", lambda state: "step" if state["n"] < case.size else "end", {"step", "end"})
+    graph.add_condition_edge(
+        "step", lambda state: "step" if state["n"] < case.size else "end", {"step", "end"}
+    )
     graph.set_entry_point("step")
     engine = graph.build()
 
@@ -176,7 +188,10 @@ def crowd(case):
     engines = [row(10, step) for _ in range(case.size)]
 
     async def go():
-        return [result["n"] for result in await asyncio.gather(*(engine.run({"n": 0}) for engine in engines))]
+        return [
+            result["n"]
+            for result in await asyncio.gather(*(engine.run({"n": 0}) for engine in engines))
+        ]
 
     return go
 

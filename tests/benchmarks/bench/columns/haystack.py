@@ -1,6 +1,9 @@
-"""Haystack: components with sockets, connected in a pipeline; its asynchronous run, which starts ready components together."""
+"""Haystack: components with sockets, connected in a pipeline; its asynchronous run, which starts
+ready components together.
+"""
 
-# No postponed annotations: a component's sockets are read from them, and they name types that are imported where they are used.
+# No postponed annotations: a component's sockets are read from them, and they name types that are
+# imported where they are used.
 
 TITLE = "Haystack"
 KIND = "peer"
@@ -54,7 +57,9 @@ def streamed(case):
 
     async def go():
         final = None
-        async for part in pipeline.run_async_generator({"n0": {"n": 0}}, include_outputs_from=names):
+        async for part in pipeline.run_async_generator(
+            {"n0": {"n": 0}}, include_outputs_from=names
+        ):
             final = part
         assert names <= set(final)
         return final[last]["n"]
@@ -93,13 +98,17 @@ def fan(case):
         pipeline.connect(f"n{i}.n", "end.n")
 
     async def go():
-        return (await pipeline.run_async({"begin": {"n": -1}}, concurrency_limit=case.size))["end"]["n"]
+        return (await pipeline.run_async({"begin": {"n": -1}}, concurrency_limit=case.size))["end"][
+            "n"
+        ]
 
     return go
 
 
 def dag(case):
-    """Every component has its number of firings among its outputs; what all of them fired is summed up."""
+    """Every component has its number of firings among its outputs; what all of them fired is summed
+    up.
+    """
     from haystack import Pipeline, component
     from haystack.core.component.types import Variadic
 
@@ -201,7 +210,9 @@ def crowd(case):
     pipeline, last = row(10, adding(case.wait))
 
     async def go():
-        results = await asyncio.gather(*(pipeline.run_async({"n0": {"n": 0}}) for _ in range(case.size)))
+        results = await asyncio.gather(
+            *(pipeline.run_async({"n0": {"n": 0}}) for _ in range(case.size))
+        )
         return [result[last]["n"] for result in results]
 
     return go

@@ -1,4 +1,6 @@
-"""LangGraph: a state graph without a saver; asynchronous, as its documentation recommends for servers."""
+"""LangGraph: a state graph without a saver; asynchronous, as its documentation recommends for
+servers.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,10 @@ IMPORT = "langgraph.graph"
 
 def options(steps, **more):
     """How a run is begun: in a thread of its own, and how many supersteps it may take."""
-    return {"config": {"configurable": {"thread_id": f"r{next(_ids)}"}, "recursion_limit": steps + 10}, **more}
+    return {
+        "config": {"configurable": {"thread_id": f"r{next(_ids)}"}, "recursion_limit": steps + 10},
+        **more,
+    }
 
 
 _ids = itertools.count()
@@ -178,7 +183,9 @@ class Abilities:
         graph.add_node("b", same)
         graph.add_edge(START, "a")
         graph.add_edge("a", "b")
-        graph.add_conditional_edges("b", lambda state: END if state["n"] >= case.size else "a", ["a", END])
+        graph.add_conditional_edges(
+            "b", lambda state: END if state["n"] >= case.size else "a", ["a", END]
+        )
         compiled = graph.compile(checkpointer=self.saver())
 
         async def go():
@@ -205,7 +212,9 @@ class Abilities:
         graph.add_edge(START, "outer")
         graph.add_edge("outer", "inner")
         graph.add_conditional_edges(
-            "inner", lambda state: "inner" if state["k"] < 10 else END if state["n"] >= most else "outer", ["inner", "outer", END]
+            "inner",
+            lambda state: "inner" if state["k"] < 10 else END if state["n"] >= most else "outer",
+            ["inner", "outer", END],
         )
         compiled = graph.compile(checkpointer=self.saver())
 
@@ -227,12 +236,16 @@ class Abilities:
 
         graph = StateGraph(TypedDict("Sum", {"items": list, "n": Annotated[int, operator.add]}))
         graph.add_node("work", work)
-        graph.add_conditional_edges(START, lambda state: [Send("work", {"item": item}) for item in state["items"]], ["work"])
+        graph.add_conditional_edges(
+            START, lambda state: [Send("work", {"item": item}) for item in state["items"]], ["work"]
+        )
         graph.add_edge("work", END)
         compiled = graph.compile(checkpointer=self.saver())
 
         async def go():
-            return (await compiled.ainvoke({"items": list(range(case.size)), "n": 0}, **options(10)))["n"]
+            return (
+                await compiled.ainvoke({"items": list(range(case.size)), "n": 0}, **options(10))
+            )["n"]
 
         return go
 
@@ -266,7 +279,9 @@ class Abilities:
         graph = row(10, counter(), step, self.saver())
 
         async def go():
-            results = await asyncio.gather(*(graph.ainvoke({"n": 0}, **options(10)) for _ in range(case.size)))
+            results = await asyncio.gather(
+                *(graph.ainvoke({"n": 0}, **options(10)) for _ in range(case.size))
+            )
             return [result["n"] for result in results]
 
         return go
@@ -275,7 +290,9 @@ class Abilities:
         import asyncio
 
         graph = row(2, counter(), add, self.saver())
-        assert asyncio.run(graph.ainvoke({"n": 0}, {"configurable": {"thread_id": "one"}}))["n"] == 2
+        assert (
+            asyncio.run(graph.ainvoke({"n": 0}, {"configurable": {"thread_id": "one"}}))["n"] == 2
+        )
 
 
 def log_loop(case, checkpointer, message, *, is_async=True):
@@ -297,7 +314,9 @@ def log_loop(case, checkpointer, message, *, is_async=True):
     graph = StateGraph(TypedDict("Log", {"n": int, "log": Annotated[list, operator.add]}))
     graph.add_node("step", later if is_async else step)
     graph.add_edge(START, "step")
-    graph.add_conditional_edges("step", lambda state: END if state["n"] >= case.size else "step", ["step", END])
+    graph.add_conditional_edges(
+        "step", lambda state: END if state["n"] >= case.size else "step", ["step", END]
+    )
     return graph.compile(checkpointer=checkpointer)
 
 

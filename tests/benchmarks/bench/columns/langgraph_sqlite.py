@@ -1,4 +1,5 @@
-"""LangGraph with its SQLite savers: what a step came to is kept before the next one begins (``durability="sync"``).
+"""LangGraph with its SQLite savers: what a step came to is kept before the next one begins
+(``durability="sync"``).
 
 One run uses the plain saver; several at once use the asynchronous one, as its documentation says.
 """
@@ -52,7 +53,10 @@ def together(case):
         async with AsyncSqliteSaver.from_conn_string(str(case.folder / "runs.db")) as saver:
             await saver.setup()
             graph = log_loop(case, saver, case.message)
-            runs = (graph.ainvoke({"n": 0, "log": []}, **options(case.size, durability="sync")) for _ in range(case.runs))
+            runs = (
+                graph.ainvoke({"n": 0, "log": []}, **options(case.size, durability="sync"))
+                for _ in range(case.runs)
+            )
             (n,) = {result["n"] for result in await asyncio.gather(*runs)}
             return n
 

@@ -1,4 +1,7 @@
-"""LlamaIndex Workflows: steps that take and give events. A chain has a class of events for each step."""
+"""LlamaIndex Workflows: steps that take and give events.
+
+A chain has a class of events for each step.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,11 @@ def row(size, wait=None):
     from workflows import Workflow, step
     from workflows.events import Event, StartEvent, StopEvent
 
-    kinds = [StartEvent, *(type(f"E{i}", (Event,), {"__annotations__": {"n": int}}) for i in range(1, size)), StopEvent]
+    kinds = [
+        StartEvent,
+        *(type(f"E{i}", (Event,), {"__annotations__": {"n": int}}) for i in range(1, size)),
+        StopEvent,
+    ]
 
     def made(taken, given):
         async def run(self, ev):
@@ -82,7 +89,8 @@ def spread(case, item_of, work):
     each.__annotations__ = {"ev": Item, "return": Done}
     end.__annotations__ = {"evs": list[Done], "return": StopEvent}
     for function in (begin, each, end):
-        function.__qualname__ = f"Spread.{function.__name__}"  # a method, as far as the decorator looks
+        # a method, as far as the decorator looks
+        function.__qualname__ = f"Spread.{function.__name__}"
     kinds = {"begin": step(begin), "each": step(num_workers=case.size)(each), "end": step(end)}
     workflow = type("Spread", (Workflow,), kinds)(timeout=None)
 
@@ -133,7 +141,9 @@ def turning(case, body, result):
     b.__annotations__ = {"ctx": Context, "ev": B, "return": A | StopEvent}
     for function in (begin, a, b):
         function.__qualname__ = f"Turning.{function.__name__}"
-    return type("Turning", (Workflow,), {"begin": step(begin), "a": step(a), "b": step(b)})(timeout=None)
+    return type("Turning", (Workflow,), {"begin": step(begin), "a": step(a), "b": step(b)})(
+        timeout=None
+    )
 
 
 def loop(case):

@@ -9,7 +9,9 @@ KIND = "peer"
 REQUIRES = ("masfactory>=1", "pyyaml>=6")
 PACKAGE = "masfactory"
 IMPORT = "masfactory"
-PUBLISHED = "33 µs a node in a chain of 100 (MASFactory 1.0.4), in a comparison made before this one."
+PUBLISHED = (
+    "33 µs a node in a chain of 100 (MASFactory 1.0.4), in a comparison made before this one."
+)
 
 
 def add(input):

@@ -78,7 +78,10 @@ def fan(case):
     join = g.join(reduce_sum, initial=0, node_id="end")
     steps = [g.step(work, node_id=f"n{i}") for i in range(case.size)]
     g.add(
-        g.edge_from(g.start_node).to(first), g.edge_from(first).to(*steps), g.edge_from(*steps).to(join), g.edge_from(join).to(g.end_node)
+        g.edge_from(g.start_node).to(first),
+        g.edge_from(first).to(*steps),
+        g.edge_from(*steps).to(join),
+        g.edge_from(join).to(g.end_node),
     )
     graph = g.build()
 
@@ -101,8 +104,17 @@ def loop(case):
 
     g = built()
     a, b, end = g.step(add, node_id="a"), g.step(same, node_id="b"), g.step(over, node_id="end")
-    decision = g.decision().branch(g.match(TypeExpression[Literal["again"]]).to(a)).branch(g.match(TypeExpression[Literal["over"]]).to(end))
-    g.add(g.edge_from(g.start_node).to(a), g.edge_from(a).to(b), g.edge_from(b).to(decision), g.edge_from(end).to(g.end_node))
+    decision = (
+        g.decision()
+        .branch(g.match(TypeExpression[Literal["again"]]).to(a))
+        .branch(g.match(TypeExpression[Literal["over"]]).to(end))
+    )
+    g.add(
+        g.edge_from(g.start_node).to(a),
+        g.edge_from(a).to(b),
+        g.edge_from(b).to(decision),
+        g.edge_from(end).to(g.end_node),
+    )
     graph = g.build()
 
     async def go():
@@ -124,7 +136,10 @@ def mapped(case):
     first, step = g.step(begin, node_id="begin"), g.step(work, node_id="work")
     join = g.join(reduce_sum, initial=0, node_id="end")
     g.add(
-        g.edge_from(g.start_node).to(first), g.edge_from(first).map().to(step), g.edge_from(step).to(join), g.edge_from(join).to(g.end_node)
+        g.edge_from(g.start_node).to(first),
+        g.edge_from(first).map().to(step),
+        g.edge_from(step).to(join),
+        g.edge_from(join).to(g.end_node),
     )
     graph = g.build()
 
@@ -155,8 +170,16 @@ def growing(case):
 
     g = built(Log)
     a, end = g.step(step, node_id="a"), g.step(over, node_id="end")
-    decision = g.decision().branch(g.match(TypeExpression[Literal["again"]]).to(a)).branch(g.match(TypeExpression[Literal["over"]]).to(end))
-    g.add(g.edge_from(g.start_node).to(a), g.edge_from(a).to(decision), g.edge_from(end).to(g.end_node))
+    decision = (
+        g.decision()
+        .branch(g.match(TypeExpression[Literal["again"]]).to(a))
+        .branch(g.match(TypeExpression[Literal["over"]]).to(end))
+    )
+    g.add(
+        g.edge_from(g.start_node).to(a),
+        g.edge_from(a).to(decision),
+        g.edge_from(end).to(g.end_node),
+    )
     graph = g.build()
 
     async def go():

@@ -1,4 +1,6 @@
-"""pydantic-graph's class API, as its first major version has it: a class for each node, which names its successor by its return type."""
+"""pydantic-graph's class API, as its first major version has it: a class for each node, which names
+its successor by its return type.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,14 @@ def kind(name, run):
 
     from pydantic_graph import BaseNode
 
-    return dataclass(types.new_class(name, (BaseNode[Counter, None, int],), {}, lambda body: body.update(run=run, __module__=__name__)))
+    return dataclass(
+        types.new_class(
+            name,
+            (BaseNode[Counter, None, int],),
+            {},
+            lambda body: body.update(run=run, __module__=__name__),
+        )
+    )
 
 
 def row(size, wait=None):
@@ -50,7 +59,9 @@ def row(size, wait=None):
         classes[f"N{i}"] = made(i)
     for node in classes.values():  # forward references to classes made here
         told = node.run.__annotations__["return"]
-        node.run.__annotations__["return"] = classes.get(told, told) if isinstance(told, str) else told
+        node.run.__annotations__["return"] = (
+            classes.get(told, told) if isinstance(told, str) else told
+        )
     return Graph(nodes=tuple(classes.values())), classes["N0"]
 
 
@@ -143,7 +154,9 @@ def crowd(case):
     graph, begin = row(10, case.wait)
 
     async def go():
-        results = await asyncio.gather(*(graph.run(begin(), state=Counter()) for _ in range(case.size)))
+        results = await asyncio.gather(
+            *(graph.run(begin(), state=Counter()) for _ in range(case.size))
+        )
         return [result.output for result in results]
 
     return go

@@ -1,4 +1,6 @@
-"""Crowds by hand, ten bodies of 10 ms a run: plain or keeping a run's promises, bare or with as many objects as axil's; µs a node."""
+"""Crowds by hand, ten bodies of 10 ms a run: plain or keeping a run's promises, bare or with as
+many objects as axil's; µs a node.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ async def step(state: dict[str, int]) -> dict[str, int]:
 
 
 async def kept(objects: int) -> dict[str, int]:
-    """One run that keeps what a run promises of its bodies, each of which is sent on by the one before."""
+    """One run that keeps what a run promises of its bodies, each of which is sent on by the one
+    before.
+    """
     mine = [[0] for _ in range(objects)]
     last: dict[str, int] = {}
 
@@ -84,7 +88,11 @@ def table(sizes: Sequence[int]) -> str:
     rows: list[list[str | float | None]] = []
     for runs in sizes:
         for run, objects in ((one, 0), (one, OBJECTS - PLAIN), (kept, 0), (kept, OBJECTS - KEPT)):
-            (on, ideal), (off, _) = (seconds(run, runs, objects, collecting=collecting) for collecting in (True, False))
+            (on, ideal), (off, _) = (
+                seconds(run, runs, objects, collecting=collecting) for collecting in (True, False)
+            )
             what = "with what it promises" if run is kept else "plain"
-            rows.append([f"{runs:,} runs, {what}, and {objects} objects more", on * 1e6, off * 1e6, ideal])
+            rows.append(
+                [f"{runs:,} runs, {what}, and {objects} objects more", on * 1e6, off * 1e6, ideal]
+            )
     return lines(("by hand", "collector on", "collector off", "of the ideal, %"), rows)

@@ -1,7 +1,10 @@
-"""Durable steps by hand, 100 runs at once of 50 steps that add 1 KB, synced; each line does more than the one above; µs and bytes."""
+"""Durable steps by hand, 100 runs at once of 50 steps that add 1 KB, synced; each line does more
+than the one above; µs and bytes.
+"""
 
-# `rows` inserts a text that is there already, a hundred rows a transaction; `and their text` makes a step's JSON and checksum;
-# `and tasks` has a task of asyncio for each run, which hands its row to a writing thread and waits until it is safe; `axil` has a
+# `rows` inserts a text that is there already, a hundred rows a transaction; `and their text` makes
+# a step's JSON and checksum; `and tasks` has a task of asyncio for each run, which hands its row to
+# a writing thread and waits until it is safe; `axil` has a
 # graph: state, conditions, rounds, who holds the run, what a resumed run needs.
 
 from __future__ import annotations
@@ -28,10 +31,14 @@ SIZES, QUICK = (50,), (2,)
 """Steps of a run."""
 
 TABLE = (
-    "create table entries (id integer primary key, run integer, seq integer, kind text, who text, body text, crc integer);"
+    "create table entries (id integer primary key, run integer, seq integer, kind text, who "
+    "text, body text, crc integer);"
     "create unique index entries_by_run on entries (run, seq);"
 )
-INSERT = f"insert into entries (run, seq, kind, who, body, crc) values {', '.join(['(?, ?, ?, ?, ?, ?)'] * 50)}"
+INSERT = (
+    "insert into entries (run, seq, kind, who, body, crc) values "
+    f"{', '.join(['(?, ?, ?, ?, ?, ?)'] * 50)}"
+)
 Row = tuple[int, int, str, str, str, int]
 
 
@@ -53,7 +60,12 @@ def commit(connection: sqlite3.Connection, rows: list[Row]) -> None:
 def row_of(run: int, step: int) -> Row:
     """A step as a row: what it wrote, what its edge carried, when."""
     who = json.dumps([["cycle(step)", step], "step", []], separators=(",", ":"))
-    data = {"delta": {"n": step, "log": ["m" * BYTES]}, "sends": [["step->step", {}, None]], "at": 0.001, "used": {"firings": step}}
+    data = {
+        "delta": {"n": step, "log": ["m" * BYTES]},
+        "sends": [["step->step", {}, None]],
+        "at": 0.001,
+        "used": {"firings": step},
+    }
     body = json.dumps(data, separators=(",", ":"))
     return run, step, "done", who, body, zlib.crc32(f"{step}\0done\0{who}\0{body}".encode())
 
@@ -119,7 +131,12 @@ def axil(folder: Path, steps: int) -> None:
         close()
 
 
-LINES: dict[str, Callable[[Path, int], Any]] = {"rows": rows, "and their text": texts, "and tasks": tasks, "axil": axil}
+LINES: dict[str, Callable[[Path, int], Any]] = {
+    "rows": rows,
+    "and their text": texts,
+    "and tasks": tasks,
+    "axil": axil,
+}
 
 
 def once(act: Callable[[Path, int], Any], steps: int) -> tuple[float, float, float]:
@@ -134,10 +151,17 @@ def once(act: Callable[[Path, int], Any], steps: int) -> tuple[float, float, flo
 
 def table(sizes: Sequence[int]) -> str:
     """Medians; the lines take turns, and the first turn, which pays for imports, does not count."""
-    shown = ["| a durable step | processor, µs | time, µs | on the disk, bytes |", "|---|---:|---:|---:|"]
+    shown = [
+        "| a durable step | processor, µs | time, µs | on the disk, bytes |",
+        "|---|---:|---:|---:|",
+    ]
     for steps in sizes:
-        found = [{name: once(act, steps) for name, act in LINES.items()} for _ in range(TIMES + 1)][1:]
+        found = [{name: once(act, steps) for name, act in LINES.items()} for _ in range(TIMES + 1)][
+            1:
+        ]
         for name in LINES:
-            work, wall, size = (statistics.median(turn[name][i] for turn in found) for i in range(3))
+            work, wall, size = (
+                statistics.median(turn[name][i] for turn in found) for i in range(3)
+            )
             shown.append(f"| {name} | {number(work)} | {number(wall)} | {number(size)} |")
     return "\n".join(shown)

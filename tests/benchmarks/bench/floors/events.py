@@ -1,4 +1,6 @@
-"""Events: a chain by hand, then the same with somebody told twice of each firing, and with two events of each handed over; µs a firing."""
+"""Events: a chain by hand, then the same with somebody told twice of each firing, and with two
+events of each handed over; µs a firing.
+"""
 
 from __future__ import annotations
 
@@ -98,5 +100,11 @@ async def streamed(size: int) -> None:
 def table(sizes: Sequence[int]) -> str:
     """What each adds to the bare chain."""
     (size,) = sizes
-    took = {act.__name__: awaited(lambda act=act: act(size), times=100) / size * 1e6 for act in (bare, watched, streamed)}
-    return lines(("by hand", "a firing", "more than bare"), [(name, value, value - took["bare"]) for name, value in took.items()])
+    took = {
+        act.__name__: awaited(lambda act=act: act(size), times=100) / size * 1e6
+        for act in (bare, watched, streamed)
+    }
+    return lines(
+        ("by hand", "a firing", "more than bare"),
+        [(name, value, value - took["bare"]) for name, value in took.items()],
+    )

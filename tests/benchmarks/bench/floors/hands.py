@@ -1,4 +1,6 @@
-"""The least that keeps what a run promises of its bodies, as the floors of joins and of crowds use it."""
+"""The least that keeps what a run promises of its bodies, as the floors of joins and of crowds use
+it.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +28,16 @@ class Job:
 class Hands:
     """Bodies that may wait, done without a task for each.
 
-    What is due is done in order by a task that another one steps in for before a body that might wait. Whoever is at work is known, and
-    could be cancelled; what a body raises is told; no body finds what another left in its context; the loop gets its turn.
+    What is due is done in order by a task that another one steps in for before a body that might
+    wait. Whoever is at work is known, and could be cancelled; what a body raises is told; no body
+    finds what another left in its context; the loop gets its turn.
     """
 
-    def __init__(self, begin: Callable[[Job], Awaitable[dict[str, Any]]], hear: Callable[[Job, dict[str, Any]], None]) -> None:
+    def __init__(
+        self,
+        begin: Callable[[Job], Awaitable[dict[str, Any]]],
+        hear: Callable[[Job, dict[str, Any]], None],
+    ) -> None:
         """``hear``: takes in what a body gave, and puts what follows."""
         self.begin, self.hear = begin, hear
         self.due: deque[Job] = deque()

@@ -1,4 +1,6 @@
-"""A fan and a random graph whose bodies do not wait, by hand; each line adds something that a join gives its node; µs a node."""
+"""A fan and a random graph whose bodies do not wait, by hand; each line adds something that a join
+gives its node; µs a node.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from typing import Any, NamedTuple
 from ..case import Case
 from ..columns import by_hand_same
 from .hands import Hands, Job
-from .measure import awaited, lines
+from .measure import awaited, lines, sentence
 
 SIZES: Sequence[int] = (100, 1000, 10_000)
 QUICK: Sequence[int] = (10,)
@@ -92,7 +94,9 @@ def awaited_in_turn(graph: Graph) -> Go:
 
 
 def with_inputs(graph: Graph) -> Go:
-    """And each edge carries one field, and each node gets what came, folded in the order of its edges."""
+    """And each edge carries one field, and each node gets what came, folded in the order of its
+    edges.
+    """
 
     async def go() -> int:
         waits, due, done = list(graph.waits), deque([0]), 0
@@ -113,7 +117,9 @@ def with_inputs(graph: Graph) -> Go:
 
 
 def with_state(graph: Graph) -> Go:
-    """And a state, which each node may write to without its neighbours seeing it, and a name for everything that happens."""
+    """And a state, which each node may write to without its neighbours seeing it, and a name for
+    everything that happens.
+    """
 
     async def go() -> int:
         waits, due, done = list(graph.waits), deque([0]), 0
@@ -152,7 +158,9 @@ def with_state_in_tasks(graph: Graph) -> Go:
 
 
 def in_hands(graph: Graph) -> Go:
-    """Without tasks again, but bodies may wait, fail and be cancelled, leave nothing behind, and share no value with anybody."""
+    """Without tasks again, but bodies may wait, fail and be cancelled, leave nothing behind, and
+    share no value with anybody.
+    """
 
     async def go() -> int:
         waits, done = list(graph.waits), 0
@@ -222,6 +230,11 @@ WAYS = (in_tasks, awaited_in_turn, with_inputs, with_state, with_state_in_tasks,
 
 def table(sizes: Sequence[int]) -> str:
     """A line for each way."""
-    graphs = {("fan", n): Graph(n, fanned(n)) for n in sizes} | {("random graph", n): Graph(n, Case(n).edges) for n in sizes}
-    rows = [[way.__doc__ or "", *(awaited(way(graph)) / graph.size * 1e6 for graph in graphs.values())] for way in WAYS]
+    graphs = {("fan", n): Graph(n, fanned(n)) for n in sizes} | {
+        ("random graph", n): Graph(n, Case(n).edges) for n in sizes
+    }
+    rows = [
+        [sentence(way), *(awaited(way(graph)) / graph.size * 1e6 for graph in graphs.values())]
+        for way in WAYS
+    ]
     return lines(("by hand", *(f"{what} of {n:,}" for what, n in graphs)), rows)

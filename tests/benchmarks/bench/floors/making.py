@@ -1,4 +1,6 @@
-"""Exponents of making: as many linked objects as a plan keeps of its nodes and edges, made by hand and kept; µs a node."""
+"""Exponents of making: as many linked objects as a plan keeps of its nodes and edges, made by hand
+and kept; µs a node.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +12,12 @@ from .measure import grown, lines, processor
 SIZES: Sequence[int] = (100, 1000, 10_000, 100_000)
 QUICK: Sequence[int] = (10, 20)
 OBJECTS = 19
-"""That Python's collector looks at, of a node of a chain of functions, with its edge: counted when a plan was made."""
+"""That Python's collector looks at, of a node of a chain of functions, with its edge: counted when
+a plan was made.
+"""
 OF_NODE, OF_EDGE = 13, 8
-"""The same of a random graph of three times as many edges, where a node and its edges come to 37."""
+"""The same of a random graph of three times as many edges, where a node and its edges come to 37.
+"""
 
 
 class Part:
@@ -38,7 +43,9 @@ def made(size: int) -> list[Part]:
 
 
 def scattered(size: int, edges: Sequence[tuple[int, int]]) -> list[Part]:
-    """A random graph: the parts of an edge know the nodes at both of its ends, which lie anywhere."""
+    """A random graph: the parts of an edge know the nodes at both of its ends, which lie
+    anywhere.
+    """
     parts: list[Part] = []
     last: list[Part] = []
     for _ in range(size):
@@ -58,7 +65,17 @@ def table(sizes: Sequence[int]) -> str:
     """With Python's collector, and without it."""
     edges = {size: Case(size).edges for size in sizes}
     rows = [
-        *grown("chain", sizes, lambda size, collecting: processor(lambda: made(size), collecting=collecting)),
-        *grown("random graph", sizes, lambda size, collecting: processor(lambda: scattered(size, edges[size]), collecting=collecting)),
+        *grown(
+            "chain",
+            sizes,
+            lambda size, collecting: processor(lambda: made(size), collecting=collecting),
+        ),
+        *grown(
+            "random graph",
+            sizes,
+            lambda size, collecting: processor(
+                lambda: scattered(size, edges[size]), collecting=collecting
+            ),
+        ),
     ]
     return lines(("made by hand", "collector on", "collector off"), rows)

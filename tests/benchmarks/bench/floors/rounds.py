@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from .measure import lines, processor
+from .measure import lines, processor, sentence
 
 SIZES: Sequence[int] = (1000, 10_000)
 QUICK: Sequence[int] = (10,)
@@ -66,7 +66,9 @@ def bare(rounds: int) -> int:
 
 
 def kept_apart(rounds: int) -> int:
-    """And each sees a state that nobody changes under it, and what it gives is looked at, copied and written to a state of its own."""
+    """And each sees a state that nobody changes under it, and what it gives is looked at, copied
+    and written to a state of its own.
+    """
     state: Mapping[str, int] = {"n": 0}
     while True:
         for body in (add, nothing):
@@ -86,8 +88,13 @@ def written(state: Mapping[str, int], output: Mapping[str, int]) -> Mapping[str,
 
 
 def promised(rounds: int) -> int:
-    """And a firing has a name and tokens, says where it failed, is under way until it is done, and is counted; so are rounds and time."""
-    edges: Sequence[tuple[int, Callable[[Any], bool]]] = ((1, lambda state: state["n"] < rounds), (2, lambda state: state["n"] >= rounds))
+    """And a firing has a name and tokens, says where it failed, is under way until it is done, and
+    is counted; so are rounds and time.
+    """
+    edges: Sequence[tuple[int, Callable[[Any], bool]]] = (
+        (1, lambda state: state["n"] < rounds),
+        (2, lambda state: state["n"] >= rounds),
+    )
     bodies = (add, nothing)
     fired, ends, most, at = 0, time.monotonic() + SLICE, 10**9, 0
     total: dict[str, int] = {}
@@ -134,4 +141,7 @@ def table(sizes: Sequence[int]) -> str:
             assert way(size) == size
             yield processor(lambda size=size: way(size), times=30) / size * 1e6
 
-    return lines(("by hand", *(f"{size:,} rounds" for size in sizes)), ([way.__doc__ or "", *figures(way)] for way in WAYS))
+    return lines(
+        ("by hand", *(f"{size:,} rounds" for size in sizes)),
+        ([sentence(way), *figures(way)] for way in WAYS),
+    )

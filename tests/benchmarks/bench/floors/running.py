@@ -1,4 +1,6 @@
-"""Exponents of a run: the fan and the random graph that are written by hand with asyncio, a task for each node; µs a node."""
+"""Exponents of a run: the fan and the random graph that are written by hand with asyncio, a task
+for each node; µs a node.
+"""
 
 from __future__ import annotations
 
@@ -26,10 +28,18 @@ class Known(Case):
 
 def table(sizes: Sequence[int]) -> str:
     """With Python's collector, and without it."""
-    acts = {(name, size): getattr(by_hand, name)(Known(size)) for name in ("fan", "dag") for size in sizes}
+    acts = {
+        (name, size): getattr(by_hand, name)(Known(size))
+        for name in ("fan", "dag")
+        for size in sizes
+    }
     rows = [
         row
         for name in ("fan", "dag")
-        for row in grown(name, sizes, lambda size, collecting, name=name: awaited(acts[name, size], collecting=collecting))
+        for row in grown(
+            name,
+            sizes,
+            lambda size, collecting, name=name: awaited(acts[name, size], collecting=collecting),
+        )
     ]
     return lines(("run by hand", "collector on", "collector off"), rows)

@@ -6,9 +6,11 @@
         def make(self):
             return Shout(Shout.Config(marks=2))
 
-Or ``component = Shout`` and ``config = {"marks": 2}`` instead of ``make``. What is not true of every component of a kind is a claim: a
-class attribute such as ``deterministic`` or ``durable``, which adds tests when it is set. ``axil plugins test DIST`` runs the same tests
-on everything that a distribution registers, without a line of code; ``check`` runs those of one kit and gives a ``Report``.
+Or ``component = Shout`` and ``config = {"marks": 2}`` instead of ``make``. What is not true of
+every component of a kind is a claim: a class attribute such as ``deterministic`` or ``durable``,
+which adds tests when it is set. ``axil plugins test DIST`` runs the same tests on everything that a
+distribution registers, without a line of code; ``check`` runs those of one kit and gives a
+``Report``.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from axil_testing.kit.engines import EngineKit
     from axil_testing.kit.formatters import FormatterKit
     from axil_testing.kit.hooks import HookKit
+    from axil_testing.kit.joins import JoinKit
     from axil_testing.kit.journals import JournalKit
     from axil_testing.kit.loaders import LoaderKit
     from axil_testing.kit.models import ModelKit
@@ -37,6 +40,7 @@ __all__ = [
     "EngineKit",
     "FormatterKit",
     "HookKit",
+    "JoinKit",
     "JournalKit",
     "Kit",
     "LoaderKit",
@@ -58,6 +62,7 @@ _FOUND_IN = {
     "EngineKit": "engines",
     "FormatterKit": "formatters",
     "HookKit": "hooks",
+    "JoinKit": "joins",
     "JournalKit": "journals",
     "Kit": "base",
     "LoaderKit": "loaders",

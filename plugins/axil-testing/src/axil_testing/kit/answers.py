@@ -13,7 +13,7 @@ import copy
 import json
 from typing import Any, ClassVar, Final
 
-from axil.errors import AxilError
+from axil import AxilError
 from axil_agent.interfaces import Reply, Request
 from axil_testing.kit.base import Kit, claimed, require
 
@@ -24,7 +24,12 @@ FINISHES: Final = ("stop", "tools", "length", "filter", "refusal", "")
 
 def asking(text: str) -> Request:
     """A request: a user's message after a system's."""
-    return Request(messages=[{"role": "system", "content": "You are a botanist."}, {"role": "user", "content": text}])
+    return Request(
+        messages=[
+            {"role": "system", "content": "You are a botanist."},
+            {"role": "user", "content": text},
+        ]
+    )
 
 
 class AnswerKit(Kit):
@@ -44,9 +49,15 @@ class AnswerKit(Kit):
             reply = self.wait(self.ask(self.make(), text))
             require(isinstance(reply, Reply), f"it gave a {type(reply).__name__}, and no Reply.")
             require(bool(reply.text or reply.tool_calls), f"asked {text!r}, it says nothing.")
-            require(reply.finish in FINISHES, f"it ended with {reply.finish!r}; there are {', '.join(FINISHES[:-1])}.")
+            require(
+                reply.finish in FINISHES,
+                f"it ended with {reply.finish!r}; there are {', '.join(FINISHES[:-1])}.",
+            )
             counts = (reply.usage.input_tokens, reply.usage.output_tokens)
-            require(all(type(count) is int and count >= 0 for count in counts), f"its usage is {counts}.")
+            require(
+                all(type(count) is int and count >= 0 for count in counts),
+                f"its usage is {counts}.",
+            )
 
     def test_what_it_shows_is_what_it_says(self) -> None:
         """Parts that it emits are those of its reply."""
@@ -54,13 +65,19 @@ class AnswerKit(Kit):
             shown: list[Any] = []
             reply = self.wait(self.ask(self.make(), text, shown))
             parts = [chunk.get("text", "") for chunk in shown if chunk.get("kind") == "text"]
-            require(not parts or "".join(parts) == reply.text, f"it shows {''.join(parts)!r:.80} and says {reply.text!r:.80}.")
+            require(
+                not parts or "".join(parts) == reply.text,
+                f"it shows {''.join(parts)!r:.80} and says {reply.text!r:.80}.",
+            )
 
     def test_its_reply_is_plain_data(self) -> None:
         """Journals and recordings keep it, and read the same."""
         reply = self.wait(self.ask(self.make(), SAID[0]))
         again = Reply.read(json.loads(json.dumps(reply.plain())))
-        require(again.plain() == reply.plain(), f"kept and read again it is another reply: {again!r:.200}")
+        require(
+            again.plain() == reply.plain(),
+            f"kept and read again it is another reply: {again!r:.200}",
+        )
 
     def test_any_text_is_only_text(self) -> None:
         """Whatever is said: a reply, or an error of ours, and afterwards it answers as before."""
@@ -70,7 +87,10 @@ class AnswerKit(Kit):
                 self.wait(self.ask(model, text))
             except AxilError:
                 continue
-        require(isinstance(self.wait(self.ask(model, SAID[0])), Reply), "after such a text it does not answer.")
+        require(
+            isinstance(self.wait(self.ask(model, SAID[0])), Reply),
+            "after such a text it does not answer.",
+        )
 
     def test_it_leaves_the_request_alone(self) -> None:
         """Others see it, too."""
@@ -86,9 +106,14 @@ class AnswerKit(Kit):
 
         async def law() -> None:
             alone = {text: (await self.ask(model, text)).text for text in SAID}
-            found = await asyncio.gather(*(self.ask(model, text) for _ in range(4) for text in SAID))
+            found = await asyncio.gather(
+                *(self.ask(model, text) for _ in range(4) for text in SAID)
+            )
             for text, reply in zip([text for _ in range(4) for text in SAID], found, strict=True):
-                require(reply.text == alone[text], f"beside others, {text!r} gets another answer than alone.")
+                require(
+                    reply.text == alone[text],
+                    f"beside others, {text!r} gets another answer than alone.",
+                )
 
         self.wait(law())
 
@@ -104,8 +129,14 @@ class AnswerKit(Kit):
                 if not task.done():
                     task.cancel()
                     await asyncio.wait([task])
-                    require(task.cancelled(), "it was cancelled, and went on as if nothing had happened.")
-            require(isinstance(await self.ask(model, SAID[0]), Reply), "after a cancelled call it does not answer.")
+                    require(
+                        task.cancelled(),
+                        "it was cancelled, and went on as if nothing had happened.",
+                    )
+            require(
+                isinstance(await self.ask(model, SAID[0]), Reply),
+                "after a cancelled call it does not answer.",
+            )
 
         self.wait(law())
 
@@ -118,5 +149,8 @@ class AnswerKit(Kit):
                 await model.close()
 
         for _ in range(2):
-            require(isinstance(self.wait(self.ask(model, SAID[0])), Reply), "it does not work on another event loop.")
+            require(
+                isinstance(self.wait(self.ask(model, SAID[0])), Reply),
+                "it does not work on another event loop.",
+            )
             self.wait(closing())

@@ -1,10 +1,13 @@
-"""What all kits share: how a component is made, what may be claimed, and the laws that hold for every kind.
+"""What all kits share: how a component is made, what may be claimed, and the laws that hold for
+every kind.
 
-A kit is a class whose ``test_…`` methods take nothing but ``self``: pytest runs them, and so does ``report.check``, which needs no pytest.
-A test that waits is a plain function all the same: it calls ``self.wait(…)``, which gives the coroutine a loop of its own, bounds it, and
-insists that no task is left behind.
+A kit is a class whose ``test_…`` methods take nothing but ``self``: pytest runs them, and so does
+``report.check``, which needs no pytest. A test that waits is a plain function all the same: it
+calls ``self.wait(…)``, which gives the coroutine a loop of its own, bounds it, and insists that no
+task is left behind.
 
-A subclass may not override or remove a test of the kit, unless it says why: ``@pytest.mark.xfail(reason="…")``.
+A subclass may not override or remove a test of the kit, unless it says why:
+``@pytest.mark.xfail(reason="…")``.
 """
 
 from __future__ import annotations
@@ -22,28 +25,33 @@ from typing import Any, ClassVar, Final, TypeVar, cast
 
 import pytest
 
-from axil.config import make
-from axil.errors import AxilError, ConfigError
+from axil import AxilError, ConfigError
+from axil.plugin import make_component
 from axil_testing.kit.watch import watched
 
 T = TypeVar("T")
 Test = TypeVar("Test", bound=Callable[..., None])
 
 PATIENCE_SECONDS: Final = 120.0
-"""A test that waits longer has failed; what is awaited in a kit takes milliseconds, but for a first import of what is large."""
+"""A test that waits longer has failed; what is awaited in a kit takes milliseconds, but for a first
+import of what is large.
+"""
 CANARY: Final = "canary-3f9a-secret"
 """The value of every secret in a kit; it must not be seen anywhere."""
 _OURS: Final = "axil_testing.kit"
 
 
 def require(condition: object, message: str) -> None:
-    """Nothing, if the condition holds. Raises: AssertionError with the message: pytest does not rewrite a library's asserts."""
+    """Nothing, if the condition holds.
+
+    Raises: AssertionError with the message: pytest does not rewrite a library's asserts.
+    """
     if not condition:
         raise AssertionError(message)
 
 
 def claimed(*claims: str) -> Callable[[Test], Test]:
-    """Marks a test that runs only where the kit claims all of ``claims``: attributes that are true."""
+    """Mark a test that runs only where the kit claims all of ``claims``, its true attributes."""
 
     def mark(test: Test) -> Test:
         @functools.wraps(test)
@@ -87,12 +95,15 @@ class Kit:
         component = type(self).component
         if component is None:
             raise NotImplementedError("Give make(self), or component and config.")
-        return make(component, self.config)
+        return make_component(component, self.config)
 
     # -- what tests use
 
     def wait(self, awaitable: Coroutine[Any, Any, T], seconds: float = PATIENCE_SECONDS) -> T:
-        """The result of a coroutine, on an event loop of its own. Raises: AssertionError: it does not end, or leaves tasks behind."""
+        """The result of a coroutine, on an event loop of its own.
+
+        Raises: AssertionError: it does not end, or leaves tasks behind.
+        """
 
         async def bounded() -> T:
             try:
@@ -120,15 +131,22 @@ class Kit:
         if type(self).component is not None:
             return type(self).component
         made = self.make()
-        return made if isinstance(made, type) or callable(getattr(made, "__code__", None)) else type(made)
+        return (
+            made
+            if isinstance(made, type) or callable(getattr(made, "__code__", None))
+            else type(made)
+        )
 
     @property
     def module(self) -> str:
-        """The module that the component is defined in; empty where a new process could not import it."""
+        """Return the module that defines the component; empty if a new process cannot import it."""
         name = str(getattr(self.subject, "__module__", ""))
         package = name.partition(".")[0]
         try:
-            if package == "__main__" or not any(finder.find_spec(package, None) for finder in sys.meta_path):  # not what is loaded already
+            # not what is loaded already
+            if package == "__main__" or not any(
+                finder.find_spec(package, None) for finder in sys.meta_path
+            ):
                 return ""
             return name if importlib.util.find_spec(name) is not None else ""
         except (ImportError, ValueError):
@@ -148,7 +166,11 @@ class Kit:
         self.make()  # what it imports, it imports now
         with watched() as seen:
             self.make()
-        require(not seen.effects, f"making it has effects: {', '.join(seen.effects)}. Do that in provision, or when it is used.")
+        require(
+            not seen.effects,
+            f"making it has effects: {', '.join(seen.effects)}. "
+            "Do that in provision, or when it is used.",
+        )
 
     def test_an_unknown_key_in_its_config_is_an_error(self) -> None:
         """Slips of the pen are found, with the key's name."""
@@ -157,13 +179,15 @@ class Kit:
             self.skip("it has no Config")
         strange = "kit_unknown_key"
         try:
-            make(component, {**self.config, strange: 1})
+            make_component(component, {**self.config, strange: 1})
         except ConfigError as error:
             told = str(error)
             require(strange in told, f"the error does not name the unknown key: {told}")
             return
         except Exception as error:
-            raise AssertionError(f"an unknown key raises {type(error).__name__}, not ConfigError: {error}") from error
+            raise AssertionError(
+                f"an unknown key raises {type(error).__name__}, not ConfigError: {error}"
+            ) from error
         raise AssertionError('its Config takes unknown keys. Say extra="forbid".')
 
     def test_its_config_has_a_schema(self) -> None:
@@ -175,7 +199,9 @@ class Kit:
             schema = model.model_json_schema()
             json.dumps(schema)
         except Exception as error:
-            raise AssertionError(f"its Config has no JSON Schema: {type(error).__name__}: {error}") from error
+            raise AssertionError(
+                f"its Config has no JSON Schema: {type(error).__name__}: {error}"
+            ) from error
 
     def test_a_secret_is_never_shown(self) -> None:
         """Neither the component nor its config shows the value of a secret that it was given."""
@@ -186,12 +212,18 @@ class Kit:
         tried = 0
         for name, value in names.items():
             try:
-                made = make(component, {**self.config, name: value})
+                made = make_component(component, {**self.config, name: value})
             except ConfigError:  # not beside what its config says
                 continue
             tried += 1
-            shown = f"{made!r} {made} {getattr(made, 'config', None)!r} {vars(made) if hasattr(made, '__dict__') else ''}"
-            require(CANARY not in shown, f"the value of {name} is in its text form. Keep it in an axil.config.Secret.")
+            shown = (
+                f"{made!r} {made} {getattr(made, 'config', None)!r} "
+                f"{vars(made) if hasattr(made, '__dict__') else ''}"
+            )
+            require(
+                CANARY not in shown,
+                f"the value of {name} is in its text form. Keep it in an axil.plugin.Secret.",
+            )
         require(tried, f"it takes none of its secrets: {', '.join(names)}.")
 
     def test_closing_it_twice_is_closing_it_once(self) -> None:
@@ -204,7 +236,8 @@ class Kit:
             await _awaited(made.close())
             await _awaited(made.close())
             if hasattr(made, "provision"):
-                with contextlib.suppress(AxilError, OSError):  # what it needs may not be here; it has to be closed all the same
+                # what it needs may not be here; it has to be closed all the same
+                with contextlib.suppress(AxilError, OSError):
                     await _awaited(made.provision())
                 await _awaited(made.close())
                 await _awaited(made.close())
@@ -217,20 +250,32 @@ async def _awaited(given: Any) -> Any:
 
 
 def _is_law(base: type, name: str) -> bool:
-    return name.startswith("test_") and (base.__module__ == _OURS or base.__module__.startswith(f"{_OURS}."))
+    return name.startswith("test_") and (
+        base.__module__ == _OURS or base.__module__.startswith(f"{_OURS}.")
+    )
 
 
 def _is_excused(test: Any) -> bool:
-    return any(mark.name == "xfail" and mark.kwargs.get("reason") for mark in getattr(test, "pytestmark", ()))
+    return any(
+        mark.name == "xfail" and mark.kwargs.get("reason")
+        for mark in getattr(test, "pytestmark", ())
+    )
 
 
 def secrets_of(model: Any) -> dict[str, Any]:
-    """The fields of a config that hold secrets (``axil.config.Secret``, or a schema with ``x-axil-secret``), each with a value for it."""
+    """The fields of a config that hold secrets (``axil.plugin.Secret``, or a schema with
+    ``x-axil-secret``), each with a value for it.
+    """
     if model is None:
         return {}
     properties = cast("Mapping[str, Any]", model.model_json_schema().get("properties", {}))
-    several = {name: isinstance(shape.get("additionalProperties"), Mapping) for name, shape in properties.items()}
-    found = [name for name, shape in properties.items() if '"x-axil-secret": true' in json.dumps(shape)]
+    several = {
+        name: isinstance(shape.get("additionalProperties"), Mapping)
+        for name, shape in properties.items()
+    }
+    found = [
+        name for name, shape in properties.items() if '"x-axil-secret": true' in json.dumps(shape)
+    ]
     return {name: {"KIT": CANARY} if several[name] else CANARY for name in found}
 
 
@@ -254,7 +299,9 @@ def import_faults(module: str) -> list[str]:
     """What importing a module does beside defining things, found out in a process of its own."""
     command = [sys.executable, "-W", "error::SyntaxWarning", "-c", _IMPORTING, module]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment, check=False)
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=120, env=environment, check=False
+    )
     if done.returncode:
         last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
         return [f"fails ({last})"]

@@ -4,8 +4,9 @@
         def make(self):
             return Notes(list(self.texts))
 
-``make`` gives a provider that knows ``texts``, or one that the kit can tell of them: by ``put``, ``learn``, ``insert`` or ``notes``.
-What it keeps in files it keeps below ``self.folder``, so that a second ``make`` opens the same.
+``make`` gives a provider that knows ``texts``, or one that the kit can tell of them: by ``put``,
+``learn``, ``insert`` or ``notes``. What it keeps in files it keeps below ``self.folder``, so that a
+second ``make`` opens the same.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Final, TypeVar
 
-from axil.errors import AxilError
+from axil import AxilError
 from axil_agent.context import block_of, blocks_of
 from axil_agent.interfaces import ContextBlock, ContextQuery, Turn
 from axil_agent.threads import called
@@ -67,7 +68,10 @@ class ContextKit(Kit):
     searches: ClassVar[bool] = True
     """It ranks by the query: asked for a text that it knows, it gives that one first."""
     filters: ClassVar[bool] = False
-    """It holds to ``query.filters``. It is told of blocks by ``put``, or its blocks have the metadata ``part`` (the text's number)."""
+    """It holds to ``query.filters``.
+
+    It is told of blocks by ``put``, or its blocks have the metadata ``part`` (the text's number).
+    """
     indexes: ClassVar[bool] = False
     """It has ``put`` and ``delete``."""
     persists: ClassVar[bool] = False
@@ -95,10 +99,16 @@ class ContextKit(Kit):
     # -- how it is used
 
     async def fill(self, provider: Any, texts: Sequence[str] = (), owner: str = "") -> None:
-        """Tell it of the texts, if it can be told. Override it where a provider reads what the test has to write first."""
+        """Tell it of the texts, if it can be told.
+
+        Override it where a provider reads what the test has to write first.
+        """
         for number, text in enumerate(texts or self.texts):
             if hasattr(provider, "put"):
-                await called(provider.put, [ContextBlock(text, "kit", f"{owner}{number}", metadata={"part": number})])
+                await called(
+                    provider.put,
+                    [ContextBlock(text, "kit", f"{owner}{number}", metadata={"part": number})],
+                )
             else:
                 await self.tell(provider, text, number + 1, owner)
 
@@ -125,9 +135,13 @@ class ContextKit(Kit):
         """A query of the kit's; ``owner``: whose."""
         inputs = {self.namespaced: owner or "kit"} if self.namespaced else {}
         attributes = {self._share: list(self._notes)} if self._share else {}
-        return ContextQuery(text, inputs, attributes, "kit", "kit", run_id="kit-run", session_id="kit-session")
+        return ContextQuery(
+            text, inputs, attributes, "kit", "kit", run_id="kit-run", session_id="kit-session"
+        )
 
-    async def ask(self, provider: Any, text: str | ContextQuery, top_k: int = 8, owner: str = "") -> list[ContextBlock]:
+    async def ask(
+        self, provider: Any, text: str | ContextQuery, top_k: int = 8, owner: str = ""
+    ) -> list[ContextBlock]:
         """What it gives, in its own order."""
         query = self.query(text, owner) if isinstance(text, str) else text
         return [block_of(each) for each in await called(provider.get_blocks, query, top_k) or ()]
@@ -155,8 +169,14 @@ class ContextKit(Kit):
             require(found, "it gives nothing for the very texts that it knows.")
             for block in found:
                 require(bool(block.text.strip()), f"a block has no text: {block!r}.")
-                require(bool(block.uri or block.chunk_id), f"a block does not say where it is from: {block!r}.")
-                require(bool(block.metadata.get("provider")), f"a block's metadata has no provider: {block!r}.")
+                require(
+                    bool(block.uri or block.chunk_id),
+                    f"a block does not say where it is from: {block!r}.",
+                )
+                require(
+                    bool(block.metadata.get("provider")),
+                    f"a block's metadata has no provider: {block!r}.",
+                )
 
         self.using(law)
 
@@ -167,7 +187,9 @@ class ContextKit(Kit):
             for top_k in (0, 1, 2, 3, 1000):
                 for text in (self.texts[0], "the and of is", ""):
                     count = len(await self.ask(provider, text, top_k))
-                    require(count <= top_k, f"asked for {top_k} blocks about {text!r}, it gave {count}.")
+                    require(
+                        count <= top_k, f"asked for {top_k} blocks about {text!r}, it gave {count}."
+                    )
 
         self.using(law)
 
@@ -178,7 +200,10 @@ class ContextKit(Kit):
         async def law(provider: Any) -> None:
             for text in self.texts:
                 found = await self.ask(provider, text)
-                require(found and text in found[0].text, f"asked for {text!r}, it gave {[block.text for block in found]!r:.200}.")
+                require(
+                    found and text in found[0].text,
+                    f"asked for {text!r}, it gave {[block.text for block in found]!r:.200}.",
+                )
                 scores = [block.score for block in found if block.score is not None]
                 require(scores == sorted(scores, reverse=True), f"scores do not fall: {scores}.")
 
@@ -200,7 +225,10 @@ class ContextKit(Kit):
             before = await self.ask(provider, self.texts[0])
             for text in HOSTILE:
                 await self.ask(provider, text, 3)
-            require(await self.ask(provider, self.texts[0]) == before, "a hostile query has changed what it knows.")
+            require(
+                await self.ask(provider, self.texts[0]) == before,
+                "a hostile query has changed what it knows.",
+            )
 
         self.using(law)
 
@@ -208,13 +236,19 @@ class ContextKit(Kit):
         """In the same order, from the same provider and from one made alike."""
 
         async def law(provider: Any) -> list[list[tuple[str, Any, Any]]]:
-            answers = [[_shown(await self.ask(provider, text)) for text in (*self.texts, " ".join(self.texts))] for _ in range(3)]
+            answers = [
+                [
+                    _shown(await self.ask(provider, text))
+                    for text in (*self.texts, " ".join(self.texts))
+                ]
+                for _ in range(3)
+            ]
             require(answers[0] == answers[1] == answers[2], "asked again, it answers otherwise.")
             return answers[0]
 
-        first, again = (
-            [[text for text, *_ in found] for found in kit.using(law)] for kit in (self, type(self)())
-        )  # each in its own folder
+        # Each is made in a folder of its own.
+        kits = (self, type(self)())
+        first, again = ([[text for text, *_ in found] for found in kit.using(law)] for kit in kits)
         require(first == again, "made alike, it answers otherwise.")
 
     def test_questions_side_by_side_do_not_disturb_each_other(self) -> None:
@@ -225,12 +259,15 @@ class ContextKit(Kit):
             asked = [text for _ in range(4) for text in self.texts]
             found = await asyncio.gather(*(self.ask(provider, text, 3) for text in asked))
             for text, blocks in zip(asked, found, strict=True):
-                require(_shown(blocks) == alone[text], f"beside others, {text!r} gets another answer than alone.")
+                require(
+                    _shown(blocks) == alone[text],
+                    f"beside others, {text!r} gets another answer than alone.",
+                )
 
         self.using(law)
 
     def test_it_serves_several_event_loops(self) -> None:
-        """One provider may be used by runs that each have a loop of their own, one after another."""
+        """Use one provider in several runs, each with a loop of its own, one after another."""
         provider = self.make()
 
         async def turn(fill: bool) -> list[tuple[str, Any, Any]]:
@@ -256,8 +293,14 @@ class ContextKit(Kit):
                 if not task.done():
                     task.cancel()
                     await asyncio.wait([task])
-                    require(task.cancelled(), "it was cancelled, and went on as if nothing had happened.")
-            require(_shown(await self.ask(provider, self.texts[0])) == before, "after a cancelled question it answers otherwise.")
+                    require(
+                        task.cancelled(),
+                        "it was cancelled, and went on as if nothing had happened.",
+                    )
+            require(
+                _shown(await self.ask(provider, self.texts[0])) == before,
+                "after a cancelled question it answers otherwise.",
+            )
 
         self.using(law)
 
@@ -272,7 +315,8 @@ class ContextKit(Kit):
                     block.metadata.clear()
             require(repr(query) == told, "it changes the query.")
             require(
-                all(block.metadata for block in await self.ask(provider, query)), "what is done to a block's metadata is done to its own."
+                all(block.metadata for block in await self.ask(provider, query)),
+                "what is done to a block's metadata is done to its own.",
             )
 
         self.using(law)
@@ -290,7 +334,10 @@ class ContextKit(Kit):
                 return
             finally:
                 await _closed(provider)
-            raise AssertionError(f"what it asks has failed, and it gave {len(found)} blocks as if nothing had happened.")
+            raise AssertionError(
+                "what it asks has failed, "
+                f"and it gave {len(found)} blocks as if nothing had happened."
+            )
 
         self.wait(law())
 
@@ -303,7 +350,11 @@ class ContextKit(Kit):
                 await self.ask(provider, self.texts[0])
 
             self.using(law)
-        calls = [each for each in seen.effects if each in ("connects to a socket", "looks up a host", "binds a socket", "asks a URL")]
+        calls = [
+            each
+            for each in seen.effects
+            if each in ("connects to a socket", "looks up a host", "binds a socket", "asks a URL")
+        ]
         require(not calls, f"it {', '.join(calls)}.")
 
     def test_importing_it_imports_no_sdk(self) -> None:
@@ -314,7 +365,10 @@ class ContextKit(Kit):
         done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
         require(done.returncode == 0, f"importing {self.module} fails: {done.stderr[-300:]}")
         loaded = json.loads(done.stdout)
-        require(not loaded, f"importing {self.module} imports {', '.join(loaded)}. Do that where it is used.")
+        require(
+            not loaded,
+            f"importing {self.module} imports {', '.join(loaded)}. Do that where it is used.",
+        )
 
     # -- claims
 
@@ -324,9 +378,12 @@ class ContextKit(Kit):
 
         async def law(provider: Any) -> None:
             for number, text in enumerate(self.texts):
-                found = await self.ask(provider, replace(self.query(text), filters={"part": number}))
+                found = await self.ask(
+                    provider, replace(self.query(text), filters={"part": number})
+                )
                 require(
-                    [block.metadata.get("part") for block in found] == [number], f"with a filter for part {number} it gave {found!r:.200}."
+                    [block.metadata.get("part") for block in found] == [number],
+                    f"with a filter for part {number} it gave {found!r:.200}.",
                 )
                 other = await self.ask(provider, replace(self.query(text), filters={"part": -1}))
                 require(not other, "with a filter that nothing fits it gave blocks.")
@@ -339,11 +396,20 @@ class ContextKit(Kit):
 
         async def law(provider: Any) -> None:
             for text in ("a zebra grazes", "a zebra sleeps"):
-                await called(provider.put, [ContextBlock(text, "kit:new", "z", metadata={"part": 99})])
-            found = [block.text for block in await self.ask(provider, "zebra") if "zebra" in block.text]
+                await called(
+                    provider.put, [ContextBlock(text, "kit:new", "z", metadata={"part": 99})]
+                )
+            found = [
+                block.text for block in await self.ask(provider, "zebra") if "zebra" in block.text
+            ]
             require(found == ["a zebra sleeps"], f"put twice under one name, it holds {found}.")
-            await called(provider.delete, [ContextBlock("", "kit:new", "z"), ContextBlock("", "kit:new", "never there")])
-            found = [block.text for block in await self.ask(provider, "zebra") if "zebra" in block.text]
+            await called(
+                provider.delete,
+                [ContextBlock("", "kit:new", "z"), ContextBlock("", "kit:new", "never there")],
+            )
+            found = [
+                block.text for block in await self.ask(provider, "zebra") if "zebra" in block.text
+            ]
             require(not found, f"deleted, it still gives {found}.")
 
         self.using(law)
@@ -372,18 +438,29 @@ class ContextKit(Kit):
         async def law(provider: Any) -> None:
             for _ in range(3):
                 await self.tell(provider, "the zebra grazes at noon", 77)
-            found = [block for block in await self.ask(provider, "zebra grazes noon", 50) if "zebra" in block.text]
+            found = [
+                block
+                for block in await self.ask(provider, "zebra grazes noon", 50)
+                if "zebra" in block.text
+            ]
             require(len(found) == 1, f"told three times, it holds {len(found)} blocks.")
 
         self.using(law)
 
     @claimed("namespaced")
     def test_what_is_one_owners_is_not_anothers(self) -> None:
-        """Also where both ask at once; and who does not say who they are, gets and leaves nothing."""
+        """Ask at once, too; who does not say who they are gets and leaves nothing."""
 
         async def law(provider: Any) -> None:
-            await asyncio.gather(*(self.tell(provider, f"the parrot of {owner} sings", 5, owner) for owner in ("ann", "bob")))
-            found = await asyncio.gather(*(self.ask(provider, "parrot sings", 50, owner) for owner in ("ann", "bob") * 3))
+            await asyncio.gather(
+                *(
+                    self.tell(provider, f"the parrot of {owner} sings", 5, owner)
+                    for owner in ("ann", "bob")
+                )
+            )
+            found = await asyncio.gather(
+                *(self.ask(provider, "parrot sings", 50, owner) for owner in ("ann", "bob") * 3)
+            )
             for owner, blocks in zip(("ann", "bob") * 3, found, strict=True):
                 told = [block.text for block in blocks if "parrot" in block.text]
                 require(len(told) == 1 and owner in told[0], f"{owner} is given {told}.")

@@ -7,17 +7,18 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ClassVar
 
-from axil.bodies import is_async
-from axil.edges import Seen
-from axil.inputs import message
-from axil.state import Schema, State
+from axil import Schema, State
+from axil.plugin import EdgeInput, is_async, message
 from axil_testing.kit.base import Kit, require
 from axil_testing.kit.hostile import FIELDS, TEXTS, is_clumsy, shown
 from axil_testing.kit.watch import watched
 
 
 class EdgeKit(Kit):
-    """What conditions and processors promise alike. A plain function of the text is a component, too."""
+    """What conditions and processors promise alike.
+
+    A plain function of the text is a component, too.
+    """
 
     payloads: ClassVar[Sequence[Any]] = ()
     """Payloads that it works on, besides the hostile ones."""
@@ -26,7 +27,7 @@ class EdgeKit(Kit):
 
     def ask(self, component: Any, payload: Any, state: State) -> Any:
         """What the component answers: a function is asked for the text."""
-        seen = Seen(payload, state)
+        seen = EdgeInput(payload, state)
         return component(seen.text) if hasattr(component, "__code__") else component(seen)
 
     def answered(self, component: Any, payload: Any, state: State | None = None) -> tuple[str, Any]:
@@ -34,13 +35,22 @@ class EdgeKit(Kit):
         try:
             return "answer", self.ask(component, payload, self._state() if state is None else state)
         except Exception as error:  # noqa: BLE001  # that is the question
-            require(not is_clumsy(error), f"{shown(payload)} makes it fail by accident: {type(error).__name__}: {error}")
+            require(
+                not is_clumsy(error),
+                f"{shown(payload)} makes it fail by accident: {type(error).__name__}: {error}",
+            )
             return "refusal", f"{type(error).__name__}: {error}"
 
     def given(self) -> list[Any]:
         """Everything that it is asked about."""
         texts = [message(text) for text in TEXTS]
-        return [*map(copy.deepcopy, self.payloads), *texts, *map(copy.deepcopy, FIELDS), [message("one"), message("two")], "text"]
+        return [
+            *map(copy.deepcopy, self.payloads),
+            *texts,
+            *map(copy.deepcopy, FIELDS),
+            [message("one"), message("two")],
+            "text",
+        ]
 
     def _state(self) -> State:
         return state_of(self.state)
@@ -60,15 +70,26 @@ class EdgeKit(Kit):
             self.answered(component, payload)
 
     def test_the_same_question_has_the_same_answer(self) -> None:
-        """Asked again, asked after others, asked in several threads, asked by another of the same config."""
+        """Ask again, after others, in several threads, and another one of the same config."""
         component, other = self.make(), self.make()
         first = [repr(self.answered(component, payload)) for payload in self.given()]
-        again = [repr(self.answered(component, payload)) for payload in reversed(self.given())][::-1]
+        again = [repr(self.answered(component, payload)) for payload in reversed(self.given())][
+            ::-1
+        ]
         fresh = [repr(self.answered(other, payload)) for payload in self.given()]
         with ThreadPoolExecutor(4) as pool:
-            threads = [repr(each) for each in pool.map(lambda payload: self.answered(component, payload), self.given())]
+            threads = [
+                repr(each)
+                for each in pool.map(
+                    lambda payload: self.answered(component, payload), self.given()
+                )
+            ]
         for payload, *answers in zip(self.given(), first, again, fresh, threads, strict=True):
-            require(len(set(answers)) == 1, f"about {shown(payload)} it answers {', '.join(map(shown, dict.fromkeys(answers)))}")
+            require(
+                len(set(answers)) == 1,
+                f"about {shown(payload)} it answers "
+                f"{', '.join(map(shown, dict.fromkeys(answers)))}",
+            )
 
     def test_what_it_looks_at_stays_as_it_is(self) -> None:
         """Neither the payload nor the state is changed."""
@@ -87,7 +108,10 @@ class EdgeKit(Kit):
         with watched() as seen:
             for payload in self.given():
                 self.answered(component, payload)
-        require(not seen.effects and not seen.blocked, f"asking it {', '.join([*seen.effects, *seen.blocked])}")
+        require(
+            not seen.effects and not seen.blocked,
+            f"asking it {', '.join([*seen.effects, *seen.blocked])}",
+        )
 
 
 class ConditionKit(EdgeKit):
@@ -101,7 +125,11 @@ class ConditionKit(EdgeKit):
         for payload in self.given():
             how, answer = self.answered(component, payload)
             if how == "answer":
-                require(isinstance(answer, bool), f"about {shown(payload)} it says {shown(answer)}, which is neither True nor False")
+                require(
+                    isinstance(answer, bool),
+                    f"about {shown(payload)} it says {shown(answer)}, "
+                    "which is neither True nor False",
+                )
 
 
 class ProcessorKit(EdgeKit):
@@ -111,14 +139,15 @@ class ProcessorKit(EdgeKit):
 
     def test_what_it_gives_can_be_journaled(self) -> None:
         """Plain data, and none that is shared with what it was given."""
-        from axil.journal import decode, encode
+        from axil.driver import decode_value, encode_value
 
         component = self.make()
         for payload in self.given():
             how, answer = self.answered(component, payload)
             if how == "answer" and answer is not None:
                 require(
-                    repr(decode(encode(answer))) == repr(answer), f"from {shown(payload)} it makes {shown(answer)}, which a journal changes"
+                    repr(decode_value(encode_value(answer))) == repr(answer),
+                    f"from {shown(payload)} it makes {shown(answer)}, which a journal changes",
                 )
 
 

@@ -1,7 +1,9 @@
-"""The kit of engines: what is accepted is run, once, and stays accepted, answered or cancelled, whoever goes on with it.
+"""The kit of engines: what is accepted is run, once, and stays accepted, answered or cancelled,
+whoever goes on with it.
 
-An engine is seen from outside: by the ``Engine`` protocol, and by what bodies say that run in this process. Another engine on the same
-store stands for another process, or for the same one after a crash.
+An engine is seen from outside: by the ``Engine`` protocol, and by what bodies say that run in this
+process. Another engine on the same store stands for another process, or for the same one after a
+crash.
 """
 
 from __future__ import annotations
@@ -15,10 +17,9 @@ from contextlib import asynccontextmanager, suppress
 from functools import cached_property
 from typing import Any, ClassVar, TypeVar
 
-from axil import Workflow
-from axil.engine import Engine
-from axil.errors import AxilError, EngineError, JournalError
-from axil.values import thaw
+from axil import AxilError, Workflow
+from axil.driver import Engine
+from axil.plugin import EngineError, JournalError, thaw
 from axil_testing.clock import VirtualClock
 from axil_testing.kit import flows
 from axil_testing.kit.base import Kit, require
@@ -36,12 +37,16 @@ class EngineKit(Kit):
     patience_seconds: ClassVar[float] = 60.0
     """Of real time: what has not happened after that does not happen."""
     nap_seconds: ClassVar[float] = 86_400.0
-    """How long runs of the kit sleep: by ``self.clock``, which jumps. Less, where the engine has a clock of its own."""
+    """How long runs of the kit sleep: by ``self.clock``, which jumps.
+
+    Less, where the engine has a clock of its own.
+    """
 
     def make(self, workflows: Sequence[Workflow] = (), beside: Any = None) -> Any:
-        """An engine that knows these workflows, not yet entered; given ``self.clock``, if it takes one.
+        """Make an engine that knows these workflows, not yet entered; it may take ``self.clock``.
 
-        beside: one that was made before. This one is on the same store, as another process would have it. None: the store is empty.
+        beside: one that was made before. This one is on the same store, as another process would
+        have it. None: the store is empty.
         """
         raise NotImplementedError("An engine's kit gives make(self, workflows=(), beside=None).")
 
@@ -72,12 +77,18 @@ class EngineKit(Kit):
 
     async def stands(self, engine: Engine, run_id: str, *statuses: str) -> Any:
         """Where a run stands, once it has one of these."""
-        await self.until(lambda: engine.get(run_id).info.status in statuses, f"a run is not {' or '.join(statuses)}")
+        await self.until(
+            lambda: engine.get(run_id).info.status in statuses,
+            f"a run is not {' or '.join(statuses)}",
+        )
         return engine.get(run_id)
 
     async def asks(self, engine: Engine, run_id: str, question: str) -> None:
         """Wait until a run waits for this to be answered."""
-        await self.until(lambda: [each.id for each in engine.get(run_id).questions] == [question], f"a run does not ask {question}")
+        await self.until(
+            lambda: [each.id for each in engine.get(run_id).questions] == [question],
+            f"a run does not ask {question}",
+        )
         await self.stands(engine, run_id, "paused")
 
     async def within(self, doing: Awaitable[T], otherwise: str) -> T:
@@ -103,19 +114,35 @@ class EngineKit(Kit):
             async with self.opened(flow) as engine:
                 run_id = await engine.start(flow, {"n": 3}, {"by": 2})
                 for when in ("", " later"):
-                    result = await self.within(engine.result(run_id), "nobody is told what a run came to")
+                    result = await self.within(
+                        engine.result(run_id), "nobody is told what a run came to"
+                    )
                     told = result.status, thaw(result.output), thaw(result.attributes)
                     expected = alone.status, thaw(alone.output), thaw(alone.attributes)
-                    require(told == expected, f"it says{when} that a run came to {shown(told)}, which comes to {shown(expected)}")
-                    require(result.run_id == run_id, f"it tells{when} of the run {result.run_id!r}, asked about {run_id!r}")
+                    require(
+                        told == expected,
+                        f"it says{when} that a run came to {shown(told)}, "
+                        f"which comes to {shown(expected)}",
+                    )
+                    require(
+                        result.run_id == run_id,
+                        f"it tells{when} of the run {result.run_id!r}, asked about {run_id!r}",
+                    )
                 standing = engine.get(run_id)
-                require(standing.info.status == "done", f"a run that is done is {standing.info.status}")
-                require(thaw(standing.output) == thaw(alone.output), f"it shows that a run came to {shown(standing.output)}")
+                require(
+                    standing.info.status == "done", f"a run that is done is {standing.info.status}"
+                )
+                require(
+                    thaw(standing.output) == thaw(alone.output),
+                    f"it shows that a run came to {shown(standing.output)}",
+                )
 
         self.wait(law())
 
     def test_runs_have_names_of_their_own(self) -> None:
-        """Those that they are given, or others, that differ; all are listed, those that were touched last first."""
+        """Those that they are given, or others, that differ; all are listed, those that were
+        touched last first.
+        """
 
         async def law() -> None:
             flow = flows.plain([])
@@ -132,23 +159,40 @@ class EngineKit(Kit):
                 await self.stands(engine, given, "done")
                 last = await engine.start(flow, {"n": 9})
                 await self.result(engine, last)
-                require(engine.list()[0].run_id == last, "the run that was touched last is not the first that it lists")
+                require(
+                    engine.list()[0].run_id == last,
+                    "the run that was touched last is not the first that it lists",
+                )
 
         self.wait(law())
 
     def test_a_run_that_is_started_again_is_the_same_run(self) -> None:
-        """Under one name with the same input it runs once, also at once, also when it is over; another input is refused (AX505)."""
+        """Under one name with the same input it runs once, also at once, also when it is over;
+        another input is refused (AX505).
+        """
 
         async def law() -> None:
             ran: list[Any] = []
             flow = flows.plain(ran)
             async with self.opened(flow) as engine:
-                await asyncio.gather(*(engine.start(flow, {"n": 1}, run_id="r") for _ in range(3)), return_exceptions=True)
-                require((await self.result(engine, "r")) == ("done", {"n": 1}), "a run that was started thrice does not end well")
+                await asyncio.gather(
+                    *(engine.start(flow, {"n": 1}, run_id="r") for _ in range(3)),
+                    return_exceptions=True,
+                )
+                require(
+                    (await self.result(engine, "r")) == ("done", {"n": 1}),
+                    "a run that was started thrice does not end well",
+                )
                 await engine.start(flow, {"n": 1}, run_id="r")
                 await self.stands(engine, "r", "done")
-                await _refused(engine.start(flow, {"n": 2}, run_id="r"), "AX505", "a name is given to a run with another input")
-                require(ran == [1], f"a run that was started several times ran for the inputs {ran}")
+                await _refused(
+                    engine.start(flow, {"n": 2}, run_id="r"),
+                    "AX505",
+                    "a name is given to a run with another input",
+                )
+                require(
+                    ran == [1], f"a run that was started several times ran for the inputs {ran}"
+                )
 
         self.wait(law())
 
@@ -164,26 +208,40 @@ class EngineKit(Kit):
                 for n in (7, 3, 11, 0, 5, 1, 10, 2, 9, 4, 8, 6):
                     await engine.answer(ids[n], {"asks?m0": 100 * n})
                 came = [await self.result(engine, run_id) for run_id in ids]
-                require(came == [("done", {"sum": 101 * n}) for n in range(12)], f"runs that were answered came to {shown(came)}")
+                require(
+                    came == [("done", {"sum": 101 * n}) for n in range(12)],
+                    f"runs that were answered came to {shown(came)}",
+                )
 
         self.wait(law())
 
     def test_a_thread_goes_on_where_its_last_run_ended(self) -> None:
-        """The next run of a thread begins with the state of the one before; while that is open, none begins (AX509)."""
+        """The next run of a thread begins with the state of the one before; while that is open,
+        none begins (AX509).
+        """
 
         async def law() -> None:
             flow = flows.asking()
             async with self.opened(flow) as engine:
                 first = await engine.start(flow, {"n": 1}, thread="t")
                 await self.stands(engine, first, "paused")
-                await _refused(engine.start(flow, {"n": 1}, thread="t"), "AX509", "two runs of a thread are open at once")
+                await _refused(
+                    engine.start(flow, {"n": 1}, thread="t"),
+                    "AX509",
+                    "two runs of a thread are open at once",
+                )
                 await engine.answer(first, {"asks?m0": 1})
                 await self.result(engine, first)
                 second = await engine.start(flow, {"n": 1}, thread="t")
                 await self.stands(engine, second, "paused")
                 await engine.answer(second, {"asks?m0": 1})
-                result = await self.within(engine.result(second), "nobody is told what a run came to")
-                require(result.attributes["times"] == 2, "a run does not begin with what the run before it in its thread left")
+                result = await self.within(
+                    engine.result(second), "nobody is told what a run came to"
+                )
+                require(
+                    result.attributes["times"] == 2,
+                    "a run does not begin with what the run before it in its thread left",
+                )
 
         self.wait(law())
 
@@ -201,7 +259,9 @@ class EngineKit(Kit):
                     "is answered": lambda: engine.answer("no such run", {"a": 1}),
                     "is cancelled": lambda: engine.cancel("no such run"),
                     "is resumed": lambda: engine.resume("no such run"),
-                    "has a result": lambda: self.within(engine.result("no such run"), "a run that is not there is waited for"),
+                    "has a result": lambda: self.within(
+                        engine.result("no such run"), "a run that is not there is waited for"
+                    ),
                 }
                 for what, doing in doings.items():
                     await _refused(doing(), "AX503", f"a run that is not there {what}")
@@ -223,34 +283,56 @@ class EngineKit(Kit):
                     (question,) = engine.get(run_id).questions
                     asked = question.text, question.kind, question.options, question.node
                     expected = f"number {n}?", "choice", ("1", "2"), "asks"
-                    require(asked == expected, f"a question is shown as {asked}, asked as {expected}")
-                    require(not waits.done(), "a run that waits for an answer has come to something")
+                    require(
+                        asked == expected, f"a question is shown as {asked}, asked as {expected}"
+                    )
+                    require(
+                        not waits.done(), "a run that waits for an answer has come to something"
+                    )
                     await engine.answer(run_id, {question.id: answer})
                 require(
-                    (await self.within(waits, "nobody is told what a run came to")).output == {"sum": 111}, "answers get lost on their way"
+                    (await self.within(waits, "nobody is told what a run came to")).output
+                    == {"sum": 111},
+                    "answers get lost on their way",
                 )
 
         self.wait(law())
 
     def test_an_answer_counts_once(self) -> None:
-        """Of two at once one is taken, and is the one that counts; another later, and one to what was never asked, is refused (AX541)."""
+        """Of two at once one is taken, and is the one that counts; another later, and one to what
+        was never asked, is refused (AX541).
+        """
 
         async def law() -> None:
             flow = flows.asking(times=2)
             async with self.opened(flow) as engine:
                 run_id = await engine.start(flow, {"n": 0})
                 await self.stands(engine, run_id, "paused")
-                await _refused(engine.answer(run_id, {"asks?no such": 1}), "AX541", "an answer is taken to what was never asked")
-                said = await asyncio.gather(*(engine.answer(run_id, {"asks?m0": n}) for n in (1, 2, 3)), return_exceptions=True)
+                await _refused(
+                    engine.answer(run_id, {"asks?no such": 1}),
+                    "AX541",
+                    "an answer is taken to what was never asked",
+                )
+                said = await asyncio.gather(
+                    *(engine.answer(run_id, {"asks?m0": n}) for n in (1, 2, 3)),
+                    return_exceptions=True,
+                )
                 taken = [n for n, came in zip((1, 2, 3), said, strict=True) if came is None]
                 require(len(taken) == 1, f"of three answers at once it takes {len(taken)}")
-                strange = [came for came in said if came is not None and not isinstance(came, AxilError)]
+                strange = [
+                    came for came in said if came is not None and not isinstance(came, AxilError)
+                ]
                 require(not strange, f"a second answer breaks it: {strange}")
                 await self.asks(engine, run_id, "asks?m1")
-                await _refused(engine.answer(run_id, {"asks?m0": 9}), "AX541", "a question is answered twice")
+                await _refused(
+                    engine.answer(run_id, {"asks?m0": 9}), "AX541", "a question is answered twice"
+                )
                 await engine.answer(run_id, {"asks?m1": 10})
                 came = await self.result(engine, run_id)
-                require(came == ("done", {"sum": 10 + taken[0]}), f"the answer {taken[0]} was taken, and the run came to {came}")
+                require(
+                    came == ("done", {"sum": 10 + taken[0]}),
+                    f"the answer {taken[0]} was taken, and the run came to {came}",
+                )
 
         self.wait(law())
 
@@ -262,15 +344,28 @@ class EngineKit(Kit):
             flow, go = flows.branching(ran)
             async with self.opened(flow) as engine:
                 run_id = await engine.start(flow, {"n": 1})
-                await self.until(lambda: "asks" in ran and "works" in ran, "branches are not at work side by side")
+                await self.until(
+                    lambda: "asks" in ran and "works" in ran,
+                    "branches are not at work side by side",
+                )
                 ends = time.monotonic() + self.patience_seconds
                 while not await _taken(engine, run_id, {"asks?m": 42}):
-                    require(time.monotonic() < ends, "it takes no answer while another branch is at work")
+                    require(
+                        time.monotonic() < ends,
+                        "it takes no answer while another branch is at work",
+                    )
                     await asyncio.sleep(0.001)
                 go.set()
                 came = await self.result(engine, run_id)
-                require(came == ("done", {"sum": 43, "m": 1}), f"a run that was answered while at work came to {came}")
-                require(ran.count("works") == 1, "what was at work is done again, because a question of another branch was answered")
+                require(
+                    came == ("done", {"sum": 43, "m": 1}),
+                    f"a run that was answered while at work came to {came}",
+                )
+                require(
+                    ran.count("works") == 1,
+                    "what was at work is done again, "
+                    "because a question of another branch was answered",
+                )
 
         self.wait(law())
 
@@ -287,7 +382,9 @@ class EngineKit(Kit):
                 for _ in range(20):
                     await asyncio.sleep(0)
                 gc.collect()
-                require(not held, f"of {len(ids)} runs that wait for people {len(held)} are in memory")
+                require(
+                    not held, f"of {len(ids)} runs that wait for people {len(held)} are in memory"
+                )
 
         self.wait(law())
 
@@ -301,34 +398,58 @@ class EngineKit(Kit):
                 run_id = await engine.start(flow, {"n": 1})
                 came = await self.result(engine, run_id)
                 require(came == ("done", {"n": 2}), f"a run that slept came to {came}")
-                require(ran.count("before") == 1, f"what came before a sleep, as a step, was done {ran.count('before')} times")
-                require(ran.count("after") == 1, f"what came behind a sleep was done {ran.count('after')} times")
+                require(
+                    ran.count("before") == 1,
+                    f"what came before a sleep, as a step, was done {ran.count('before')} times",
+                )
+                require(
+                    ran.count("after") == 1,
+                    f"what came behind a sleep was done {ran.count('after')} times",
+                )
 
         self.wait(law())
 
     # -- laws: ended otherwise
 
     def test_a_run_is_cancelled_wherever_it_stands(self) -> None:
-        """At work and waiting; whoever waits for it is told; one that has ended stays as it is; twice is once."""
+        """At work and waiting; whoever waits for it is told; one that has ended stays as it is;
+        twice is once.
+        """
 
         async def law() -> None:
             gone: list[str] = []
             stuck, asks, plain = flows.stuck(gone), flows.asking(), flows.plain([])
             async with self.opened(stuck, asks, plain) as engine:
-                working, waiting, over = await engine.start(stuck), await engine.start(asks, {"n": 1}), await engine.start(plain, {"n": 1})
+                working, waiting, over = (
+                    await engine.start(stuck),
+                    await engine.start(asks, {"n": 1}),
+                    await engine.start(plain, {"n": 1}),
+                )
                 await self.until(lambda: gone == ["begun"], "a body does not begin")
                 await self.stands(engine, waiting, "paused")
                 await self.result(engine, over)
-                told = [asyncio.ensure_future(engine.result(run_id)) for run_id in (working, waiting)]
+                told = [
+                    asyncio.ensure_future(engine.result(run_id)) for run_id in (working, waiting)
+                ]
                 await asyncio.sleep(0)
                 for run_id in (working, waiting, over, working, waiting):
-                    await self.within(engine.cancel(run_id, "enough of it"), "a run is not cancelled")
-                    require(gone == ["begun", "cancelled"], "cancel returns before the body of a run is cancelled")
+                    await self.within(
+                        engine.cancel(run_id, "enough of it"), "a run is not cancelled"
+                    )
+                    require(
+                        gone == ["begun", "cancelled"],
+                        "cancel returns before the body of a run is cancelled",
+                    )
                 require(engine.get(over).info.status == "done", "a run that is done is cancelled")
                 for run_id, waits in zip((working, waiting), told, strict=True):
                     standing = engine.get(run_id)
-                    require(standing.info.status == "cancelled", f"a run that was cancelled is {standing.info.status}")
-                    require("enough of it" in standing.error, "it is not told why a run was cancelled")
+                    require(
+                        standing.info.status == "cancelled",
+                        f"a run that was cancelled is {standing.info.status}",
+                    )
+                    require(
+                        "enough of it" in standing.error, "it is not told why a run was cancelled"
+                    )
                     require(not standing.questions, "a run that was cancelled still asks")
                     first = await self.within(waits, "nobody is told what a run came to")
                     again = await self.result(engine, run_id)
@@ -347,24 +468,31 @@ class EngineKit(Kit):
             flow, mended = flows.failing(ran)
             async with self.opened(flow) as engine:
                 run_id = await engine.start(flow, {"n": 1})
-                result = await self.within(engine.result(run_id), "nobody is told what a run came to")
+                result = await self.within(
+                    engine.result(run_id), "nobody is told what a run came to"
+                )
                 require(result.status == "failed", f"a run whose body raises is {result.status}")
                 for told in (str(result.error), engine.get(run_id).error):
                     require("not today" in told, f"it is not told why a run failed: {told!r}")
                 mended.append("now")
                 await engine.resume(run_id)
                 came = await self.result(engine, run_id)
-                require(came == ("done", {"n": 1}), f"a run that failed and was resumed came to {came}")
+                require(
+                    came == ("done", {"n": 1}), f"a run that failed and was resumed came to {came}"
+                )
                 await engine.resume(run_id)
                 await self.stands(engine, run_id, "done")
-                require(ran == ["first", "second", "second"], f"a run that failed and was resumed ran {ran}")
+                require(
+                    ran == ["first", "second", "second"],
+                    f"a run that failed and was resumed ran {ran}",
+                )
 
         self.wait(law())
 
     # -- laws: another process
 
     def test_what_was_accepted_answered_or_cancelled_stays_so(self) -> None:
-        """It is safe when the call returns: the engine may be gone in the same moment, and another knows."""
+        """Expect it to be safe when the call returns: the engine may be gone then, others know."""
 
         async def law() -> None:
             ran: list[Any] = []
@@ -378,16 +506,31 @@ class EngineKit(Kit):
                 accepted = await first.start(plain, {"n": 5})
             async with self.opened(plain, asks, beside=first) as second:
                 known = {info.run_id for info in second.list()}
-                require(accepted in known, "a run that was accepted is not there when the engine is gone")
-                require((await self.result(second, accepted)) == ("done", {"n": 5}), "a run that was accepted does not end well elsewhere")
-                require((await self.result(second, waiting[1]))[0] == "cancelled", "a run that was cancelled is not, elsewhere")
+                require(
+                    accepted in known,
+                    "a run that was accepted is not there when the engine is gone",
+                )
+                require(
+                    (await self.result(second, accepted)) == ("done", {"n": 5}),
+                    "a run that was accepted does not end well elsewhere",
+                )
+                require(
+                    (await self.result(second, waiting[1]))[0] == "cancelled",
+                    "a run that was cancelled is not, elsewhere",
+                )
                 answered = await self.result(second, waiting[0])
-                require(answered == ("done", {"sum": 41}), f"a run that was answered came to {answered} elsewhere")
+                require(
+                    answered == ("done", {"sum": 41}),
+                    f"a run that was answered came to {answered} elsewhere",
+                )
 
         self.wait(law())
 
     def test_what_one_engine_breaks_off_another_goes_on_with(self) -> None:
-        """Unasked; what was done is not done again. Whoever waited for it is told that the engine is closed (AX540)."""
+        """Unasked; what was done is not done again.
+
+        Whoever waited for it is told that the engine is closed (AX540).
+        """
 
         async def law() -> None:
             ran: list[str] = []
@@ -398,20 +541,30 @@ class EngineKit(Kit):
                 waits = asyncio.ensure_future(first.result(run_id))
                 await asyncio.sleep(0)
             await _refused(
-                self.within(waits, "nobody is told what a run came to"), "AX540", "a run that was broken off has come to something"
+                self.within(waits, "nobody is told what a run came to"),
+                "AX540",
+                "a run that was broken off has come to something",
             )
             await _refused(first.start(flow, {"n": 1}), "AX540", "a closed engine accepts a run")
             await first.close()
             go.set()
             async with self.opened(flow, beside=first) as second:
                 came = await self.result(second, run_id)
-                require(came == ("done", {"n": 1}), f"a run that was broken off came to {came} elsewhere")
-            require(ran == ["first", "second", "second"], f"a run that was broken off and gone on with ran {ran}")
+                require(
+                    came == ("done", {"n": 1}),
+                    f"a run that was broken off came to {came} elsewhere",
+                )
+            require(
+                ran == ["first", "second", "second"],
+                f"a run that was broken off and gone on with ran {ran}",
+            )
 
         self.wait(law())
 
     def test_a_run_is_at_work_in_one_engine_at_a_time(self) -> None:
-        """Another beside it leaves it alone, though it is told to go on with it; when it has ended, both know what it came to."""
+        """Another beside it leaves it alone, though it is told to go on with it; when it has ended,
+        both know what it came to.
+        """
 
         async def law() -> None:
             ran: list[str] = []
@@ -425,8 +578,14 @@ class EngineKit(Kit):
                     await asyncio.sleep(0)
                 require(ran == ["first", "second"], f"two engines have one run at work: {ran}")
                 go.set()
-                require((await self.result(first, run_id)) == ("done", {"n": 1}), "a run is disturbed by another engine")
-                require((await self.result(second, run_id)) == ("done", {"n": 1}), "it does not know what a run came to elsewhere")
+                require(
+                    (await self.result(first, run_id)) == ("done", {"n": 1}),
+                    "a run is disturbed by another engine",
+                )
+                require(
+                    (await self.result(second, run_id)) == ("done", {"n": 1}),
+                    "it does not know what a run came to elsewhere",
+                )
                 require(ran == ["first", "second"], f"a run that was at work elsewhere ran {ran}")
 
         self.wait(law())

@@ -6,14 +6,20 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from axil import EdgeSpec, GraphSpec, NodeSpec, Workflow
-from axil.context import Context, Question
-from axil.spec import CycleLimit
+from axil import Context, CycleLimit, EdgeSpec, GraphSpec, NodeSpec, Question, Workflow
 
 
 def _flow(id: str, bodies: Mapping[str, Any], *edges: EdgeSpec, **attributes: Any) -> Workflow:
     nodes = tuple(NodeSpec(id=name, body=body) for name, body in bodies.items())
-    return Workflow(GraphSpec(id=id, nodes=nodes, edges=edges, attributes=attributes, cycle_limits={"": CycleLimit(rounds=50)}))
+    return Workflow(
+        GraphSpec(
+            id=id,
+            nodes=nodes,
+            edges=edges,
+            attributes=attributes,
+            cycle_limits={"": CycleLimit(rounds=50)},
+        )
+    )
 
 
 def _edge(source: str, target: str, *keys: str, **more: Any) -> EdgeSpec:
@@ -64,12 +70,20 @@ def asking(times: int = 1, held: Any = None) -> Workflow:
             held.add(own)
         total = inputs["n"]
         for n in range(times):
-            total += await ctx.ask(Question(text=f"number {n}?", kind="choice", options=("1", "2")), name=f"m{n}")
+            total += await ctx.ask(
+                Question(text=f"number {n}?", kind="choice", options=("1", "2")), name=f"m{n}"
+            )
         attributes["times"] += 1
         del own
         return {"sum": total}
 
-    return _flow("asking", {"asks": asks}, _edge("@entry", "asks", "n"), _edge("asks", "@exit", "sum"), times=0)
+    return _flow(
+        "asking",
+        {"asks": asks},
+        _edge("@entry", "asks", "n"),
+        _edge("asks", "@exit", "sum"),
+        times=0,
+    )
 
 
 def branching(ran: list[str]) -> tuple[Workflow, asyncio.Event]:
@@ -85,7 +99,12 @@ def branching(ran: list[str]) -> tuple[Workflow, asyncio.Event]:
         await go.wait()
         return {"m": inputs["n"]}
 
-    edges = (_edge("@entry", "asks", "n"), _edge("@entry", "works", "n"), _edge("asks", "@exit", "sum"), _edge("works", "@exit", "m"))
+    edges = (
+        _edge("@entry", "asks", "n"),
+        _edge("@entry", "works", "n"),
+        _edge("asks", "@exit", "sum"),
+        _edge("works", "@exit", "m"),
+    )
     return _flow("branching", {"asks": asks, "works": works}, *edges), go
 
 
@@ -102,7 +121,12 @@ def sleeping(ran: list[str], seconds: float) -> Workflow:
         ran.append("after")
         return {"n": n}
 
-    return _flow("sleeping", {"sleeps": sleeps}, _edge("@entry", "sleeps", "n"), _edge("sleeps", "@exit", "n"))
+    return _flow(
+        "sleeping",
+        {"sleeps": sleeps},
+        _edge("@entry", "sleeps", "n"),
+        _edge("sleeps", "@exit", "n"),
+    )
 
 
 def stuck(gone: list[str]) -> Workflow:
@@ -132,7 +156,13 @@ def _line(id: str, ran: list[str], second: Callable[[], Any]) -> Workflow:
         await second()
         return {"n": inputs["n"]}
 
-    return _flow(id, {"one": one, "two": two}, _edge("@entry", "one", "n"), _edge("one", "two", "n"), _edge("two", "@exit", "n"))
+    return _flow(
+        id,
+        {"one": one, "two": two},
+        _edge("@entry", "one", "n"),
+        _edge("one", "two", "n"),
+        _edge("two", "@exit", "n"),
+    )
 
 
 def failing(ran: list[str]) -> tuple[Workflow, list[str]]:

@@ -28,24 +28,35 @@ _KINDS: Sequence[Mapping[str, Any]] = (
 
 
 class FormatterKit(Kit):
-    """What every formatter promises. ``dump`` writes fields, ``parse`` reads them; ``introduction`` tells a model how to answer."""
+    """What every formatter promises.
+
+    ``dump`` writes fields, ``parse`` reads them; ``introduction`` tells a model how to answer.
+    """
 
     kind = "formatters"
     keeps_types: ClassVar[bool] = False
-    """Claim: numbers, lists, mappings, empty ones and None come back as what they were; else all values are texts."""
+    """Claim: numbers, lists, mappings, empty ones and None come back as what they were; else all
+    values are texts.
+    """
     one_way: ClassVar[bool] = False
     """Claim: what it reads is not what it writes: nothing is asked of the form of a reply."""
 
     def fields(self) -> list[dict[str, Any]]:
         """Fields that come back."""
-        return [*(dict(each) for each in _WORDS), *([copy.deepcopy(dict(each)) for each in _KINDS] if self.keeps_types else [])]
+        return [
+            *(dict(each) for each in _WORDS),
+            *([copy.deepcopy(dict(each)) for each in _KINDS] if self.keeps_types else []),
+        ]
 
     # -- laws
 
     def test_it_has_the_three_parts(self) -> None:
         """``introduction`` is a text, ``dump`` and ``parse`` can be called."""
         made = self.make()
-        require(isinstance(made.introduction, str), f"introduction is a {type(made.introduction).__name__}")
+        require(
+            isinstance(made.introduction, str),
+            f"introduction is a {type(made.introduction).__name__}",
+        )
         require(callable(made.dump) and callable(made.parse), "it lacks dump or parse")
 
     def test_what_it_writes_it_reads(self) -> None:
@@ -57,7 +68,10 @@ class FormatterKit(Kit):
             text = made.dump(fields)
             require(isinstance(text, str), f"dump gives a {type(text).__name__}")
             found = made.parse(text, list(fields))
-            require(list(found.items()) == list(fields.items()), f"{shown(fields)} comes back as {shown(found)}")
+            require(
+                list(found.items()) == list(fields.items()),
+                f"{shown(fields)} comes back as {shown(found)}",
+            )
 
     def test_dumping_changes_nothing(self) -> None:
         """The fields are somebody else's."""
@@ -68,7 +82,7 @@ class FormatterKit(Kit):
             require(fields == before, f"dump changes {shown(before)} into {shown(fields)}")
 
     def test_every_value_can_be_written(self) -> None:
-        """Numbers, lists, mappings, None: a prompt is made of whatever there is; nothing is left out."""
+        """Write numbers, lists, mappings, None: a prompt takes anything; nothing is left out."""
         made = self.make()
         for fields in (copy.deepcopy(dict(each)) for each in _KINDS):
             text = made.dump(fields)
@@ -79,12 +93,26 @@ class FormatterKit(Kit):
     def test_what_is_empty_is_not_lost(self) -> None:
         """An empty mapping is a value, and so is an empty list, at any depth."""
         made = self.make()
-        for fields in ({"a": {}}, {"a": []}, {"a": {"b": {}, "c": []}}, {"a": [{}]}, {"a": None}, {"a": ""}, {"a": 0}, {"a": False}):
+        for fields in (
+            {"a": {}},
+            {"a": []},
+            {"a": {"b": {}, "c": []}},
+            {"a": [{}]},
+            {"a": None},
+            {"a": ""},
+            {"a": 0},
+            {"a": False},
+        ):
             found = made.parse(made.dump(fields), ["a"])
-            require(found == fields and type(found["a"]) is type(fields["a"]), f"{fields} comes back as {found}")
+            require(
+                found == fields and type(found["a"]) is type(fields["a"]),
+                f"{fields} comes back as {found}",
+            )
 
     def test_a_hostile_reply_is_read_or_refused_in_words(self) -> None:
-        """What a model says is anything at all: fields with text names, or a ValueError for whoever wrote it."""
+        """What a model says is anything at all: fields with text names, or a ValueError for whoever
+        wrote it.
+        """
         made = self.make()
         for text in TEXTS:
             for names in ((), ("message",), ("plan", "score")):
@@ -95,9 +123,17 @@ class FormatterKit(Kit):
                     continue
                 except Exception as error:
                     accident = f"{type(error).__name__}: {error}"
-                    require(not is_clumsy(error), f"{shown(text)} makes it fail by accident: {accident}")
-                    raise AssertionError(f"{shown(text)} raises {accident}; expected a ValueError, for whoever wrote the text") from error
-                require(isinstance(found, dict) and all(isinstance(name, str) for name in found), f"{shown(text)} becomes {shown(found)}")
+                    require(
+                        not is_clumsy(error), f"{shown(text)} makes it fail by accident: {accident}"
+                    )
+                    raise AssertionError(
+                        f"{shown(text)} raises {accident}; "
+                        "expected a ValueError, for whoever wrote the text"
+                    ) from error
+                require(
+                    isinstance(found, dict) and all(isinstance(name, str) for name in found),
+                    f"{shown(text)} becomes {shown(found)}",
+                )
 
     def test_it_remembers_nothing(self) -> None:
         """One formatter serves any number of runs at the same time."""
@@ -119,4 +155,6 @@ class FormatterKit(Kit):
         with watched() as seen:
             for each in fields:
                 made.parse(made.dump(each), list(each))
-        require(not seen.effects and not seen.blocked, f"it {', '.join([*seen.effects, *seen.blocked])}")
+        require(
+            not seen.effects and not seen.blocked, f"it {', '.join([*seen.effects, *seen.blocked])}"
+        )

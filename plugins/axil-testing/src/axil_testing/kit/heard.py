@@ -48,7 +48,10 @@ class Heard:
     @property
     def failure(self) -> ModelError:
         """The failure. Raises: AssertionError: there is none, or it is none of a model."""
-        require(isinstance(self.error, ModelError), f"expected a ModelError, found {self.error or self.reply!r}")
+        require(
+            isinstance(self.error, ModelError),
+            f"expected a ModelError, found {self.error or self.reply!r}",
+        )
         assert isinstance(self.error, ModelError)
         return self.error
 

@@ -1,4 +1,4 @@
-"""Values that break careless code: what people, models, files and other plugins really send, and worse."""
+"""Values that break careless code: what people, models, files and plugins really send."""
 
 from __future__ import annotations
 
@@ -91,8 +91,11 @@ CLUMSY: Final[tuple[type[BaseException], ...]] = (
 
 
 def is_clumsy(error: BaseException) -> bool:
-    """Whether an error is an accident rather than an answer: axil's own errors, ``ValueError`` and ``OSError`` are answers."""
-    from axil.errors import AxilError, KernelBug
+    """Whether an error is an accident rather than an answer: axil's own errors, ``ValueError`` and
+    ``OSError`` are answers.
+    """
+    from axil import AxilError
+    from axil.plugin import KernelBug
 
     if isinstance(error, KernelBug):
         return True

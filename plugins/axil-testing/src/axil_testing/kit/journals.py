@@ -1,4 +1,6 @@
-"""The kit of journals: what is appended is there, in order, exactly, for each run alone; and a run goes on from it."""
+"""The kit of journals: what is appended is there, in order, exactly, for each run alone; and a run
+goes on from it.
+"""
 
 from __future__ import annotations
 
@@ -8,22 +10,20 @@ import secrets
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
-from axil import EdgeSpec, GraphSpec, NodeSpec, Workflow
-from axil.context import Context
-from axil.errors import JournalError
-from axil.journal import Entry, MemoryJournal, decode, encode
-from axil.result import Result
-from axil.spec import CycleLimit
-from axil.values import thaw
+from axil import Context, CycleLimit, EdgeSpec, GraphSpec, MemoryJournal, NodeSpec, Result, Workflow
+from axil.driver import Entry, decode_value, encode_value
+from axil.plugin import JournalError, thaw
 from axil_testing.kit.base import Kit, claimed, require
 from axil_testing.kit.hostile import JSON, TEXTS, shown
 from axil_testing.kit.nodes import MovingClock, Tape
 
 
 class JournalKit(Kit):
-    """What every journal promises: ``open(run_id)`` gives the book of a run; ``entries``, ``thread``, ``runs`` and ``forget`` look at all.
+    """What every journal promises: ``open(run_id)`` gives the book of a run; ``entries``,
+    ``thread``, ``runs`` and ``forget`` look at all.
 
-    A durable one gives ``reopen(journal)``: another journal on the same store, as another process would have it.
+    A durable one gives ``reopen(journal)``: another journal on the same store, as another process
+    would have it.
     """
 
     kind = "journals"
@@ -58,7 +58,9 @@ class JournalKit(Kit):
         return list(journal.entries(run_id))
 
     def own(self, *names: str) -> list[str]:
-        """Names that nobody else uses: the store may be shared, and may hold what earlier laws left in it."""
+        """Names that nobody else uses: the store may be shared, and may hold what earlier laws left
+        in it.
+        """
         mark = secrets.token_hex(4)
         return [f"{mark}-{name}" for name in names]
 
@@ -68,9 +70,18 @@ class JournalKit(Kit):
 
     def samples(self) -> list[Entry]:
         """Entries that none of the others supersedes."""
-        values = [Entry("step", ("g", 0, "c", n), f"n{n}", (n,), {"name": "s", "value": encode(v)}) for n, v in enumerate(JSON)]
-        texts = [Entry("asked", (), "n", (), {"id": f"{n}", "text": text}) for n, text in enumerate(TEXTS)]
-        names = [Entry("clock", ("a b", "#1.2", 3), name, (0, 1), {"call": 1, "value": 0.1}) for name in ("n", "ünï", "a'b", 'a"b', "a%b")]
+        values = [
+            Entry("step", ("g", 0, "c", n), f"n{n}", (n,), {"name": "s", "value": encode_value(v)})
+            for n, v in enumerate(JSON)
+        ]
+        texts = [
+            Entry("asked", (), "n", (), {"id": f"{n}", "text": text})
+            for n, text in enumerate(TEXTS)
+        ]
+        names = [
+            Entry("clock", ("a b", "#1.2", 3), name, (0, 1), {"call": 1, "value": 0.1})
+            for name in ("n", "ünï", "a'b", 'a"b', "a%b")
+        ]
         return [Entry("run", data={"digest": "d", "at": 0.0}), *values, *texts, *names]
 
     # -- laws
@@ -85,12 +96,17 @@ class JournalKit(Kit):
             await self.append(journal, run, *samples)
             found = await self.kept(journal, run)
             book = journal.open(run)
-            require(list(map(_plain, book.entries)) == list(map(_plain, found)), "a book knows something else than entries gives")
+            require(
+                list(map(_plain, book.entries)) == list(map(_plain, found)),
+                "a book knows something else than entries gives",
+            )
             book.close()
             require(len(found) == len(samples), f"of {len(samples)} entries {len(found)} are kept")
             for given, kept in zip(samples, found, strict=True):
                 require(_plain(kept) == _plain(given), f"{shown(given)} is kept as {shown(kept)}")
-            values = [repr(decode(each.data["value"])) for each in found if each.kind == "step"]
+            values = [
+                repr(decode_value(each.data["value"])) for each in found if each.kind == "step"
+            ]
             require(values == list(map(repr, JSON)), "values come back as others")
             await self._closed(journal)
 
@@ -107,7 +123,10 @@ class JournalKit(Kit):
             for n, run_id in enumerate(ids):
                 found = [entry.data for entry in await self.kept(journal, run_id)]
                 require(found == [{"n": n}], f"the run {run_id!r} has {found}")
-            require(await self.kept(journal, "never begun") == [], "a run that was never begun has entries")
+            require(
+                await self.kept(journal, "never begun") == [],
+                "a run that was never begun has entries",
+            )
             await self._closed(journal)
 
         self.wait(law())
@@ -121,10 +140,16 @@ class JournalKit(Kit):
             first, book = list(journal.entries(run)), journal.open(run)
             before = list(book.entries)
             await self.append(journal, run, Entry("clock", data={"call": 1, "value": 1.0}))
-            require(list(map(_plain, first)) == [_plain(Entry("run"))], "entries that were read have changed")
+            require(
+                list(map(_plain, first)) == [_plain(Entry("run"))],
+                "entries that were read have changed",
+            )
             require(list(book.entries) == before, "a book's entries change while it is open")
             book.close()
-            require(len(await self.kept(journal, run)) == 2, "an entry that was appended later is missing")
+            require(
+                len(await self.kept(journal, run)) == 2,
+                "an entry that was appended later is missing",
+            )
             await self._closed(journal)
 
         self.wait(law())
@@ -155,7 +180,9 @@ class JournalKit(Kit):
         self.wait(law())
 
     def test_a_run_is_held_by_one(self) -> None:
-        """The first append claims it; whoever else appends is refused (AX506), and so is who was overtaken, or has let go."""
+        """The first append claims it; whoever else appends is refused (AX506), and so is who was
+        overtaken, or has let go.
+        """
 
         async def law() -> None:
             journal, (run,) = await self.opened(), self.own("r")
@@ -173,7 +200,10 @@ class JournalKit(Kit):
             for book in (second, late):
                 book.close()
             await self.append(journal, run, Entry("clock", data={"call": 2, "value": 1.0}))
-            require(len(await self.kept(journal, run)) == 3, "what was refused is kept, or what was not is lost")
+            require(
+                len(await self.kept(journal, run)) == 3,
+                "what was refused is kept, or what was not is lost",
+            )
             await self._closed(journal)
 
         self.wait(law())
@@ -183,12 +213,21 @@ class JournalKit(Kit):
 
         async def law() -> None:
             journal = await self.opened()
-            a, b, c, x, last, thread, other, none = self.own("a", "b", "c", "x", "late", "t", "other", "none")
+            a, b, c, x, last, thread, other, none = self.own(
+                "a", "b", "c", "x", "late", "t", "other", "none"
+            )
             for run_id, after in ((a, ""), (b, a), (c, b)):
-                await self.append(journal, run_id, Entry("run", data={"thread": thread, "after": after}))
+                await self.append(
+                    journal, run_id, Entry("run", data={"thread": thread, "after": after})
+                )
             await self.append(journal, x, Entry("run", data={"thread": other, "after": ""}))
             late = journal.open(last)
-            await _refused(late, "AX508", "two runs follow the same one", Entry("run", data={"thread": thread, "after": b}))
+            await _refused(
+                late,
+                "AX508",
+                "two runs follow the same one",
+                Entry("run", data={"thread": thread, "after": b}),
+            )
             late.close()
             found = list(journal.thread(thread))
             require(found == [a, b, c], f"of the runs {a}, {b}, {c} of a thread it says {found}")
@@ -200,7 +239,12 @@ class JournalKit(Kit):
             again.append(Entry("resumed"))
             await _kept(again)
             late = journal.open(last)
-            await _refused(late, "AX508", "a run begins while one is at work", Entry("run", data={"thread": other, "after": x}))
+            await _refused(
+                late,
+                "AX508",
+                "a run begins while one is at work",
+                Entry("run", data={"thread": other, "after": x}),
+            )
             late.close()
             again.close()
             await self._closed(journal)
@@ -214,26 +258,47 @@ class JournalKit(Kit):
             journal = await self.opened()
             a, b, c, thread = self.own("a", "b", "c", "t")
             for run_id in (a, b, c):
-                await self.append(journal, run_id, Entry("run", data={"graph": "g", "thread": thread if run_id == a else "", "after": ""}))
+                await self.append(
+                    journal,
+                    run_id,
+                    Entry(
+                        "run",
+                        data={"graph": "g", "thread": thread if run_id == a else "", "after": ""},
+                    ),
+                )
             await self.append(journal, c, Entry("ended", data={"status": "done"}))
             infos = {info.run_id: info for info in journal.runs() if info.run_id in (a, b, c)}
             require(len(infos) == 3, f"of the runs {a}, {b}, {c} it lists {sorted(infos)}")
-            require((infos[a].status, infos[c].status) == ("open", "done"), "it lists runs with a status that they do not have")
+            require(
+                (infos[a].status, infos[c].status) == ("open", "done"),
+                "it lists runs with a status that they do not have",
+            )
             book = journal.open(b)
             book.append(Entry("clock", data={"call": 1, "value": 1.0}))
             await _kept(book)
             _raises(lambda: journal.forget(b), "AX506", "a run that is at work is forgotten")
             book.close()
             journal.forget(a)
-            require(await self.kept(journal, a) == [] and list(journal.thread(thread)) == [], "a run that was forgotten is still known")
-            require(len(await self.kept(journal, b)) == 2, "forgetting one run takes entries of another")
-            _raises(lambda: journal.forget(a), "AX503", "a run that is not known is forgotten without a word")
+            require(
+                await self.kept(journal, a) == [] and list(journal.thread(thread)) == [],
+                "a run that was forgotten is still known",
+            )
+            require(
+                len(await self.kept(journal, b)) == 2, "forgetting one run takes entries of another"
+            )
+            _raises(
+                lambda: journal.forget(a),
+                "AX503",
+                "a run that is not known is forgotten without a word",
+            )
             await self._closed(journal)
 
         self.wait(law())
 
     def test_a_run_that_was_forgotten_is_not_gone_on_with(self) -> None:
-        """Who opened it before is refused (AX506): also where a run of its name, of as many entries, has begun since."""
+        """Who opened it before is refused (AX506): also where a run of its name, of as many
+        entries, has begun since.
+        """
 
         async def law() -> None:
             journal = await self.opened()
@@ -245,29 +310,48 @@ class JournalKit(Kit):
                 if again:
                     await self.append(journal, run, Entry("run", data={"n": 2}))
                 told = "has begun anew" if again else "was forgotten"
-                await _refused(late, "AX506", f"a book goes on with a run that {told} since it was opened")
+                await _refused(
+                    late, "AX506", f"a book goes on with a run that {told} since it was opened"
+                )
                 late.close()
                 found = [entry.data for entry in await self.kept(journal, run)]
-                require(found == ([{"n": 2}] if again else []), f"of a run that {told} it keeps {found}")
+                require(
+                    found == ([{"n": 2}] if again else []), f"of a run that {told} it keeps {found}"
+                )
             await self._closed(journal)
 
         self.wait(law())
 
     def test_what_is_refused_leaves_what_was_before(self) -> None:
-        """An entry that cannot be kept is refused by itself, or never was there: those before it and behind it are kept."""
+        """An entry that cannot be kept is refused by itself, or never was there: those before it
+        and behind it are kept.
+        """
 
         async def law() -> None:
             journal = await self.opened()
             first, late, thread = self.own("first", "late", "t")
             await self.append(journal, first, Entry("run", data={"thread": thread, "after": ""}))
             book = journal.open(late)
-            await _refused(book, "AX508", "two runs begin one thread", Entry("run", data={"thread": thread, "after": ""}))
+            await _refused(
+                book,
+                "AX508",
+                "two runs begin one thread",
+                Entry("run", data={"thread": thread, "after": ""}),
+            )
             book.close()
             require(await self.kept(journal, late) == [], "a run that was refused has entries")
-            require(late not in [info.run_id for info in journal.runs()], "a run that was refused is listed")
-            require(list(journal.thread(thread)) == [first], "a run that was refused is in its thread")
+            require(
+                late not in [info.run_id for info in journal.runs()],
+                "a run that was refused is listed",
+            )
+            require(
+                list(journal.thread(thread)) == [first], "a run that was refused is in its thread"
+            )
             await self.append(journal, late, Entry("run", data={"thread": thread, "after": first}))
-            require(list(journal.thread(thread)) == [first, late], "a run that was refused cannot begin when it is its turn")
+            require(
+                list(journal.thread(thread)) == [first, late],
+                "a run that was refused cannot begin when it is its turn",
+            )
             await self._closed(journal)
 
         self.wait(law())
@@ -288,10 +372,22 @@ class JournalKit(Kit):
                 await self.append(journal, part, *entries[:cut])
                 repeated: list[str] = []
                 again = await _run(journal, part, repeated, resuming=True)
-                known = {str(entry.activation) for entry in await self.kept(journal, part) if entry.kind == "done"}
-                finished = {str(entry.activation) for entry in entries[:cut] if entry.kind == "done"} & known
-                require(not finished & set(repeated), f"after {cut} entries it does again what was done: {finished & set(repeated)}")
-                require(_told(again) == _told(whole), f"after {cut} of {len(entries)} entries ({done} done): {shown(_told(again))}")
+                known = {
+                    str(entry.activation)
+                    for entry in await self.kept(journal, part)
+                    if entry.kind == "done"
+                }
+                finished = {
+                    str(entry.activation) for entry in entries[:cut] if entry.kind == "done"
+                } & known
+                require(
+                    not finished & set(repeated),
+                    f"after {cut} entries it does again what was done: {finished & set(repeated)}",
+                )
+                require(
+                    _told(again) == _told(whole),
+                    f"after {cut} of {len(entries)} entries ({done} done): {shown(_told(again))}",
+                )
                 await self._closed(journal)
             fired: list[str] = []
             await _run(first, run, fired, resuming=True)
@@ -317,7 +413,7 @@ class JournalKit(Kit):
 
     @claimed("durable")
     def test_what_is_kept_outlives_the_journal(self) -> None:
-        """Another journal on the same store has all of it, also where nobody closed the first one."""
+        """Find all of it in another journal on the same store, also if nobody closed the first."""
 
         async def law() -> None:
             for closes in (True, False):
@@ -330,7 +426,10 @@ class JournalKit(Kit):
                 if hasattr(other, "provision"):
                     await _awaited(other.provision())
                 found = await self.kept(other, run)
-                require(list(map(_plain, found)) == list(map(_plain, samples)), f"of {len(samples)} entries {len(found)} are there again")
+                require(
+                    list(map(_plain, found)) == list(map(_plain, samples)),
+                    f"of {len(samples)} entries {len(found)} are there again",
+                )
                 await self._closed(other)
                 if not closes:
                     await self._closed(journal)
@@ -339,7 +438,9 @@ class JournalKit(Kit):
 
     @claimed("durable")
     def test_a_crash_loses_an_end_at_most(self) -> None:
-        """What another journal finds while a run is at work is its beginning: all that is safe, in order, and none left out."""
+        """What another journal finds while a run is at work is its beginning: all that is safe, in
+        order, and none left out.
+        """
 
         async def law() -> None:
             journal, (run,) = await self.opened(), self.own("r")
@@ -353,8 +454,13 @@ class JournalKit(Kit):
                     await _kept(book)
                     safe = n + 1
                 calls = [entry.data["call"] for entry in await self.kept(other, run)]
-                require(calls == list(range(len(calls))), f"of {n + 1} entries it holds {calls}, which is no beginning")
-                require(len(calls) >= safe, f"of {safe} entries that are safe it holds {len(calls)}")
+                require(
+                    calls == list(range(len(calls))),
+                    f"of {n + 1} entries it holds {calls}, which is no beginning",
+                )
+                require(
+                    len(calls) >= safe, f"of {safe} entries that are safe it holds {len(calls)}"
+                )
             await _kept(book)
             book.close()
             await self._closed(other)
@@ -374,7 +480,10 @@ async def _kept(book: Any) -> None:
 
 
 async def _refused(book: Any, id: str, otherwise: str, entry: Entry | None = None) -> None:
-    """Nothing, if the book refuses an entry, at once or when it is to be safe. Raises: AssertionError."""
+    """Nothing, if the book refuses an entry, at once or when it is to be safe.
+
+    Raises: AssertionError.
+    """
     try:
         book.append(entry or Entry("clock", data={"call": 9, "value": 1.0}))
         await _kept(book)
@@ -423,10 +532,18 @@ async def _run(journal: Any, run_id: str, fired: list[str], *, resuming: bool = 
         EdgeSpec(source="work", target="last", keys={"n": ""}, condition=most),
         EdgeSpec(source="last", target="@exit", keys={"n": ""}),
     )
-    spec = GraphSpec(id="kit", nodes=tuple(nodes), edges=edges, attributes={"n": 0}, cycle_limits={"": CycleLimit(rounds=50)})
+    spec = GraphSpec(
+        id="kit",
+        nodes=tuple(nodes),
+        edges=edges,
+        attributes={"n": 0},
+        cycle_limits={"": CycleLimit(rounds=50)},
+    )
     workflow = Workflow(spec)
     async with workflow:
-        return await workflow.start({"n": 0}, journal=journal, run_id=run_id, resuming=resuming, clock=MovingClock()).result()
+        return await workflow.start(
+            {"n": 0}, journal=journal, run_id=run_id, resuming=resuming, clock=MovingClock()
+        ).result()
 
 
 async def _read() -> int:

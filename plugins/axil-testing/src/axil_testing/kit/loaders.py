@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar, Final
 
-from axil.documents import Document, measure
-from axil.errors import SpecError
+from axil import SpecError
+from axil.plugin import Document, check_document
 from axil_testing.kit.base import Kit, claimed, require
 from axil_testing.kit.hostile import TEXTS, is_clumsy, shown
 from axil_testing.kit.watch import watched
@@ -37,7 +37,7 @@ _ODD: Final[Sequence[str]] = (
 
 
 class LoaderKit(Kit):
-    """What every loader promises: ``loader(text, name)`` gives an ``axil.documents.Document``."""
+    """What every loader promises: ``loader(text, name)`` gives an ``axil.plugin.Document``."""
 
     kind = "loaders"
     text: ClassVar[str] = ""
@@ -70,10 +70,19 @@ class LoaderKit(Kit):
         """And it is the data that was written."""
         text, data = self.example()
         document = self.load(text)
-        require(isinstance(document, Document), f"it gives a {type(document).__name__} instead of a Document")
-        measure(document)
-        require(data is None or document.data == data, f"it reads {shown(document.data)}; expected {shown(data)}")
-        require(document.name == "kit.file", "the document does not know the file's name: messages could not say it")
+        require(
+            isinstance(document, Document),
+            f"it gives a {type(document).__name__} instead of a Document",
+        )
+        check_document(document)
+        require(
+            data is None or document.data == data,
+            f"it reads {shown(document.data)}; expected {shown(data)}",
+        )
+        require(
+            document.name == "kit.file",
+            "the document does not know the file's name: messages could not say it",
+        )
 
     @claimed("has_lines")
     def test_every_key_has_its_line(self) -> None:
@@ -82,19 +91,30 @@ class LoaderKit(Kit):
         document = self.load(text)
         last = text.count("\n") + 1
         require(document.lines, "it knows no lines")
-        require(all(1 <= line <= last for line in document.lines.values()), f"lines outside of 1 to {last}: {document.lines}")
+        require(
+            all(1 <= line <= last for line in document.lines.values()),
+            f"lines outside of 1 to {last}: {document.lines}",
+        )
 
     def test_a_hostile_text_is_read_or_refused_with_its_place(self) -> None:
-        """Plain data, or a SpecError that names the file; no accident, and no object of a language."""
+        """Expect plain data, or a SpecError that names the file; no accident, no foreign object."""
         for text in (*TEXTS, *_ODD):
             try:
                 document = self.load(text)
-                measure(document)
+                check_document(document)
             except SpecError as error:
-                require("kit.file" in str(error), f"{shown(text)} is refused without naming the file: {error}")
+                require(
+                    "kit.file" in str(error),
+                    f"{shown(text)} is refused without naming the file: {error}",
+                )
             except Exception as error:
-                require(not is_clumsy(error), f"{shown(text)} makes it fail by accident: {type(error).__name__}: {error}")
-                raise AssertionError(f"{shown(text)} raises {type(error).__name__}; expected a SpecError") from error
+                require(
+                    not is_clumsy(error),
+                    f"{shown(text)} makes it fail by accident: {type(error).__name__}: {error}",
+                )
+                raise AssertionError(
+                    f"{shown(text)} raises {type(error).__name__}; expected a SpecError"
+                ) from error
 
     def test_a_key_that_comes_twice_is_refused(self) -> None:
         """One of the two values would be lost."""
@@ -103,14 +123,23 @@ class LoaderKit(Kit):
                 document = self.load(text)
             except SpecError:
                 continue
-            require(document.data not in ({"a": 1}, {"a": 2}), f"of {shown(text)} it keeps {document.data}")
+            require(
+                document.data not in ({"a": 1}, {"a": 2}),
+                f"of {shown(text)} it keeps {document.data}",
+            )
 
     def test_the_same_text_is_the_same_document(self) -> None:
         """Again, and by another loader of the kind."""
         text, _ = self.example()
         one, two = self.load(text), self.load(text)
-        require(one.data == two.data and dict(one.lines) == dict(two.lines), "it reads the same text in two ways")
-        require(one.data is not two.data or not isinstance(one.data, (dict, list)), "two documents share their data")
+        require(
+            one.data == two.data and dict(one.lines) == dict(two.lines),
+            "it reads the same text in two ways",
+        )
+        require(
+            one.data is not two.data or not isinstance(one.data, (dict, list)),
+            "two documents share their data",
+        )
 
     def test_it_has_no_effects(self) -> None:
         """It is given the text: it opens nothing."""
@@ -118,4 +147,6 @@ class LoaderKit(Kit):
         self.load(text)
         with watched() as seen:
             self.load(text)
-        require(not seen.effects and not seen.blocked, f"it {', '.join([*seen.effects, *seen.blocked])}")
+        require(
+            not seen.effects and not seen.blocked, f"it {', '.join([*seen.effects, *seen.blocked])}"
+        )

@@ -1,4 +1,4 @@
-"""The kit of model adapters: what one does with a service that answers, hesitates, fails and breaks off.
+"""The kit of model adapters: what they do when a service answers, hesitates, fails, breaks off.
 
     class TestMine(ModelKit):
         dialect = "chat"
@@ -6,7 +6,8 @@
         def make(self, server):
             return MyModel("m", api_key=server.key, base_url=server.url)
 
-The service is a ``Stub``; the adapter's waits between tries are on a clock that jumps. What not every service can do is a claim.
+The service is a ``Stub``; the adapter's waits between tries are on a clock that jumps. What not
+every service can do is a claim.
 """
 
 from __future__ import annotations
@@ -24,8 +25,7 @@ import warnings
 from collections.abc import Callable, Generator
 from typing import Any, ClassVar, Final
 
-from axil import RootGraph
-from axil.errors import AxilError
+from axil import AxilError, RootGraph
 from axil_agent import Agent, Model, Reply, Request, Structure, ToolSpec, audio, file, image
 from axil_agent.errors import PartError
 from axil_agent.retries import on_clock
@@ -42,11 +42,19 @@ _PARTS: Final = {
 _ADD: Final = ToolSpec(
     name="add",
     description="Adds numbers.",
-    parameters={"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}, "required": ["a", "b"]},
+    parameters={
+        "type": "object",
+        "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}},
+        "required": ["a", "b"],
+    },
 )
 _SHAPE: Final = Structure(
     name="Leaf",
-    schema={"type": "object", "properties": {"colour": {"type": "string"}, "veins": {"type": "integer"}}, "required": ["colour", "veins"]},
+    schema={
+        "type": "object",
+        "properties": {"colour": {"type": "string"}, "veins": {"type": "integer"}},
+        "required": ["colour", "veins"],
+    },
 )
 _LONG: Final = "An axil is where the leaf meets the stem."
 _SILENCE_SECONDS: Final = 0.7
@@ -86,10 +94,13 @@ class ModelKit(Kit):
         given = cls.__dict__.get("make")
         if given is not None:
 
-            def make(self: Any, server: Any = None, /, *, _given: Callable[[Any, Any], Any] = given) -> Any:
+            def make(
+                self: Any, server: Any = None, /, *, _given: Callable[[Any, Any], Any] = given
+            ) -> Any:
                 return _given(self, server or Address())
 
-            cls.make = make  # type: ignore[method-assign]  # the laws of every kind make one without a server
+            # the laws of every kind make one without a server
+            cls.make = make  # type: ignore[method-assign]
 
     def make(self, server: Any = None) -> Any:
         """A new model that asks ``server`` (``url``, ``key``)."""
@@ -99,15 +110,23 @@ class ModelKit(Kit):
 
     @contextlib.contextmanager
     def served(self, *acts: Any) -> Generator[tuple[Stub, Any]]:
-        """A stub that will do ``acts``, and a model that asks it. Afterwards nothing may be open, and no thread left."""
+        """A stub that will do ``acts``, and a model that asks it.
+
+        Afterwards nothing may be open, and no thread left.
+        """
         before = set(threading.enumerate())
         with Stub(self.dialect) as server:
             server.say(*acts)
             yield server, self.make(server)
             gc.collect()
-            require(server.open_connections() == 0, f"{server.open_connections(0)} connections are left open.")
+            require(
+                server.open_connections() == 0,
+                f"{server.open_connections(0)} connections are left open.",
+            )
         until = time.monotonic() + 30
-        while (left := [t for t in threading.enumerate() if t not in before and t.is_alive()]) and time.monotonic() < until:
+        while (
+            left := [t for t in threading.enumerate() if t not in before and t.is_alive()]
+        ) and time.monotonic() < until:
             time.sleep(0.01)
         require(not left, f"threads are left: {left}")
 
@@ -133,7 +152,10 @@ class ModelKit(Kit):
         with self.served(_LONG) as (_, model):
             heard = self.hear(model)
             require(heard.answer.text == _LONG, f"the text is {heard.answer.text!r}")
-            require(heard.shown == _LONG and len(heard.of("text")) > 1, f"it was not streamed: {heard.chunks}")
+            require(
+                heard.shown == _LONG and len(heard.of("text")) > 1,
+                f"it was not streamed: {heard.chunks}",
+            )
             require(heard.answer.finish == "stop", f"it ended with {heard.answer.finish!r}")
             require(heard.answer.model == "stub-1", "Reply.model is what the service says")
 
@@ -141,8 +163,14 @@ class ModelKit(Kit):
         """Also half of a surrogate pair, which Python can hold and UTF-8 cannot."""
         said = "Blattachsel, 腋, \U0001f33f, \ud83c"
         with self.served("腋 \U0001f33f é") as (server, model):
-            require(self.hear(model, asking(said)).answer.text == "腋 \U0001f33f é", "the answer's text is changed")
-            require("Blattachsel, 腋, \U0001f33f" in server.requests[0].text, "the request's text is changed")
+            require(
+                self.hear(model, asking(said)).answer.text == "腋 \U0001f33f é",
+                "the answer's text is changed",
+            )
+            require(
+                "Blattachsel, 腋, \U0001f33f" in server.requests[0].text,
+                "the request's text is changed",
+            )
 
     def test_all_roles_and_settings_reach_the_service(self) -> None:
         """A conversation with a tool's result, temperature and a limit."""
@@ -153,21 +181,47 @@ class ModelKit(Kit):
             {"role": "tool", "name": "add", "tool_call_id": "call_9", "content": "forty-two"},
         ]
         with self.served("It is 42.") as (server, model):
-            asked = Request(messages=messages, tools=[_ADD], settings={"temperature": 0.25, "max_tokens": 77})
+            asked = Request(
+                messages=messages, tools=[_ADD], settings={"temperature": 0.25, "max_tokens": 77}
+            )
             require(self.hear(model, asked).answer.text == "It is 42.", "it was not answered")
             sent = server.requests[0].text
-            for word in ("You are a botanist.", "Add.", "I will.", "add", "41", "forty-two", "Adds numbers.", "0.25", "77"):
+            for word in (
+                "You are a botanist.",
+                "Add.",
+                "I will.",
+                "add",
+                "41",
+                "forty-two",
+                "Adds numbers.",
+                "0.25",
+                "77",
+            ):
                 require(word in sent, f"{word!r} is not in the request: {sent}")
 
     def test_several_tool_calls_are_read(self) -> None:
         """With ids that differ, and arguments as data."""
-        with self.served(Act(calls=(Call(name="add", arguments={"a": 1, "b": 2}), Call(name="add", arguments={"a": 3, "b": 4})))) as (
+        with self.served(
+            Act(
+                calls=(
+                    Call(name="add", arguments={"a": 1, "b": 2}),
+                    Call(name="add", arguments={"a": 3, "b": 4}),
+                )
+            )
+        ) as (
             _,
             model,
         ):
             answer = self.hear(model, asking(tools=[_ADD])).answer
-            require([dict(c.arguments) for c in answer.tool_calls] == [{"a": 1, "b": 2}, {"a": 3, "b": 4}], f"found {answer.tool_calls}")
-            require(len({c.id for c in answer.tool_calls}) == 2 and answer.finish == "tools", f"found {answer}")
+            require(
+                [dict(c.arguments) for c in answer.tool_calls]
+                == [{"a": 1, "b": 2}, {"a": 3, "b": 4}],
+                f"found {answer.tool_calls}",
+            )
+            require(
+                len({c.id for c in answer.tool_calls}) == 2 and answer.finish == "tools",
+                f"found {answer}",
+            )
 
     @claimed("streams_calls")
     def test_the_progress_of_tool_calls_is_shown(self) -> None:
@@ -175,42 +229,67 @@ class ModelKit(Kit):
         with self.served(Act(calls=(Call(name="add", arguments={"a": 1, "b": 2}),))) as (_, model):
             deltas = self.hear(model, asking(tools=[_ADD])).of("tool_call_delta")
             grown = "".join(delta["arguments"] for delta in deltas)
-            require({d["name"] for d in deltas} == {"add"} and json.loads(grown) == {"a": 1, "b": 2}, f"found {deltas}")
+            require(
+                {d["name"] for d in deltas} == {"add"} and json.loads(grown) == {"a": 1, "b": 2},
+                f"found {deltas}",
+            )
 
     @claimed("textual_arguments")
     def test_arguments_that_are_no_json_are_a_fault_and_no_failure(self) -> None:
         """The model is told, and may correct itself."""
         with self.served(Act(calls=(Call(name="add", arguments='{"a": 1,,'),))) as (_, model):
             calls = self.hear(model, asking(tools=[_ADD])).answer.tool_calls
-            require(len(calls) == 1 and bool(calls[0].fault) and not calls[0].arguments, f"found {calls}")
+            require(
+                len(calls) == 1 and bool(calls[0].fault) and not calls[0].arguments,
+                f"found {calls}",
+            )
 
     def test_a_reply_can_be_held_to_a_schema(self) -> None:
         """The service is told the schema; the text is JSON."""
         with self.served('{"colour": "green", "veins": 7}') as (server, model):
             answer = self.hear(model, asking(output=_SHAPE)).answer
-            require(json.loads(answer.text) == {"colour": "green", "veins": 7}, f"found {answer.text!r}")
-            require("colour" in server.requests[0].text and "veins" in server.requests[0].text, "the schema is not in the request")
+            require(
+                json.loads(answer.text) == {"colour": "green", "veins": 7}, f"found {answer.text!r}"
+            )
+            require(
+                "colour" in server.requests[0].text and "veins" in server.requests[0].text,
+                "the schema is not in the request",
+            )
 
     def test_usage_is_counted(self) -> None:
         """Input with what came from a cache, output with what was thought."""
         with self.served("OK") as (_, model):
             used = self.hear(model).answer.usage
-            found = (used.input_tokens, used.output_tokens, used.cached_tokens, used.reasoning_tokens)
-            require(found == (11, 7, 3, 2), f"expected 11, 7, 3, 2 (input, output, cached, reasoning), found {found}")
+            found = (
+                used.input_tokens,
+                used.output_tokens,
+                used.cached_tokens,
+                used.reasoning_tokens,
+            )
+            require(
+                found == (11, 7, 3, 2),
+                f"expected 11, 7, 3, 2 (input, output, cached, reasoning), found {found}",
+            )
 
     def test_why_a_reply_ended_is_told(self) -> None:
         """At its limit, or by a filter."""
         for finish in ("length", "filter"):
             with self.served(Act(text="so f", finish=finish)) as (_, model):
                 found = self.hear(model).answer.finish
-                require(found in ({finish, "refusal"} if finish == "filter" else {finish}), f"expected {finish}, found {found}")
+                require(
+                    found in ({finish, "refusal"} if finish == "filter" else {finish}),
+                    f"expected {finish}, found {found}",
+                )
 
     @claimed("refuses")
     def test_a_refusal_is_told_with_its_words(self) -> None:
         """It is an answer, not a failure."""
         with self.served(Act(refusal="I would rather not.")) as (server, model):
             answer = self.hear(model).answer
-            require((answer.finish, answer.text) == ("refusal", "I would rather not."), f"found {answer}")
+            require(
+                (answer.finish, answer.text) == ("refusal", "I would rather not."),
+                f"found {answer}",
+            )
             require(len(server.requests) == 1, "a refusal is not asked again")
 
     @claimed("thinks")
@@ -218,24 +297,44 @@ class ModelKit(Kit):
         """As chunks of their own."""
         with self.served(Act(thought="Hm, leaves.", text="Yes.")) as (_, model):
             heard = self.hear(model)
-            require("".join(chunk["text"] for chunk in heard.of("reasoning")) == "Hm, leaves.", f"found {heard.chunks}")
+            require(
+                "".join(chunk["text"] for chunk in heard.of("reasoning")) == "Hm, leaves.",
+                f"found {heard.chunks}",
+            )
             require(heard.answer.text == "Yes.", f"found {heard.answer.text!r}")
 
     @claimed("seals")
     def test_what_the_service_wants_back_goes_back(self) -> None:
         """Through the message of the reply, which is plain data."""
         with self.served(
-            Act(thought="Hm.", sealed="c2VhbGVkLXJlYXNvbmluZw==", calls=(Call(name="add", arguments={"a": 1, "b": 2}),)), "3"
+            Act(
+                thought="Hm.",
+                sealed="c2VhbGVkLXJlYXNvbmluZw==",
+                calls=(Call(name="add", arguments={"a": 1, "b": 2}),),
+            ),
+            "3",
         ) as (server, model):
 
             async def twice() -> None:
                 first = (await self.heard(model, asking(tools=[_ADD]))).answer
-                message = json.loads(json.dumps(Reply.read(json.loads(json.dumps(first.plain()))).message()))
-                told = {"role": "tool", "name": "add", "tool_call_id": first.tool_calls[0].id, "content": "3"}
-                await self.heard(model, Request(messages=[*asking().messages, message, told], tools=[_ADD]))
+                message = json.loads(
+                    json.dumps(Reply.read(json.loads(json.dumps(first.plain()))).message())
+                )
+                told = {
+                    "role": "tool",
+                    "name": "add",
+                    "tool_call_id": first.tool_calls[0].id,
+                    "content": "3",
+                }
+                await self.heard(
+                    model, Request(messages=[*asking().messages, message, told], tools=[_ADD])
+                )
 
             self.wait(twice())
-            require("c2VhbGVkLXJlYXNvbmluZw==" in server.requests[1].text, f"it is not in the second request: {server.requests[1].text}")
+            require(
+                "c2VhbGVkLXJlYXNvbmluZw==" in server.requests[1].text,
+                f"it is not in the second request: {server.requests[1].text}",
+            )
 
     # -- parts
 
@@ -243,11 +342,22 @@ class ModelKit(Kit):
         """Each kind that ``modalities`` names, with what was said beside it, in order."""
         for kind in sorted({"image", "file", "audio"} & set(self._modalities())):
             with self.served("Seen.") as (server, model):
-                said = [{"type": "text", "text": "Look:"}, _PARTS[kind], {"type": "text", "text": "What is it?"}]
-                require(self.hear(model, asking(said)).answer.text == "Seen.", "it was not answered")
+                said = [
+                    {"type": "text", "text": "Look:"},
+                    _PARTS[kind],
+                    {"type": "text", "text": "What is it?"},
+                ]
+                require(
+                    self.hear(model, asking(said)).answer.text == "Seen.", "it was not answered"
+                )
                 sent = server.requests[0].text.replace("-", "+").replace("_", "/")
-                places = [sent.find(word) for word in ("Look:", _PARTS[kind]["data"], "What is it?")]
-                require(-1 not in places and places == sorted(places), f"an {kind} was not sent in its place: {sent}")
+                places = [
+                    sent.find(word) for word in ("Look:", _PARTS[kind]["data"], "What is it?")
+                ]
+                require(
+                    -1 not in places and places == sorted(places),
+                    f"an {kind} was not sent in its place: {sent}",
+                )
 
     def test_a_part_that_it_cannot_take_is_an_error_before_anything_is_sent(self) -> None:
         """Which says what it takes."""
@@ -256,7 +366,10 @@ class ModelKit(Kit):
             self.skip("it takes all there are")
         with self.served() as (server, model):
             error = self.hear(model, asking([_PARTS[strange[0]]])).error
-            require(isinstance(error, PartError) and strange[0] in str(error), f"expected a PartError, found {error!r}")
+            require(
+                isinstance(error, PartError) and strange[0] in str(error),
+                f"expected a PartError, found {error!r}",
+            )
             require(not server.requests, "something was sent")
 
     def _modalities(self) -> Any:
@@ -272,8 +385,14 @@ class ModelKit(Kit):
         with self.served(Act(status=429, headers={"retry-after": "7"}), _LONG) as (server, model):
             heard = self.hear(model)
             require(heard.answer.text == _LONG and len(server.requests) == 2, f"found {heard}")
-            require(len(heard.waits) == 1 and 7 <= heard.waits[0] < 14, f"it waited {heard.waits}, not the 7 seconds asked for")
-            require([chunk["status"] for chunk in heard.of("retry")] == [429], f"the retry is not shown: {heard.chunks}")
+            require(
+                len(heard.waits) == 1 and 7 <= heard.waits[0] < 14,
+                f"it waited {heard.waits}, not the 7 seconds asked for",
+            )
+            require(
+                [chunk["status"] for chunk in heard.of("retry")] == [429],
+                f"the retry is not shown: {heard.chunks}",
+            )
 
     def test_a_failing_service_is_asked_again_within_bounds(self) -> None:
         """500 once is nothing; for ever is an error with its status."""
@@ -289,28 +408,41 @@ class ModelKit(Kit):
         for status in (400, 401, 404):
             with self.served(Act(status=status, message="no such leaf")) as (server, model):
                 heard = self.hear(model)
-                require(heard.failure.status == status and not heard.failure.transient, f"found {heard.error!r}")
-                require("no such leaf" in str(heard.error), "what the service says is not in the error")
+                require(
+                    heard.failure.status == status and not heard.failure.transient,
+                    f"found {heard.error!r}",
+                )
+                require(
+                    "no such leaf" in str(heard.error), "what the service says is not in the error"
+                )
                 require(len(server.requests) == 1 and not heard.waits, "it was repeated")
 
     def test_silence_is_waited_out_for_so_long_and_no_longer(self) -> None:
         """``timeout_seconds`` bounds the silence, before a reply and within it."""
         for act in (Act(delay_seconds=30), Act(text=_LONG, stall_at=0.6)):
-            with self.served(act, *["Here."] * 9) as (_, model):  # a busy machine may be silent for so long itself
+            # a busy machine may be silent for so long itself
+            with self.served(act, *["Here."] * 9) as (_, model):
                 heard = self.hear(model, asking(settings={"timeout_seconds": _SILENCE_SECONDS}))
                 require(heard.answer.text == "Here." == heard.shown, f"found {heard}")
                 require(len(heard.of("retry")) >= 1, f"found {heard.chunks}")
 
     def test_a_reply_that_breaks_off_is_asked_for_again(self) -> None:
-        """Dropped, ended early, or garbled: what was shown is taken back, and if nothing was there is nothing to take back."""
+        """Dropped, ended early, or garbled: what was shown is taken back, and if nothing was there
+        is nothing to take back.
+        """
         for how in ("break_at", "end_at", "garble_at"):
             with self.served({"text": "to be forgotten, all of it", how: 0.6}, _LONG) as (_, model):
                 heard = self.hear(model)
                 require(heard.answer.text == _LONG == heard.shown, f"{how}: found {heard}")
-                require(len(heard.of("reset")) == 1, f"{how}: nothing says that the first text does not count")
+                require(
+                    len(heard.of("reset")) == 1,
+                    f"{how}: nothing says that the first text does not count",
+                )
             with self.served({"text": "never seen", how: 0.0}, _LONG) as (_, model):
                 heard = self.hear(model)
-                require(heard.answer.text == _LONG and not heard.of("reset"), f"{how}: found {heard}")
+                require(
+                    heard.answer.text == _LONG and not heard.of("reset"), f"{how}: found {heard}"
+                )
 
     def test_nobody_there_is_a_failure_that_may_pass(self) -> None:
         """Not a raw error of a library."""
@@ -340,22 +472,37 @@ class ModelKit(Kit):
             until = time.monotonic() + 30
             while (server.open_connections() or not server.left_early) and time.monotonic() < until:
                 time.sleep(0.01)  # the server's thread has yet to notice
-            require(server.open_connections() == 0 and server.left_early == 1, "the connection was not closed")
+            require(
+                server.open_connections() == 0 and server.left_early == 1,
+                "the connection was not closed",
+            )
 
     @claimed("has_connections")
     def test_calls_share_connections(self) -> None:
-        """One after the other inside ``async with`` use one; many side by side are under way at the same time."""
+        """One after the other inside ``async with`` use one; many side by side are under way at the
+        same time.
+        """
         with self.served() as (server, model):
 
             async def many() -> None:
                 async with model:
                     for _ in range(3):
-                        require((await self.heard(model)).answer.text == "OK", "it was not answered")
-                    require(server.connections == 1, f"3 calls one after the other made {server.connections} connections")
+                        require(
+                            (await self.heard(model)).answer.text == "OK", "it was not answered"
+                        )
+                    require(
+                        server.connections == 1,
+                        f"3 calls one after the other made {server.connections} connections",
+                    )
                     server.say(*[Act(text="OK", together=8)] * 8)
                     answers = await asyncio.gather(*(self.heard(model) for _ in range(8)))
-                    require(all(each.answer.text == "OK" for each in answers), "not all were answered")
-                    require(server.most_at_once == 8, f"only {server.most_at_once} of 8 calls were under way at once")
+                    require(
+                        all(each.answer.text == "OK" for each in answers), "not all were answered"
+                    )
+                    require(
+                        server.most_at_once == 8,
+                        f"only {server.most_at_once} of 8 calls were under way at once",
+                    )
 
             self.wait(many())
 
@@ -364,20 +511,28 @@ class ModelKit(Kit):
         """Whoever made the model."""
         with self.served("A leaf.", "A stem.") as (server, model):
             g = RootGraph("two")
-            nodes = [g.create_node(Agent, name=name, model=model, formatters="twins") for name in ("one", "two")]
+            nodes = [
+                g.create_node(Agent, name=name, model=model, formatters="twins")
+                for name in ("one", "two")
+            ]
             g.edge_from_entry(nodes[0], ["message"])
             g.create_edge(nodes[0], nodes[1], ["message"])
             g.edge_to_exit(nodes[1], ["message"])
             output, _ = g.build().invoke({"message": "?"})
             require(output == {"message": "A stem."}, f"found {output}")
-            require(server.connections == 1, f"the agents of a run made {server.connections} connections")
+            require(
+                server.connections == 1,
+                f"the agents of a run made {server.connections} connections",
+            )
 
     def test_it_survives_event_loops(self) -> None:
         """One after the other, also where nobody closed it on the first."""
         with self.served() as (_, model), warnings.catch_warnings():
             warnings.simplefilter("ignore", ResourceWarning)
             for _ in range(3):
-                require(self.hear(model).answer.text == "OK", "it does not work on another event loop")
+                require(
+                    self.hear(model).answer.text == "OK", "it does not work on another event loop"
+                )
 
             async def closing() -> None:
                 require((await self.heard(model)).answer.text == "OK", "it was not answered")
@@ -397,7 +552,10 @@ class ModelKit(Kit):
         root.setLevel(logging.DEBUG)
         try:
             for status in (401, 500, 200):
-                with self.served(*[Act(status=status, message=f"wrong: {Address().key}")] * 10) as (server, model):
+                with self.served(*[Act(status=status, message=f"wrong: {Address().key}")] * 10) as (
+                    server,
+                    model,
+                ):
                     heard = self.hear(model)
                     seen = [
                         repr(model),
@@ -407,7 +565,10 @@ class ModelKit(Kit):
                         *said.lines,
                         json.dumps(heard.reply and heard.reply.plain()),
                     ]
-                    require(any(server.key in str(dict(asked.headers)) for asked in server.requests), "the service was given no key")
+                    require(
+                        any(server.key in str(dict(asked.headers)) for asked in server.requests),
+                        "the service was given no key",
+                    )
                     require(
                         all(server.key not in each for each in seen),
                         f"the key can be seen: {[each for each in seen if server.key in each]}",
@@ -421,7 +582,9 @@ class ModelKit(Kit):
         if not self.sdk or not self.module:
             self.skip("it names no sdk")
         code = f"import sys, {self.module}; sys.exit({self.sdk!r} in sys.modules)"
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60, check=False)
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, timeout=60, check=False
+        )
         require(done.returncode == 0, f"importing {self.module} imports {self.sdk}")
 
 

@@ -1,4 +1,6 @@
-"""The kit of node types: a node is run in a small graph, alone, often, at once, again, and against its will."""
+"""The kit of node types: a node is run in a small graph, alone, often, at once, again, and against
+its will.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +11,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Final
 
-from axil import EdgeSpec, GraphSpec, NodeSpec, Workflow, hookimpl
-from axil.config import make
-from axil.errors import AxilError, NodeFailed, SpecError
-from axil.hooks import manager
-from axil.journal import Entry, MemoryJournal
-from axil.planner import Setting
-from axil.result import Result
-from axil.spec import CycleLimit
-from axil.values import MISSING, thaw
+from axil import (
+    MISSING,
+    AxilError,
+    CycleLimit,
+    EdgeSpec,
+    GraphSpec,
+    MemoryJournal,
+    NodeFailed,
+    NodeSpec,
+    Result,
+    SpecError,
+    Workflow,
+    hookimpl,
+)
+from axil.driver import Entry
+from axil.plugin import CompileOptions, hook_manager, make_component, thaw
 from axil_testing.kit.base import CANARY, Kit, require, secrets_of
 from axil_testing.kit.hostile import FIELDS, TEXTS, is_clumsy, shown
 from axil_testing.kit.watch import Watch, watched
@@ -40,7 +49,7 @@ class StillClock:
 
 
 class MovingClock:
-    """A clock on which sleeping takes no time, and each look shows the same second as in any other run."""
+    """A clock on which sleeping takes no time, and each look shows the same second in every run."""
 
     def __init__(self) -> None:
         self._now = 0.0
@@ -72,7 +81,9 @@ class Silence:
 
 
 class Tape:
-    """A journal that also keeps what others drop: each prefix of it is what a run that broke off there had left."""
+    """A journal that also keeps what others drop: each prefix of it is what a run that broke off
+    there had left.
+    """
 
     def __init__(self, journal: Any = None) -> None:
         """``journal``: where entries really go; None: into memory."""
@@ -113,8 +124,9 @@ def left_behind(entries: Sequence[Entry], run_id: str) -> MemoryJournal:
 class NodeKit(Kit):
     """What every node type promises.
 
-    It is put between the entry and the exit of a graph of messages, and once more into a cycle with itself. ``targets`` names
-    nodes that it sends to, where its config does; ``graph`` makes any other graph around it.
+    It is put between the entry and the exit of a graph of messages, and once more into a cycle with
+    itself. ``targets`` names nodes that it sends to, where its config does; ``graph`` makes any
+    other graph around it.
     """
 
     kind = "nodes"
@@ -134,28 +146,62 @@ class NodeKit(Kit):
         targets = tuple(self.targets or getattr(self.subject, "example_targets", ()))
         others = tuple(NodeSpec(id=name, body=_pass_on) for name in targets)
         last = targets or (NODE,)
-        edges = [EdgeSpec(source="@entry", target=NODE), *(EdgeSpec(source=NODE, target=name) for name in targets)]
+        edges = [
+            EdgeSpec(source="@entry", target=NODE),
+            *(EdgeSpec(source=NODE, target=name) for name in targets),
+        ]
         messages: Any = self.payload
-        edges += [EdgeSpec(source=name, target="@exit", trigger=messages != "messages") for name in last]
-        return GraphSpec(id="kit", payload=messages, nodes=(node, *others), edges=tuple(edges), end=last if messages == "messages" else ())
+        edges += [
+            EdgeSpec(source=name, target="@exit", trigger=messages != "messages") for name in last
+        ]
+        return GraphSpec(
+            id="kit",
+            payload=messages,
+            nodes=(node, *others),
+            edges=tuple(edges),
+            end=last if messages == "messages" else (),
+        )
 
     def cycle(self, node: NodeSpec) -> GraphSpec:
         """The node in a cycle with itself, of three rounds."""
         spec = self.graph(node)
-        edges = (*(replace(edge, trigger=edge.target != "@exit") for edge in spec.edges), EdgeSpec(source=NODE, target=NODE))
+        edges = (
+            *(replace(edge, trigger=edge.target != "@exit") for edge in spec.edges),
+            EdgeSpec(source=NODE, target=NODE),
+        )
         limits = {"": CycleLimit(rounds=3, at_limit="exit")}
-        return GraphSpec(id="kit", payload=spec.payload, nodes=spec.nodes, edges=edges, end=spec.end, cycle_limits=limits)
+        return GraphSpec(
+            id="kit",
+            payload=spec.payload,
+            nodes=spec.nodes,
+            edges=edges,
+            end=spec.end,
+            cycle_limits=limits,
+        )
 
     # -- running it
 
-    def workflow(self, *, cyclic: bool = False, hooks: Any = None, component: Any = None) -> Workflow:
-        """A workflow with a fresh component in it, or with ``component``. Raises: what compiling it raises."""
+    def workflow(
+        self, *, cyclic: bool = False, hooks: Any = None, component: Any = None
+    ) -> Workflow:
+        """A workflow with a fresh component in it, or with ``component``.
+
+        Raises: what compiling it raises.
+        """
         node = NodeSpec(id=NODE, body=self.make() if component is None else component)
-        return Workflow((self.cycle if cyclic else self.graph)(node), Setting(hooks=manager(hooks) if hooks else None, allow_code=True))
+        return Workflow(
+            (self.cycle if cyclic else self.graph)(node),
+            CompileOptions(hooks=hook_manager(hooks) if hooks else None, allow_code=True),
+        )
 
     def begin(self, workflow: Workflow, given: Any, **options: Any) -> Any:
         """A run, not yet begun."""
-        ways = {"channel": Nobody(), "clock": MovingClock(), "allow": frozenset({"code"} if self.runs_code else ()), **options}
+        ways = {
+            "channel": Nobody(),
+            "clock": MovingClock(),
+            "allow": frozenset({"code"} if self.runs_code else ()),
+            **options,
+        }
         return workflow.start(given, **ways)
 
     async def finish(self, workflow: Workflow, given: Any, **options: Any) -> Result:
@@ -168,14 +214,21 @@ class NodeKit(Kit):
         if self.varies:
             return result.status
         error = str(result.error.__cause__ or result.error) if result.error is not None else ""
-        return result.status, thaw(result.output), thaw(result.attributes), error, [(q.text, q.options) for q in result.questions]
+        return (
+            result.status,
+            thaw(result.output),
+            thaw(result.attributes),
+            error,
+            [(q.text, q.options) for q in result.questions],
+        )
 
     def ways(self) -> list[bool]:
         """In which graphs it can be: not every node may send to itself."""
         fitting: list[bool] = []
         for cyclic in (False, True):
             try:
-                self.workflow(cyclic=cyclic).plan  # noqa: B018  # compiled when it is first asked for
+                # compiled when it is first asked for
+                self.workflow(cyclic=cyclic).plan  # noqa: B018
             except SpecError:
                 if not cyclic:
                     raise
@@ -186,63 +239,114 @@ class NodeKit(Kit):
     # -- laws
 
     def test_it_runs_on_its_examples(self) -> None:
-        """In a graph, on each of ``inputs``: done, or paused with a question, or an error in words."""
+        """Run each of ``inputs`` in a graph: done, paused with a question, or an error in words."""
         for given in self.inputs:
             result = self.wait(self.finish(self.workflow(), given))
-            require(result.status in ("done", "paused"), f"on {shown(given)} it ends {result.status}: {result.error}")
+            require(
+                result.status in ("done", "paused"),
+                f"on {shown(given)} it ends {result.status}: {result.error}",
+            )
 
     def test_hostile_input_is_worked_on_or_refused_in_words(self) -> None:
         """No input makes it fail by accident."""
         workflow = self.workflow()
-        hostile: Sequence[Any] = TEXTS if self.payload == "messages" else (*FIELDS, *({"message": text} for text in TEXTS))
+        hostile: Sequence[Any] = (
+            TEXTS
+            if self.payload == "messages"
+            else (*FIELDS, *({"message": text} for text in TEXTS))
+        )
         for given in hostile:
             before = copy.deepcopy(given)
             result = self.wait(self.finish(workflow, given))
             require(repr(given) == repr(before), f"it changes its input {shown(before)}")
             cause = result.error.__cause__ if isinstance(result.error, NodeFailed) else None
             if cause is not None:
-                require(not is_clumsy(cause), f"{shown(given)} makes it fail by accident: {type(cause).__name__}: {cause}")
+                require(
+                    not is_clumsy(cause),
+                    f"{shown(given)} makes it fail by accident: {type(cause).__name__}: {cause}",
+                )
 
     def test_runs_share_nothing(self) -> None:
-        """Runs of one workflow, one after another and at the same time, give what each gives alone."""
+        """Run one workflow, in turn and at the same time: each run gives what it gives alone."""
         for cyclic in self.ways():
-            alone = [self.told(self.wait(self.finish(self.workflow(cyclic=cyclic), given))) for given in self.inputs]
+            alone = [
+                self.told(self.wait(self.finish(self.workflow(cyclic=cyclic), given)))
+                for given in self.inputs
+            ]
             shared = self.workflow(cyclic=cyclic)
             for given, expected in zip(self.inputs, alone, strict=True):
                 found = self.told(self.wait(self.finish(shared, given)))
-                require(found == expected, f"run again, {shown(given)} gives {shown(found)}; alone it gave {shown(expected)}")
+                require(
+                    found == expected,
+                    f"run again, {shown(given)} gives {shown(found)}; "
+                    f"alone it gave {shown(expected)}",
+                )
             together = self.wait(self._together(shared))
-            for given, found, expected in zip(self.inputs * _AT_ONCE, together, alone * _AT_ONCE, strict=True):
-                require(found == expected, f"beside others, {shown(given)} gives {shown(found)}; alone it gave {shown(expected)}")
+            for given, found, expected in zip(
+                self.inputs * _AT_ONCE, together, alone * _AT_ONCE, strict=True
+            ):
+                require(
+                    found == expected,
+                    f"beside others, {shown(given)} gives {shown(found)}; "
+                    f"alone it gave {shown(expected)}",
+                )
 
     async def _together(self, workflow: Workflow) -> list[Any]:
         async with workflow:
             runs = [self.begin(workflow, given) for _ in range(_AT_ONCE) for given in self.inputs]
-            return [self.told(result) for result in await asyncio.gather(*(run.result() for run in runs))]
+            return [
+                self.told(result)
+                for result in await asyncio.gather(*(run.result() for run in runs))
+            ]
 
     def test_a_run_that_broke_off_goes_on_as_if_it_had_not(self) -> None:
-        """From every prefix of the journal, with a new component, to the same end. What it gives can be journaled."""
+        """From every prefix of the journal, with a new component, to the same end.
+
+        What it gives can be journaled.
+        """
         for cyclic in self.ways():
             whole = Tape()
             given = self.inputs[0]
-            result = self.wait(self.finish(self.workflow(cyclic=cyclic), given, journal=whole, run_id="r"))
+            result = self.wait(
+                self.finish(self.workflow(cyclic=cyclic), given, journal=whole, run_id="r")
+            )
             if result.status == "failed":
                 raise AssertionError(f"with a journal, {shown(given)} fails: {result.error}")
             for cut in range(1, len(whole.appended)):
                 journal = left_behind(whole.appended[:cut], "r")
-                again = self.wait(self.finish(self.workflow(cyclic=cyclic), given, journal=journal, run_id="r", resuming=True))
+                again = self.wait(
+                    self.finish(
+                        self.workflow(cyclic=cyclic),
+                        given,
+                        journal=journal,
+                        run_id="r",
+                        resuming=True,
+                    )
+                )
                 told, expected = self.told(again), self.told(result)
-                require(told == expected, f"resumed after {cut} entries it gives {shown(told)}; in one go it gave {shown(expected)}")
+                require(
+                    told == expected,
+                    f"resumed after {cut} entries it gives {shown(told)}; "
+                    f"in one go it gave {shown(expected)}",
+                )
 
     def test_cancelling_ends_it_at_once(self) -> None:
-        """While it waits: it does not go on, does not turn the cancellation into something else, and leaves nothing running."""
+        """While it waits: it does not go on, does not turn the cancellation into something else,
+        and leaves nothing running.
+        """
         for given in self.inputs:
             body = Ending()
             status = self.wait(self._cancelled(self.workflow(hooks=[body]), given))
             if status == "finished":
                 continue
-            require(body.outcome in ("", "cancelled"), f"cancelled while it waits on {shown(given)}, it {body.outcome}")
-            require(status == "cancelled", f"cancelled while it waits on {shown(given)}, the run ends {status}")
+            require(
+                body.outcome in ("", "cancelled"),
+                f"cancelled while it waits on {shown(given)}, it {body.outcome}",
+            )
+            require(
+                status == "cancelled",
+                f"cancelled while it waits on {shown(given)}, the run ends {status}",
+            )
 
     async def _cancelled(self, workflow: Workflow, given: Any) -> str:
         async with workflow:
@@ -256,7 +360,7 @@ class NodeKit(Kit):
             return (await job).status
 
     def test_it_does_not_block_the_event_loop(self) -> None:
-        """An async body, or one that says ``inline``, neither sleeps nor waits for a person or a process."""
+        """Expect no async or ``inline`` body to sleep, or to wait for a person or a process."""
         seen = Watch()
         for given in self.inputs:
             body = _OnLoop()
@@ -276,8 +380,12 @@ class NodeKit(Kit):
         journal, chunks, lines = MemoryJournal(), _Chunks(), _Lines()
         logging.getLogger().addHandler(lines)
         try:
-            workflow = self.workflow(component=make(component, config))
-            result = self.wait(self.finish(workflow, self.inputs[0], journal=journal, run_id="r", observers=[chunks]))
+            workflow = self.workflow(component=make_component(component, config))
+            result = self.wait(
+                self.finish(
+                    workflow, self.inputs[0], journal=journal, run_id="r", observers=[chunks]
+                )
+            )
         except AxilError as error:
             require(CANARY not in str(error), f"an error tells a secret: {error}")
             return
@@ -285,7 +393,10 @@ class NodeKit(Kit):
             logging.getLogger().removeHandler(lines)
         cause = repr(result.error.__cause__) if result.error is not None else ""
         told = f"{result!r} {cause} {chunks.seen!r} {list(journal.entries('r'))!r} {lines.told!r}"
-        require(CANARY not in told, "a run tells a secret, in its output, its chunks, its journal, an error or a log.")
+        require(
+            CANARY not in told,
+            "a run tells a secret, in its output, its chunks, its journal, an error or a log.",
+        )
 
 
 def _pass_on(messages: Any) -> Any:
@@ -293,11 +404,12 @@ def _pass_on(messages: Any) -> Any:
 
 
 class Ending:
-    """A hook plugin that notes how async bodies ended; registered first, it is around all others."""
+    """A hook plugin that notes how async bodies ended; registered first, it is around others."""
 
     def __init__(self, node: str = NODE) -> None:
         self.node = node
         self.outcome = ""
+        self.has_begun = False
 
     @hookimpl
     def wrap_body(self, spec: NodeSpec, body: Any) -> Any:
@@ -314,6 +426,7 @@ class _Noting:
 
     async def __call__(self, task: Any, ctx: Any, /) -> Any:
         notes = self._notes
+        notes.has_begun = True
         try:
             out = await self._body(task, ctx)
         except asyncio.CancelledError:

@@ -1,4 +1,6 @@
-"""The kit of update strategies: how a field takes what is written to it, whatever is written, however it is grouped."""
+"""The kit of update strategies: how a field takes what is written to it, whatever is written,
+however it is grouped.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +9,9 @@ import itertools
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from axil.errors import AxilError
-from axil.fields import Reducer
-from axil.journal import decode, encode
-from axil.reducers import as_reducer
-from axil.values import MISSING, Log, thaw
+from axil import MISSING, AxilError, Reducer
+from axil.driver import decode_value, encode_value
+from axil.plugin import Log, as_reducer, thaw
 from axil_testing.kit.base import Kit, require
 from axil_testing.kit.hostile import is_clumsy, shown
 from axil_testing.kit.watch import watched
@@ -63,7 +63,11 @@ class ReducerKit(Kit):
 
     def pairs(self) -> list[tuple[Any, Any]]:
         """Old values and what is written to them."""
-        return [(self.reducer.fold(MISSING, [copy.deepcopy(a)]), b) for series in self.written() for a, b in itertools.pairwise(series)]
+        return [
+            (self.reducer.fold(MISSING, [copy.deepcopy(a)]), b)
+            for series in self.written()
+            for a, b in itertools.pairwise(series)
+        ]
 
     # -- laws
 
@@ -75,8 +79,13 @@ class ReducerKit(Kit):
         """The same old and new value give the same value."""
         reducer = self.reducer
         for old, new in self.pairs():
-            first, second = (same(reducer.fold(copy.deepcopy(old), [copy.deepcopy(new)])) for _ in range(2))
-            require(first == second, f"{shown(old)} and {shown(new)} give {shown(first)}, and then {shown(second)}")
+            first, second = (
+                same(reducer.fold(copy.deepcopy(old), [copy.deepcopy(new)])) for _ in range(2)
+            )
+            require(
+                first == second,
+                f"{shown(old)} and {shown(new)} give {shown(first)}, and then {shown(second)}",
+            )
 
     def test_a_pure_one_changes_neither_what_was_nor_what_is_written(self) -> None:
         """One that says ``pure`` is given the values themselves; other states share them."""
@@ -99,13 +108,20 @@ class ReducerKit(Kit):
             value = reducer.fold(MISSING, deltas)
             before = same(value)
             again = reducer.fold(MISSING, given)
-            require(same(again) == before, f"{shown(series)} gives {shown(again)} the second time, and {shown(before)} the first")
             require(
-                list(map(same, deltas)) == list(map(same, series)), f"folding {shown(series)} changed what was written: {shown(deltas)}"
+                same(again) == before,
+                f"{shown(series)} gives {shown(again)} the second time, "
+                f"and {shown(before)} the first",
+            )
+            require(
+                list(map(same, deltas)) == list(map(same, series)),
+                f"folding {shown(series)} changed what was written: {shown(deltas)}",
             )
 
     def test_composing_writes_changes_nothing(self) -> None:
-        """``fold(old, [a, b])`` is ``reduce(old, compose(a, b))``, and composing is associative: what a frame hands over is one delta."""
+        """``fold(old, [a, b])`` is ``reduce(old, compose(a, b))``, and composing is associative:
+        what a frame hands over is one delta.
+        """
         reducer = self.reducer
         compose = reducer.compose
         if compose is None:
@@ -113,16 +129,27 @@ class ReducerKit(Kit):
         assert compose is not None
         for series in self.written():
             for start in (MISSING, series[0]):
-                old = reducer.fold(MISSING, [copy.deepcopy(start)]) if start is not MISSING else MISSING
+                old = (
+                    reducer.fold(MISSING, [copy.deepcopy(start)])
+                    if start is not MISSING
+                    else MISSING
+                )
                 for a, b, c in itertools.product(series, repeat=3):
                     one, two, three = (copy.deepcopy(each) for each in (a, b, c))
-                    left = same(reducer.fold(copy.deepcopy(old), [copy.deepcopy(each) for each in (a, b, c)]))
+                    left = same(
+                        reducer.fold(
+                            copy.deepcopy(old), [copy.deepcopy(each) for each in (a, b, c)]
+                        )
+                    )
                     whole = compose(compose(one, two), three)
                     right = same(reducer.fold(copy.deepcopy(old), [whole]))
                     other = compose(copy.deepcopy(a), compose(copy.deepcopy(b), copy.deepcopy(c)))
                     third = same(reducer.fold(copy.deepcopy(old), [other]))
                     told = f"onto {shown(start)}, {shown((a, b, c))} give {shown(left)} one by one"
-                    require(left == right == third, f"{told}, and composed {shown(right)} or {shown(third)}")
+                    require(
+                        left == right == third,
+                        f"{told}, and composed {shown(right)} or {shown(third)}",
+                    )
 
     def test_many_at_once_are_the_same_as_one_by_one(self) -> None:
         """``many`` is only faster."""
@@ -134,29 +161,55 @@ class ReducerKit(Kit):
             for delta in series:
                 single = reducer.reduce(single, copy.deepcopy(delta))
             together = reducer.fold(MISSING, copy.deepcopy(list(series)))
-            require(same(single) == same(together), f"{shown(series)} gives {shown(single)} one by one, {shown(together)} at once")
+            require(
+                same(single) == same(together),
+                f"{shown(series)} gives {shown(single)} one by one, {shown(together)} at once",
+            )
 
     def test_what_it_gives_can_be_journaled(self) -> None:
         """Exactly."""
         for series in self.written():
             value = self.reducer.fold(MISSING, copy.deepcopy(list(series)))
-            kept = decode(encode(value))
-            require(same(kept) == same(value), f"{shown(value)} comes back from a journal as {shown(kept)}")
+            kept = decode_value(encode_value(value))
+            require(
+                same(kept) == same(value),
+                f"{shown(value)} comes back from a journal as {shown(kept)}",
+            )
 
     def test_what_it_does_not_take_is_refused_in_words(self) -> None:
         """A value of the wrong type is an error that says so, or is taken; it is no accident."""
         reducer = self.reducer
-        strange: Sequence[Any] = (None, object(), b"bytes", 2.5, "text", [None], {"a": None}, frozenset({1}), float("nan"), 2**70)
+        strange: Sequence[Any] = (
+            None,
+            object(),
+            b"bytes",
+            2.5,
+            "text",
+            [None],
+            {"a": None},
+            frozenset({1}),
+            float("nan"),
+            2**70,
+        )
         for old in (MISSING, *(old for old, _ in self.pairs()[:3])):
             for new in strange:
                 try:
-                    reducer.fold(copy.deepcopy(old), [new if type(new) is object else copy.deepcopy(new)])
+                    reducer.fold(
+                        copy.deepcopy(old), [new if type(new) is object else copy.deepcopy(new)]
+                    )
                 except (AxilError, ValueError):
                     continue
                 except TypeError as error:
-                    require(str(error), f"{shown(new)} onto {shown(old)} raises a TypeError without words")
+                    require(
+                        str(error),
+                        f"{shown(new)} onto {shown(old)} raises a TypeError without words",
+                    )
                 except Exception as error:  # noqa: BLE001  # that is the question
-                    require(not is_clumsy(error), f"{shown(new)} onto {shown(old)} fails by accident: {type(error).__name__}: {error}")
+                    require(
+                        not is_clumsy(error),
+                        f"{shown(new)} onto {shown(old)} fails by accident: "
+                        f"{type(error).__name__}: {error}",
+                    )
 
     def test_it_has_no_effects(self) -> None:
         """It is asked whenever states are joined, as often as it takes."""
@@ -164,7 +217,9 @@ class ReducerKit(Kit):
         with watched() as seen:
             for old, new in pairs:
                 self.reducer.fold(copy.deepcopy(old), [copy.deepcopy(new)])
-        require(not seen.effects and not seen.blocked, f"it {', '.join([*seen.effects, *seen.blocked])}")
+        require(
+            not seen.effects and not seen.blocked, f"it {', '.join([*seen.effects, *seen.blocked])}"
+        )
 
 
 def same(value: Any) -> str:

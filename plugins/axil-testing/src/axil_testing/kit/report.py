@@ -50,11 +50,17 @@ class Report:
 
     def plain(self) -> dict[str, Any]:
         """The report as plain data."""
-        return {"kit": self.kit, "fine": self.is_fine, "outcomes": [asdict(each) for each in self.outcomes]}
+        return {
+            "kit": self.kit,
+            "fine": self.is_fine,
+            "outcomes": [asdict(each) for each in self.outcomes],
+        }
 
 
 def check(kit: type[Kit], *only: str) -> Report:
-    """Run every law of a kit on what it makes, or ``only`` some; nothing is raised for what does not hold."""
+    """Run every law of a kit on what it makes, or ``only`` some; nothing is raised for what does
+    not hold.
+    """
     return Report(kit=kit.__name__, outcomes=tuple(_outcomes(kit, only)))
 
 
@@ -77,7 +83,10 @@ def _tried(kit: type[Kit], name: str, law: str) -> Outcome:
     import pytest
 
     test = getattr(kit, name)
-    excuse = next((str(m.kwargs.get("reason")) for m in getattr(test, "pytestmark", ()) if m.name == "xfail"), "")
+    excuse = next(
+        (str(m.kwargs.get("reason")) for m in getattr(test, "pytestmark", ()) if m.name == "xfail"),
+        "",
+    )
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -86,8 +95,16 @@ def _tried(kit: type[Kit], name: str, law: str) -> Outcome:
         raise
     except pytest.skip.Exception as skipped:
         return Outcome(law=law, verdict="skipped", reason=str(skipped))
-    except BaseException as error:  # noqa: BLE001  # a component may raise anything at all, SystemExit included
-        told = str(error) if isinstance(error, AssertionError) else f"{type(error).__name__}: {error}"
+    except BaseException as error:  # noqa: BLE001
+        # a component may raise anything at all, SystemExit included
+        told = (
+            str(error) if isinstance(error, AssertionError) else f"{type(error).__name__}: {error}"
+        )
         verdict: Verdict = "excused" if excuse else "failed"
-        return Outcome(law=law, verdict=verdict, reason=excuse or told, detail="".join(traceback.format_exception(error)))
+        return Outcome(
+            law=law,
+            verdict=verdict,
+            reason=excuse or told,
+            detail="".join(traceback.format_exception(error)),
+        )
     return Outcome(law=law, verdict="passed")

@@ -1,8 +1,9 @@
 """The lines that an author would write for a kit, where the component itself says enough for them.
 
-* A context provider that cannot be told of texts knows those of its example; ``path`` and ``folder`` of its config are where it keeps them.
-* A model adapter says in ``capabilities`` what its service speaks, as ``speaks_chat``, and is sent to a stub by ``base_url`` and
-  ``api_key`` of its config; or that it asks none: ``offline``.
+* A context provider that cannot be told of texts knows those of its example; ``path`` and
+  ``folder`` of its config are where it keeps them.
+* A model adapter says in ``capabilities`` what its service speaks, as ``speaks_chat``, and is sent
+  to a stub by ``base_url`` and ``api_key`` of its config; or that it asks none: ``offline``.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, cast
 
-from axil.config import make
+from axil.plugin import make_component
 from axil_testing.kit.base import Kit
 
 SPEAKS: Final = "speaks_"
@@ -20,7 +21,9 @@ _TOLD_BY: Final = ("put", "learn", "insert", "notes")
 
 
 def model_kit(component: Any, config: Mapping[str, Any]) -> tuple[type[Kit], dict[str, Any], str]:
-    """The kit of a model adapter, what it has to be given, and why it can only be held to the laws of every kind; empty: it need not."""
+    """The kit of a model adapter, what it has to be given, and why it can only be held to the laws
+    of every kind; empty: it need not.
+    """
     said = [str(word) for word in getattr(component, "capabilities", ())]
     spoken = [word.removeprefix(SPEAKS) for word in said if word.startswith(SPEAKS)]
     if "offline" in said:
@@ -28,9 +31,21 @@ def model_kit(component: Any, config: Mapping[str, Any]) -> tuple[type[Kit], dic
 
         return AnswerKit, {}, ""
     if not spoken:
-        return Kit, {}, f'it says neither what its service speaks ("{SPEAKS}chat" in capabilities), nor that it asks none ("offline")'
-    if any(name not in getattr(getattr(component, "Config", None), "model_fields", {}) for name in _REACHED_BY):
-        return Kit, {}, f"its Config has no {' and '.join(_REACHED_BY)}, by which it could be sent to a stub"
+        return (
+            Kit,
+            {},
+            f'it says neither what its service speaks ("{SPEAKS}chat" in capabilities), '
+            'nor that it asks none ("offline")',
+        )
+    if any(
+        name not in getattr(getattr(component, "Config", None), "model_fields", {})
+        for name in _REACHED_BY
+    ):
+        return (
+            Kit,
+            {},
+            f"its Config has no {' and '.join(_REACHED_BY)}, by which it could be sent to a stub",
+        )
     from axil_testing.kit.models import ModelKit
     from axil_testing.stub.dialects import DIALECTS
 
@@ -38,24 +53,30 @@ def model_kit(component: Any, config: Mapping[str, Any]) -> tuple[type[Kit], dic
         return Kit, {}, f'the stub does not speak "{spoken[0]}", but {", ".join(sorted(DIALECTS))}'
 
     def made(self: Any, server: Any) -> Any:
-        return make(component, {**config, "base_url": server.url, "api_key": server.key})
+        return make_component(component, {**config, "base_url": server.url, "api_key": server.key})
 
     return ModelKit, {"dialect": spoken[0], "make": made}, ""
 
 
 def provider_lines(component: Any, config: Mapping[str, Any]) -> dict[str, Any]:
-    """How a context provider is made in the folder of each test, and the texts that it searches where the kit cannot tell it of its own."""
+    """How a context provider is made in the folder of each test, and the texts that it searches
+    where the kit cannot tell it of its own.
+    """
     kept = [name for name in _KEPT_IN if isinstance(config.get(name), str) and config[name]]
 
     def made(self: Any) -> Any:
-        return make(component, {**config, **{name: str(self.folder / config[name]) for name in kept}})
+        return make_component(
+            component, {**config, **{name: str(self.folder / config[name]) for name in kept}}
+        )
 
     return {"make": made, **_known_texts(component, config)}
 
 
 def _known_texts(component: Any, config: Mapping[str, Any]) -> dict[str, Any]:
     texts = tuple(_texts(config))
-    is_told = any(hasattr(component, way) for way in _TOLD_BY) or "not_searches" in getattr(component, "capabilities", ())
+    is_told = any(hasattr(component, way) for way in _TOLD_BY) or "not_searches" in getattr(
+        component, "capabilities", ()
+    )
     return {"texts": texts} if texts and not is_told else {}
 
 

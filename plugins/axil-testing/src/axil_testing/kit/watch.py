@@ -1,7 +1,8 @@
-"""What code does to the world while it is watched: connections, processes, threads, files that are written, threads that are blocked.
+"""What code does to the world while it is watched: connections, processes, threads, files that are
+written, threads that are blocked.
 
-The interpreter's own audit events say it; a hook for them cannot be taken away again, so there is one, and it listens only while somebody
-watches.
+The interpreter's own audit events say it; a hook for them cannot be taken away again, so there is
+one, and it listens only while somebody watches.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ _EFFECTS: Final = {
     "urllib.Request": "asks a URL",
 }
 _BLOCKING: Final = {
-    "time.sleep": "time.sleep",  # raised by Python itself from 3.13 on; before that by us, see _sleeping
+    # raised by Python itself from 3.13 on; before that by us, see _sleeping
+    "time.sleep": "time.sleep",
     "os.system": "os.system",
     "builtins.input": "input",
     "urllib.Request": "urllib",
@@ -56,7 +58,11 @@ class Watch:
         told = _EFFECTS.get(event) or _writes(event, arguments)
         if told and told not in self.effects:
             self.effects.append(told)
-        if event in _BLOCKING and threading.get_ident() == self.thread and _BLOCKING[event] not in self.blocked:
+        if (
+            event in _BLOCKING
+            and threading.get_ident() == self.thread
+            and _BLOCKING[event] not in self.blocked
+        ):
             self.blocked.append(_BLOCKING[event])
 
 
@@ -64,13 +70,20 @@ def _writes(event: str, arguments: tuple[Any, ...]) -> str:
     if event != "open" or len(arguments) < 2 or not isinstance(arguments[0], str):
         return ""
     path, mode, *flags = arguments
-    opened = set(mode) & set("wax+") if isinstance(mode, str) else flags and flags[0] & (os.O_WRONLY | os.O_RDWR)
+    opened = (
+        set(mode) & set("wax+")
+        if isinstance(mode, str)
+        else flags and flags[0] & (os.O_WRONLY | os.O_RDWR)
+    )
     return f"writes {path}" if opened and path != os.devnull else ""
 
 
 def _is_bytecode(arguments: tuple[Any, ...]) -> bool:
     """Whether it is Python that keeps what it compiled: whoever imports first is not to blame."""
-    return any(isinstance(each, str) and ("__pycache__" in each or each.endswith(".pyc")) for each in arguments[:2])
+    return any(
+        isinstance(each, str) and ("__pycache__" in each or each.endswith(".pyc"))
+        for each in arguments[:2]
+    )
 
 
 _watching: list[Watch] = []

@@ -2,8 +2,9 @@
 
     python -m axil_testing.kit.whole acme-shout [--format json]
 
-A component is made from each of its examples (those of its config's schema, else ``examples`` of the class, else no config at all), and its
-``capabilities`` are the claims. A kind without a kit of its own is held to the laws of every kind.
+A component is made from each of its examples (those of its config's schema, else ``examples`` of
+the class, else no config at all), and its ``capabilities`` are the claims. A kind without a kit of
+its own is held to the laws of every kind.
 """
 
 from __future__ import annotations
@@ -20,10 +21,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, ClassVar, Final, cast
 
-from axil.config import make
-from axil.errors import AxilError, PluginError, UnknownComponent, listed
-from axil.kinds import KERNEL, canonical
-from axil.registry import Component, Registry, default
+from axil import AxilError, PluginError
+from axil.plugin import (
+    KERNEL,
+    Component,
+    Registry,
+    UnknownComponent,
+    canonical_name,
+    default_registry,
+    format_names,
+    make_component,
+)
 from axil_testing.kit.base import Kit, require
 from axil_testing.kit.report import Outcome, Report, check
 
@@ -32,13 +40,16 @@ KITS: Final[Mapping[str, str]] = {
     "conditions": "edges:ConditionKit",
     "processors": "edges:ProcessorKit",
     "reducers": "reducers:ReducerKit",
+    "joins": "joins:JoinKit",
     "formatters": "formatters:FormatterKit",
     "loaders": "loaders:LoaderKit",
     "hooks": "hooks:HookKit",
     "journals": "journals:JournalKit",
     "context": "context:ContextKit",
 }
-"""Kind → module and class of its kit, in this package. That of context is about an interface of axil-agent, and so are those of models,
+"""Kind → module and class of its kit, in this package.
+
+That of context is about an interface of axil-agent, and so are those of models,
 which ``unaided`` chooses by what an adapter says of its service."""
 _IMPORTING: Final = """
 import importlib, json, sys
@@ -52,7 +63,9 @@ _USED_AS_THEY_ARE: Final = frozenset({"reducers", "loaders", "commands", "option
 
 
 def kit_of(kind: str) -> type[Kit]:
-    """The kit of a kind; the laws of every kind, where it has none, or where what it is about is not installed."""
+    """The kit of a kind; the laws of every kind, where it has none, or where what it is about is
+    not installed.
+    """
     module, _, name = KITS.get(kind, "base:Kit").partition(":")
     try:
         return getattr(importlib.import_module(f"axil_testing.kit.{module}"), name)
@@ -87,7 +100,9 @@ class DistributionKit(Kit):
 
     def components(self) -> list[Component]:
         """What it registers."""
-        return [each for each in self.registry.candidates() if each.distribution == self.distribution]
+        return [
+            each for each in self.registry.candidates() if each.distribution == self.distribution
+        ]
 
     # -- laws
 
@@ -103,13 +118,19 @@ class DistributionKit(Kit):
 
     def test_it_has_names_that_can_be_written(self) -> None:
         """Lower case, with the vendor before a dot; the project's own have none."""
-        odd = [each.name for each in self.components() if not re.fullmatch(_NAMES.get(each.kind, _NAME), each.name)]
-        require(not odd, f"these are no names: {listed(odd)}")
+        odd = [
+            each.name
+            for each in self.components()
+            if not re.fullmatch(_NAMES.get(each.kind, _NAME), each.name)
+        ]
+        require(not odd, f"these are no names: {format_names(odd)}")
 
     def test_it_has_a_manifest_that_names_all_it_registers(self) -> None:
         """A manifest is optional; one that is wrong is not."""
         manifest = self.registry.manifest(self.distribution)
-        broken = [told for told in self.registry.unreadable if told.startswith(f"{self.distribution}:")]
+        broken = [
+            told for told in self.registry.unreadable if told.startswith(f"{self.distribution}:")
+        ]
         require(not broken, "; ".join(broken))
         if manifest is None:
             self.skip("it has no manifest: its settings are known only by importing it")
@@ -117,7 +138,7 @@ class DistributionKit(Kit):
         described = {(each.kind, each.name) for each in manifest.components}
         registered = {(each.kind, each.name) for each in self.components()}
         apart = sorted(f"{kind}:{name}" for kind, name in described ^ registered)
-        require(not apart, f"its manifest and its entry points differ: {listed(apart)}")
+        require(not apart, f"its manifest and its entry points differ: {format_names(apart)}")
 
     def test_every_component_that_needs_a_config_has_an_example(self) -> None:
         """Without one it can be neither shown nor tested."""
@@ -125,64 +146,120 @@ class DistributionKit(Kit):
         for each in self.components():
             if each.kind in (*_USED_AS_THEY_ARE, "hooks", "executors"):
                 continue
-            if not examples_of(self.registry.resolve(each.kind, f"{each.distribution}/{each.name}")):
+            if not examples_of(
+                self.registry.resolve(each.kind, f"{each.distribution}/{each.name}")
+            ):
                 without.append(f"{each.kind}:{each.name}")
-        require(not without, f"no examples: {listed(without)}. Give the class examples = ({{…}},)")
+        require(
+            not without, f"no examples: {format_names(without)}. Give the class examples = ({{…}},)"
+        )
 
     def test_it_leaves_others_their_freedom(self) -> None:
         """It requires axil without an upper bound, pins nothing, and says which Python it needs."""
         if not self.metadata:
             self.skip("it has no metadata")
-        requires = [str(each).partition(";")[0] for each in self.metadata.get_all("Requires-Dist") or [] if "extra ==" not in str(each)]
+        requires = [
+            str(each).partition(";")[0]
+            for each in self.metadata.get_all("Requires-Dist") or []
+            if "extra ==" not in str(each)
+        ]
         pinned = [each for each in requires if re.search(r"[^!<>~]==(?!.*\*)", each)]
-        require(not pinned, f"it pins {listed(pinned)}; a pin breaks every plugin that needs another version")
-        capped = [each for each in requires if re.match(rf"{KERNEL}\b(?![-_.])", each) and re.search(r"<|~=", each)]
-        require(not capped, f"it caps the kernel: {listed(capped)}; the contract's version fences")
-        require(self.metadata.get("Requires-Python"), "it does not say which Python it needs: requires-python")
+        require(
+            not pinned,
+            f"it pins {format_names(pinned)}; a pin breaks every plugin that needs another version",
+        )
+        capped = [
+            each
+            for each in requires
+            if re.match(rf"{KERNEL}\b(?![-_.])", each) and re.search(r"<|~=", each)
+        ]
+        require(
+            not capped, f"it caps the kernel: {format_names(capped)}; the contract's version fences"
+        )
+        require(
+            self.metadata.get("Requires-Python"),
+            "it does not say which Python it needs: requires-python",
+        )
 
     def test_it_says_under_which_licence_it_is(self) -> None:
         """Nobody may use what has none."""
         if not self.metadata:
             self.skip("it has no metadata")
-        classifiers = [each for each in self.metadata.get_all("Classifier") or [] if str(each).startswith("License ::")]
-        said = self.metadata.get("License-Expression") or self.metadata.get("License") or classifiers
+        classifiers = [
+            each
+            for each in self.metadata.get_all("Classifier") or []
+            if str(each).startswith("License ::")
+        ]
+        said = (
+            self.metadata.get("License-Expression") or self.metadata.get("License") or classifiers
+        )
         require(said, "it has no licence")
 
     def test_importing_its_parts_imports_no_other_plugin(self) -> None:
-        """Beside those that it requires."""
+        """Beside those that it requires, and those that they require."""
         mine = {each.value.partition(":")[0].strip() for each in self.components()}
-        requires = [str(each) for each in self.metadata.get_all("Requires-Dist") or []] if self.metadata else []
-        wanted = {canonical(found[0]) for each in requires if (found := re.match(r"[\w.-]+", each))}
+        wanted = self._required()
         others = {
             each.value.partition(":")[0].partition(".")[0]: each.distribution
             for each in self.registry.candidates()
             if each.distribution not in (self.distribution, KERNEL, "", *wanted) and each.value
         }
         code = _IMPORTING
-        done = subprocess.run([sys.executable, "-c", code, *sorted(mine)], capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(
+            [sys.executable, "-c", code, *sorted(mine)],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
         if done.returncode:
-            raise AssertionError(f"its parts cannot be imported together: {(done.stderr.strip().splitlines() or ['?'])[-1]}")
+            raise AssertionError(
+                "its parts cannot be imported together: "
+                f"{(done.stderr.strip().splitlines() or ['?'])[-1]}"
+            )
         loaded = set(json.loads(done.stdout.strip().rpartition("\n")[2]))
         strangers = sorted(others[name] for name in loaded & set(others))
-        require(not strangers, f"it imports {listed(strangers)}, which it does not require")
+        require(not strangers, f"it imports {format_names(strangers)}, which it does not require")
+
+    def _required(self) -> set[str]:
+        """Return what it requires, extras included, and what that requires in turn."""
+        waiting = _names_in(self.metadata, with_extras=True)
+        found: set[str] = set()
+        while waiting:
+            name = waiting.pop()
+            if name not in found:
+                found.add(name)
+                waiting |= _names_in(getattr(self.registry.distribution(name), "metadata", None))
+        return found
+
+
+def _names_in(metadata: Any, *, with_extras: bool = False) -> set[str]:
+    """Return the distributions that the metadata of one requires."""
+    told = [str(each) for each in metadata.get_all("Requires-Dist") or []] if metadata else []
+    wanted = [each for each in told if with_extras or "extra ==" not in each]
+    return {canonical_name(found[0]) for each in wanted if (found := re.match(r"[\w.-]+", each))}
 
 
 def examples_of(component: Any) -> list[Mapping[str, Any]]:
     """Configs that a component can be made with."""
     model = getattr(component, "Config", None)
-    schema: Mapping[str, Any] = model.model_json_schema() if hasattr(model, "model_json_schema") else {}
+    schema: Mapping[str, Any] = (
+        model.model_json_schema() if hasattr(model, "model_json_schema") else {}
+    )
     given = schema.get("examples") or getattr(component, "examples", None)
     if given:
         return [dict(each) for each in cast("Sequence[Mapping[str, Any]]", given)]
     try:
-        make(component, {})
+        make_component(component, {})
     except (AxilError, TypeError, ValueError):
         return []
     return [{}]
 
 
 def claims_of(component: Any, kit: type[Kit]) -> dict[str, bool]:
-    """What a component claims, of what its kit knows: ``durable`` is a claim, ``not_durable`` that it is not."""
+    """What a component claims, of what its kit knows: ``durable`` is a claim, ``not_durable`` that
+    it is not.
+    """
     claims: dict[str, bool] = {}
     for word in getattr(component, "capabilities", ()):
         claim = str(word).removeprefix("not_")
@@ -191,19 +268,33 @@ def claims_of(component: Any, kit: type[Kit]) -> dict[str, bool]:
     return claims
 
 
-def kits_for(distribution: str, registry: Registry | None = None) -> Iterator[tuple[str, type[Kit] | None, str]]:
-    """The kits of a distribution and of each of its components, with what they are about; None, and why, where there is nothing to test.
+def kits_for(
+    distribution: str, registry: Registry | None = None
+) -> Iterator[tuple[str, type[Kit] | None, str]]:
+    """The kits of a distribution and of each of its components, with what they are about; None, and
+    why, where there is nothing to test.
 
-    A kit with a reason is that of every kind: the reason says what the component would have to tell for its own.
+    A kit with a reason is that of every kind: the reason says what the component would have to tell
+    for its own.
 
     Raises: UnknownComponent: it is not installed, or registers nothing.
     """
-    seen = registry or default()
-    name = canonical(distribution)
+    seen = registry or default_registry()
+    name = canonical_name(distribution)
     own = [each for each in seen.candidates() if each.distribution == name]
     if name not in seen.plugins():
-        raise UnknownComponent(f'no plugin is called "{distribution}".', hint=f"Installed: {listed(list(seen.plugins()), 20)}.")
-    yield name, cast("type[Kit]", type("Distribution", (DistributionKit,), {"registry": seen, "distribution": name})), ""
+        raise UnknownComponent(
+            f'no plugin is called "{distribution}".',
+            hint=f"Installed: {format_names(list(seen.plugins()), 20)}.",
+        )
+    yield (
+        name,
+        cast(
+            "type[Kit]",
+            type("Distribution", (DistributionKit,), {"registry": seen, "distribution": name}),
+        ),
+        "",
+    )
     for each in own:
         told = f"{each.kind}:{each.name}"
         try:
@@ -220,13 +311,23 @@ def kits_for(distribution: str, registry: Registry | None = None) -> Iterator[tu
         for number, config in enumerate(configs):
             base, more, why = _kit_for(each.kind, component, config)
             claims = claims_of(component, base)
-            given = staticmethod(component) if callable(component) and not isinstance(component, type) else component
-            made = type(base.__name__, (base,), {"component": given, "config": config, **more, **claims})
+            given = (
+                staticmethod(component)
+                if callable(component) and not isinstance(component, type)
+                else component
+            )
+            made = type(
+                base.__name__, (base,), {"component": given, "config": config, **more, **claims}
+            )
             yield told if len(configs) == 1 else f"{told} example {number + 1}", made, why
 
 
-def _kit_for(kind: str, component: Any, config: Mapping[str, Any]) -> tuple[type[Kit], dict[str, Any], str]:
-    """The kit of a component, what it is given beside the component and its config, and why it is not that of its kind."""
+def _kit_for(
+    kind: str, component: Any, config: Mapping[str, Any]
+) -> tuple[type[Kit], dict[str, Any], str]:
+    """The kit of a component, what it is given beside the component and its config, and why it is
+    not that of its kind.
+    """
     try:
         from axil_testing.kit.unaided import model_kit, provider_lines
 
@@ -238,34 +339,48 @@ def _kit_for(kind: str, component: Any, config: Mapping[str, Any]) -> tuple[type
 
 
 def examine(distribution: str, registry: Registry | None = None) -> list[Report]:
-    """What came of every law for everything that a distribution registers. Raises: UnknownComponent."""
+    """What came of every law for everything that a distribution registers.
+
+    Raises: UnknownComponent.
+    """
     reports: list[Report] = []
     for told, kit, why in kits_for(distribution, registry):
         if kit is None:
             skipped = why.startswith("skipped: ")
-            outcome = Outcome(law="it can be tested", verdict="skipped" if skipped else "failed", reason=why.removeprefix("skipped: "))
+            outcome = Outcome(
+                law="it can be tested",
+                verdict="skipped" if skipped else "failed",
+                reason=why.removeprefix("skipped: "),
+            )
             reports.append(Report(kit=told, outcomes=(outcome,)))
         else:
-            lacking = (Outcome(law="the laws of its kind", verdict="skipped", reason=why),) if why else ()
+            lacking = (
+                (Outcome(law="the laws of its kind", verdict="skipped", reason=why),) if why else ()
+            )
             reports.append(Report(kit=told, outcomes=(*check(kit).outcomes, *lacking)))
     return reports
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The kit as a program: 0 everything holds, 1 something does not, 2 there is no such distribution."""
+    """Run the kit as a program; 0: all holds, 1: something does not, 2: no such distribution."""
     parser = argparse.ArgumentParser(prog="python -m axil_testing.kit.whole", description=__doc__)
     parser.add_argument("distribution")
     parser.add_argument("--format", choices=("text", "json"), default="text")
     options = parser.parse_args(argv)
     try:
-        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):  # what a component leaves behind, it leaves there
+        # what a component leaves behind, it leaves there
+        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
             reports = examine(options.distribution)
     except AxilError as error:
         sys.stderr.write(f"error: {error}\n")
         return 2
     fine = all(report.is_fine for report in reports)
     if options.format == "json":
-        data = {"distribution": canonical(options.distribution), "fine": fine, "reports": [_plain(report) for report in reports]}
+        data = {
+            "distribution": canonical_name(options.distribution),
+            "fine": fine,
+            "reports": [_plain(report) for report in reports],
+        }
         sys.stdout.write(json.dumps(data, ensure_ascii=False, indent=2) + "\n")
     else:
         sys.stdout.write("\n".join(lines(reports)) + "\n")
@@ -280,7 +395,11 @@ def _plain(report: Report) -> dict[str, Any]:
 def lines(reports: Sequence[Report]) -> Iterator[str]:
     """What a person reads: one line for each component, and every law that does not hold."""
     for report in reports:
-        counts = ", ".join(f"{report.count(v)} {v}" for v in ("passed", "failed", "excused", "skipped") if report.count(v))
+        counts = ", ".join(
+            f"{report.count(v)} {v}"
+            for v in ("passed", "failed", "excused", "skipped")
+            if report.count(v)
+        )
         yield f"{'ok  ' if report.is_fine else 'FAIL'}  {report.kit}: {counts}"
         for each in report.outcomes:
             if each.verdict in ("failed", "excused") or each.law == "the laws of its kind":

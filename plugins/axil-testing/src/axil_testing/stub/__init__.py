@@ -1,11 +1,13 @@
-"""A model service on a socket of this machine, which says what it was told to say: for tests of model adapters.
+"""A model service on a socket of this machine, which says what it was told to say: for tests of
+model adapters.
 
     with Stub("chat") as server:
         server.say("Hello.", Act(status=429, headers={"retry-after": "2"}))
         model = OpenAIModel("m", api_key=server.key, base_url=server.url)
 
-It speaks Chat Completions (``chat``), Responses (``responses``), Anthropic's Messages (``messages``) and Gemini's generateContent
-(``generate``), each as a small dialect, and gives embeddings. It keeps what it was asked, and counts connections.
+It speaks Chat Completions (``chat``), Responses (``responses``), Anthropic's Messages
+(``messages``) and Gemini's generateContent (``generate``), each as a small dialect, and gives
+embeddings. It keeps what it was asked, and counts connections.
 """
 
 from __future__ import annotations

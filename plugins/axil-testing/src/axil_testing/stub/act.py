@@ -25,7 +25,11 @@ class Call:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Act:
-    """One answer. What is given as a share (``break_at``, …) is of its pieces: 0.0 before the first one, 1.0 behind the last."""
+    """One answer.
+
+    What is given as a share (``break_at``, …) is of its pieces: 0.0 before the first one, 1.0
+    behind the last.
+    """
 
     text: str = ""
     calls: tuple[Call, ...] = ()
@@ -36,7 +40,9 @@ class Act:
     refusal: str = ""
     finish: str = ""
     """``length`` or ``filter``; empty: it comes to its end."""
-    usage: Mapping[str, int] = field(default_factory=lambda: {"input": 11, "output": 7, "cached": 3, "reasoning": 2})
+    usage: Mapping[str, int] = field(
+        default_factory=lambda: {"input": 11, "output": 7, "cached": 3, "reasoning": 2}
+    )
     status: int = 200
     """Anything else: an error."""
     message: str = "scripted failure"
@@ -44,7 +50,9 @@ class Act:
     delay_seconds: float = 0.0
     """Before it answers."""
     together: int = 1
-    """It answers when there have been so many connections at the same time, or after half a minute without."""
+    """It answers when there have been so many connections at the same time, or after half a minute
+    without.
+    """
     pause_seconds: float = 0.0
     """Between two pieces."""
     break_at: float | None = None

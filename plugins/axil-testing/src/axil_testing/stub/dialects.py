@@ -49,16 +49,28 @@ class Chat:
             }
             yield self._chunk({"tool_calls": [first]})
             for part in pieces(call.text, 3):
-                yield self._chunk({"tool_calls": [{"index": number, "function": {"arguments": part}}]})
+                yield self._chunk(
+                    {"tool_calls": [{"index": number, "function": {"arguments": part}}]}
+                )
         usual = "tool_calls" if act.calls else "stop"
-        yield self._chunk({}, {"length": "length", "filter": "content_filter"}.get(act.finish, usual))
+        yield self._chunk(
+            {}, {"length": "length", "filter": "content_filter"}.get(act.finish, usual)
+        )
         if "include_usage" in (asked.get("stream_options") or ()):
             yield self._chunk(None, usage=act.usage)
         yield event("[DONE]")
 
-    def _chunk(self, delta: Any, finish: str | None = None, usage: Mapping[str, int] | None = None) -> bytes:
+    def _chunk(
+        self, delta: Any, finish: str | None = None, usage: Mapping[str, int] | None = None
+    ) -> bytes:
         choices = [] if delta is None else [{"index": 0, "delta": delta, "finish_reason": finish}]
-        chunk: dict[str, Any] = {"id": "c", "object": "chat.completion.chunk", "created": 0, "model": MODEL, "choices": choices}
+        chunk: dict[str, Any] = {
+            "id": "c",
+            "object": "chat.completion.chunk",
+            "created": 0,
+            "model": MODEL,
+            "choices": choices,
+        }
         if usage is not None:
             chunk["usage"] = {
                 "prompt_tokens": usage["input"],
@@ -71,7 +83,14 @@ class Chat:
 
     def error(self, act: Act) -> Mapping[str, Any]:
         """As OpenAI says it."""
-        return {"error": {"message": act.message, "type": "invalid_request_error", "param": None, "code": None}}
+        return {
+            "error": {
+                "message": act.message,
+                "type": "invalid_request_error",
+                "param": None,
+                "code": None,
+            }
+        }
 
 
 class Responses:
@@ -90,9 +109,19 @@ class Responses:
                 "summary": [{"type": "summary_text", "text": act.thought}],
                 "encrypted_content": act.sealed,
             }
-            yield self._event("response.output_item.added", output_index=0, item={"id": "rs_1", "type": "reasoning", "summary": []})
+            yield self._event(
+                "response.output_item.added",
+                output_index=0,
+                item={"id": "rs_1", "type": "reasoning", "summary": []},
+            )
             for part in pieces(act.thought, 2):
-                yield self._event("response.reasoning_summary_text.delta", item_id="rs_1", output_index=0, summary_index=0, delta=part)
+                yield self._event(
+                    "response.reasoning_summary_text.delta",
+                    item_id="rs_1",
+                    output_index=0,
+                    summary_index=0,
+                    delta=part,
+                )
             output.append(item)
             yield self._event("response.output_item.done", output_index=0, item=item)
         if act.text or act.refusal:
@@ -101,32 +130,75 @@ class Responses:
             yield from self._called(call.id or f"call_{number}", call.name, call.text, output)
         status = "incomplete" if act.finish else "completed"
         reason = {"length": "max_output_tokens", "filter": "content_filter"}.get(act.finish)
-        yield self._event(f"response.{status}", response=self._response(output, status, act.usage, reason))
+        yield self._event(
+            f"response.{status}", response=self._response(output, status, act.usage, reason)
+        )
 
     def _said(self, act: Act, output: list[dict[str, Any]]) -> Iterator[bytes]:
         at, id = len(output), f"msg_{len(output)}"
         yield self._event(
-            "response.output_item.added", output_index=at, item={"id": id, "type": "message", "role": "assistant", "content": []}
+            "response.output_item.added",
+            output_index=at,
+            item={"id": id, "type": "message", "role": "assistant", "content": []},
         )
         for word in act.words:
-            yield self._event("response.output_text.delta", item_id=id, output_index=at, content_index=0, delta=word, logprobs=[])
+            yield self._event(
+                "response.output_text.delta",
+                item_id=id,
+                output_index=at,
+                content_index=0,
+                delta=word,
+                logprobs=[],
+            )
         for word in pieces(act.refusal, 2):
-            yield self._event("response.refusal.delta", item_id=id, output_index=at, content_index=0, delta=word)
+            yield self._event(
+                "response.refusal.delta", item_id=id, output_index=at, content_index=0, delta=word
+            )
         spoken: dict[str, Any] = {"type": "output_text", "text": act.text, "annotations": []}
-        content: list[dict[str, Any]] = [spoken] if act.text else [{"type": "refusal", "refusal": act.refusal}]
-        output.append({"id": id, "type": "message", "role": "assistant", "status": "completed", "content": content})
+        content: list[dict[str, Any]] = (
+            [spoken] if act.text else [{"type": "refusal", "refusal": act.refusal}]
+        )
+        output.append(
+            {
+                "id": id,
+                "type": "message",
+                "role": "assistant",
+                "status": "completed",
+                "content": content,
+            }
+        )
         yield self._event("response.output_item.done", output_index=at, item=output[-1])
 
-    def _called(self, call_id: str, name: str, arguments: str, output: list[dict[str, Any]]) -> Iterator[bytes]:
+    def _called(
+        self, call_id: str, name: str, arguments: str, output: list[dict[str, Any]]
+    ) -> Iterator[bytes]:
         at = len(output)
-        item = {"id": f"fc_{at}", "type": "function_call", "call_id": call_id, "name": name, "arguments": "", "status": "in_progress"}
+        item = {
+            "id": f"fc_{at}",
+            "type": "function_call",
+            "call_id": call_id,
+            "name": name,
+            "arguments": "",
+            "status": "in_progress",
+        }
         yield self._event("response.output_item.added", output_index=at, item=item)
         for part in pieces(arguments, 3):
-            yield self._event("response.function_call_arguments.delta", item_id=item["id"], output_index=at, delta=part)
+            yield self._event(
+                "response.function_call_arguments.delta",
+                item_id=item["id"],
+                output_index=at,
+                delta=part,
+            )
         output.append({**item, "arguments": arguments, "status": "completed"})
         yield self._event("response.output_item.done", output_index=at, item=output[-1])
 
-    def _response(self, output: Any, status: str, usage: Mapping[str, int] | None = None, reason: str | None = None) -> dict[str, Any]:
+    def _response(
+        self,
+        output: Any,
+        status: str,
+        usage: Mapping[str, int] | None = None,
+        reason: str | None = None,
+    ) -> dict[str, Any]:
         counted = usage and {
             "input_tokens": usage["input"],
             "output_tokens": usage["output"],
@@ -183,26 +255,53 @@ class Messages:
         }
         yield self._event("message_start", message=message)
         if act.thought or act.sealed:
-            deltas = [{"type": "thinking_delta", "thinking": part} for part in pieces(act.thought, 2)]
+            deltas = [
+                {"type": "thinking_delta", "thinking": part} for part in pieces(act.thought, 2)
+            ]
             yield from self._block(
-                at, {"type": "thinking", "thinking": "", "signature": ""}, [*deltas, {"type": "signature_delta", "signature": act.sealed}]
+                at,
+                {"type": "thinking", "thinking": "", "signature": ""},
+                [*deltas, {"type": "signature_delta", "signature": act.sealed}],
             )
             at += 1
         said = act.text or act.refusal
         if said:
-            yield from self._block(at, {"type": "text", "text": ""}, [{"type": "text_delta", "text": part} for part in pieces(said, 8)])
+            yield from self._block(
+                at,
+                {"type": "text", "text": ""},
+                [{"type": "text_delta", "text": part} for part in pieces(said, 8)],
+            )
             at += 1
         for number, call in enumerate(act.calls):
-            begun: dict[str, Any] = {"type": "tool_use", "id": call.id or f"call_{number}", "name": call.name, "input": {}}
-            yield from self._block(at, begun, [{"type": "input_json_delta", "partial_json": part} for part in pieces(call.text, 3)])
+            begun: dict[str, Any] = {
+                "type": "tool_use",
+                "id": call.id or f"call_{number}",
+                "name": call.name,
+                "input": {},
+            }
+            yield from self._block(
+                at,
+                begun,
+                [
+                    {"type": "input_json_delta", "partial_json": part}
+                    for part in pieces(call.text, 3)
+                ],
+            )
             at += 1
         usual = "refusal" if act.refusal else "tool_use" if act.calls else "end_turn"
-        delta = {"stop_reason": {"length": "max_tokens", "filter": "refusal"}.get(act.finish, usual), "stop_sequence": None}
+        delta = {
+            "stop_reason": {"length": "max_tokens", "filter": "refusal"}.get(act.finish, usual),
+            "stop_sequence": None,
+        }
         thought = {"output_tokens_details": {"thinking_tokens": act.usage["reasoning"]}}
-        yield self._event("message_delta", delta=delta, usage={"output_tokens": act.usage["output"], **thought})
+        yield self._event(
+            "message_delta", delta=delta, usage={"output_tokens": act.usage["output"], **thought}
+        )
         yield self._event("message_stop")
 
-    def _block(self, at: int, begun: Mapping[str, Any], deltas: list[dict[str, Any]]) -> Iterator[bytes]:
+    def _block(
+        self, at: int, begun: Mapping[str, Any], deltas: list[dict[str, Any]]
+    ) -> Iterator[bytes]:
         yield self._event("content_block_start", index=at, content_block=begun)
         for delta in deltas:
             yield self._event("content_block_delta", index=at, delta=delta)
@@ -230,14 +329,33 @@ class Generate:
         sealed = {"thoughtSignature": act.sealed} if act.sealed else {}
         for call in act.calls:
             arguments = json.loads(call.text)
-            yield self._chunk([{"functionCall": {"id": call.id or None, "name": call.name, "args": arguments}, **sealed}])
+            yield self._chunk(
+                [
+                    {
+                        "functionCall": {
+                            "id": call.id or None,
+                            "name": call.name,
+                            "args": arguments,
+                        },
+                        **sealed,
+                    }
+                ]
+            )
             sealed = {}
         finish = {"length": "MAX_TOKENS", "filter": "SAFETY"}.get(act.finish, "STOP")
         yield self._chunk([{"text": "", **sealed}] if sealed else [], finish, act.usage)
 
-    def _chunk(self, parts: list[dict[str, Any]], finish: str | None = None, usage: Mapping[str, int] | None = None) -> bytes:
+    def _chunk(
+        self,
+        parts: list[dict[str, Any]],
+        finish: str | None = None,
+        usage: Mapping[str, int] | None = None,
+    ) -> bytes:
         candidate: dict[str, Any] = {"content": {"role": "model", "parts": parts}, "index": 0}
-        chunk: dict[str, Any] = {"candidates": [{**candidate, "finishReason": finish} if finish else candidate], "modelVersion": MODEL}
+        chunk: dict[str, Any] = {
+            "candidates": [{**candidate, "finishReason": finish} if finish else candidate],
+            "modelVersion": MODEL,
+        }
         if usage is not None:
             chunk["usageMetadata"] = {
                 "promptTokenCount": usage["input"],
@@ -252,4 +370,9 @@ class Generate:
         return {"error": {"code": act.status, "message": act.message, "status": "FAILED"}}
 
 
-DIALECTS: Final[Mapping[str, Dialect]] = {"chat": Chat(), "responses": Responses(), "messages": Messages(), "generate": Generate()}
+DIALECTS: Final[Mapping[str, Dialect]] = {
+    "chat": Chat(),
+    "responses": Responses(),
+    "messages": Messages(),
+    "generate": Generate(),
+}

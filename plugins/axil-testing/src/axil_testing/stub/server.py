@@ -1,4 +1,6 @@
-"""The socket: requests in, acts out, on an event loop of a thread of its own, so that those who ask may come and go with theirs."""
+"""The socket: requests in, acts out, on an event loop of a thread of its own, so that those who ask
+may come and go with theirs.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,10 @@ class Stub:
     """A scripted service: a context manager; see the package."""
 
     def __init__(self, dialect: str = "chat", *, delay_seconds: float = 0.0) -> None:
-        """``dialect``: ``chat``, ``responses``, ``messages`` or ``generate``. ``delay_seconds``: before every answer."""
+        """``dialect``: ``chat``, ``responses``, ``messages`` or ``generate``.
+
+        ``delay_seconds``: before every answer.
+        """
         self.dialect = DIALECTS[dialect]
         self.key = KEY
         self.url = ""
@@ -104,13 +109,20 @@ class Stub:
     # -- life
 
     def __enter__(self) -> Stub:
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), name="axil-stub", daemon=True)
+        self._thread = threading.Thread(
+            target=lambda: asyncio.run(self._serve()), name="axil-stub", daemon=True
+        )
         self._thread.start()
         if not self._ready.wait(60):
             raise RuntimeError("the stub does not begin to listen.")
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         if self._loop is not None and self._over is not None:
             self._loop.call_soon_threadsafe(self._over.set)
         if self._thread is not None:
@@ -132,7 +144,9 @@ class Stub:
         tally.open += 1
         tally.most = max(tally.most, tally.open)
         try:
-            with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            with contextlib.suppress(
+                ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError
+            ):
                 while await self._exchange(reader, writer):
                     pass
         finally:
@@ -166,7 +180,10 @@ class Stub:
             return True
         await line.begin(act.headers)
         pieces = list(self.dialect.stream(act, asked.body))
-        places = {name: None if share is None else round(share * len(pieces)) for name, share in _shares(act).items()}
+        places = {
+            name: None if share is None else round(share * len(pieces))
+            for name, share in _shares(act).items()
+        }
         for number, piece in enumerate([*pieces, b""]):
             if number == places["stall"]:
                 await line.wait(60.0)
@@ -174,14 +191,21 @@ class Stub:
                 return False
             if number == places["end"]:
                 break
-            await line.piece(piece[: len(piece) * 2 // 3] + b"\n\n" if number == places["garble"] else piece)
+            await line.piece(
+                piece[: len(piece) * 2 // 3] + b"\n\n" if number == places["garble"] else piece
+            )
             await line.wait(act.pause_seconds)
         await line.end()
         return True
 
 
 def _shares(act: Act) -> dict[str, float | None]:
-    return {"stall": act.stall_at, "break": act.break_at, "end": act.end_at, "garble": act.garble_at}
+    return {
+        "stall": act.stall_at,
+        "break": act.break_at,
+        "end": act.end_at,
+        "garble": act.garble_at,
+    }
 
 
 class _Left(Exception):
@@ -197,7 +221,7 @@ class _Line:
 
     @property
     def is_left(self) -> bool:
-        """Whether the other side has gone: said so, or reset the connection since it had not read all."""
+        """Tell whether the other side is gone: it said so, or reset the connection."""
         return self.reader.at_eof() or self.reader.exception() is not None
 
     async def wait(self, seconds: float) -> None:
@@ -215,13 +239,21 @@ class _Line:
         """An answer in one piece."""
         data = json.dumps(body).encode()
         more = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-        head = f"HTTP/1.1 {status} Scripted\r\ncontent-type: application/json\r\ncontent-length: {len(data)}\r\n{more}\r\n"
+        head = (
+            f"HTTP/1.1 {status} Scripted\r\ncontent-type: application/json\r\ncontent-length: "
+            f"{len(data)}\r\n{more}\r\n"
+        )
         await self._write(head.encode() + data)
 
     async def begin(self, headers: Mapping[str, str]) -> None:
         """The head of an answer that comes in pieces."""
         more = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-        await self._write(f"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n{more}\r\n".encode())
+        await self._write(
+            (
+                "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n"
+                f"transfer-encoding: chunked\r\n{more}\r\n"
+            ).encode()
+        )
 
     async def piece(self, data: bytes) -> None:
         """A piece."""
@@ -249,18 +281,29 @@ async def _read(reader: asyncio.StreamReader) -> Asked | None:
     except asyncio.IncompleteReadError:
         return None
     first, *lines = head.split("\r\n")
-    headers = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines if line)}
+    headers = {
+        name.strip().lower(): value.strip()
+        for name, _, value in (line.partition(":") for line in lines if line)
+    }
     data = await reader.readexactly(int(headers.get("content-length", "0")))
     body = json.loads(data) if data else None
     return Asked(path=first.split(" ")[1], headers=headers, body=body)
 
 
 def _embedded(body: Any) -> dict[str, Any]:
-    """A vector for each text, always the same for the same text; in reverse order, as services may."""
+    """Make a vector for each text, always the same one; in reverse order, as services may."""
     size = int(body.get("dimensions") or 8)
     texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
-    data = [{"object": "embedding", "index": number, "embedding": _vector(text, size)} for number, text in enumerate(texts)]
-    return {"object": "list", "model": "stub-1", "data": data[::-1], "usage": {"prompt_tokens": len(texts), "total_tokens": len(texts)}}
+    data = [
+        {"object": "embedding", "index": number, "embedding": _vector(text, size)}
+        for number, text in enumerate(texts)
+    ]
+    return {
+        "object": "list",
+        "model": "stub-1",
+        "data": data[::-1],
+        "usage": {"prompt_tokens": len(texts), "total_tokens": len(texts)},
+    }
 
 
 def _vector(text: str, size: int) -> list[float]:

@@ -1,0 +1,99 @@
+"""Lazy public modules: each name is imported from the module that defines it, at its first use.
+
+``axil``, ``axil.plugin`` and ``axil.driver`` are such modules, called doors. A door has a table of
+its names by subject. For type checkers and editors it imports the same names below
+``TYPE_CHECKING``, and lists them in ``__all__``; tests hold the three in step.
+
+A name may be defined in a package of another distribution, listed in ``PROVIDED_BY``. Where that
+distribution is not installed, using the name raises ``NotInstalled``. Modules of core use what
+other distributions provide in the same way, by ``provided``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+PROVIDED_BY: Final = {
+    "axil_budget": "axil-budget",
+    "axil_dependencies": "axil-dependencies",
+    "axil_engine": "axil-engine",
+    "axil_files": "axil-files",
+    "axil_inspection": "axil-inspection",
+    "axil_journals": "axil-journals",
+    "axil_typed": "axil-typed",
+}
+"""Package outside core whose names a door may give → the distribution to install for it."""
+
+Subjects = Mapping[str, Mapping[str, str]]
+"""Subject → module → names; ``name=other`` where the module says ``other``.
+
+A module is named from below ``axil``, or in full where it is in a package of ``PROVIDED_BY``.
+"""
+Accessors = tuple[Callable[[str], Any], Callable[[], list[str]]]
+
+
+def full_name(module: str) -> str:
+    """Return the full name of a module in a door's table.
+
+    >>> full_name("kernel.spec"), full_name("axil_engine.engine")
+    ('axil.kernel.spec', 'axil_engine.engine')
+    """
+    return module if module.partition(".")[0] in PROVIDED_BY else f"axil.{module}"
+
+
+def table_of(subjects: Subjects) -> dict[str, tuple[str, str]]:
+    """Return for each name the module that defines it, and what it is called there.
+
+    >>> table_of({"Graphs": {"spec": "Use"}, "Engines": {"axil_engine.engine": "LocalEngine"}})
+    {'Use': ('axil.spec', 'Use'), 'LocalEngine': ('axil_engine.engine', 'LocalEngine')}
+    """
+    return {
+        name: (full_name(module), inner or name)
+        for modules in subjects.values()
+        for module, names in modules.items()
+        for name, _, inner in (each.partition("=") for each in names.split())
+    }
+
+
+def provided(module: str, attribute: str, *, wanted: str) -> Any:
+    """Return an attribute of a module, which may be in a package of another distribution.
+
+    Args:
+        wanted: what needs it, for the message: ``axil.load``.
+    Raises: NotInstalled (AX306): the distribution that provides the module is not installed.
+    """
+    import importlib
+
+    try:
+        found = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        package = module.partition(".")[0]
+        if error.name != package or package not in PROVIDED_BY:
+            raise
+        from axil.errors import NotInstalled
+
+        distribution = PROVIDED_BY[package]
+        told = f"{wanted} needs {distribution}, which is not installed."
+        hint = f"Install it: pip install {distribution}"
+        raise NotInstalled(told, hint=hint, distribution=distribution) from error
+    return getattr(found, attribute)
+
+
+def lazy(namespace: dict[str, Any], subjects: Subjects) -> Accessors:
+    """Return the ``__getattr__`` and the ``__dir__`` of a door.
+
+    Args:
+        namespace: the door's ``globals()``, where a name is kept from its first use.
+    """
+    table = table_of(subjects)
+
+    def load(name: str) -> Any:
+        if name not in table:
+            raise AttributeError(f"module {namespace['__name__']!r} has no attribute {name!r}")
+        module, inner = table[name]
+        value = provided(module, inner, wanted=f"{namespace['__name__']}.{name}")
+        namespace[name] = value
+        return value
+
+    return load, lambda: sorted(table)

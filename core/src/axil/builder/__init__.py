@@ -1,0 +1,1 @@
+"""The Python builder, and the workflow that is made of a spec."""

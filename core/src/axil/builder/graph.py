@@ -1,0 +1,603 @@
+"""The Python builder: ``Graph`` and ``RootGraph``; ``Loop`` is beside it.
+
+A builder collects nodes and edges and writes a ``GraphSpec``; it executes nothing. Mistakes that
+can be seen when they are made (a name twice, a node of another graph, an edge that closes a cycle)
+are errors at once; the rest is said by ``build``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from axil._door import provided
+from axil.builder.order import Order
+from axil.builder.workflow import Workflow
+from axil.compiler.bodies import is_async, parameters_of
+from axil.compiler.nodes import FunctionNode
+from axil.compiler.planner import CompileOptions
+from axil.contract.node import Edge
+from axil.errors import NotBuilt, Problem, SpecError, did_you_mean, format_names
+from axil.kernel.joins import Join
+from axil.kernel.scopes import SubgraphSpec
+from axil.kernel.spec import (
+    CycleLimit,
+    EdgeSpec,
+    GraphSpec,
+    Limits,
+    NodeSpec,
+    RouterSpec,
+    Use,
+    with_usual_wrappers,
+)
+from axil.kernel.state import Schema
+from axil.kernel.tokens import ENTRY, EXIT, Effects
+
+_NAME = re.compile(r"[A-Za-z0-9_-]+")
+_UNSET: Any = object()
+_SPECIAL = {"entry": ENTRY, "start": ENTRY, "exit": EXIT, "end": EXIT}
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeHandle:
+    """An edge, as ``create_edge`` gives it: for switches to bind conditions to."""
+
+    sender: Any
+    receiver: Any
+    spec: EdgeSpec
+
+
+class Graph:
+    """A graph that can be a node of another.
+
+    Inside it, ``entry`` and ``exit`` stand for what comes in and goes out.
+    """
+
+    _reserved: tuple[str, ...] = ("entry", "exit")
+    _counts_rounds = False
+
+    def __init__(
+        self,
+        name: str = "",
+        *,
+        pull_keys: Mapping[str, str] | None = None,
+        push_keys: Mapping[str, str] | None = None,
+        attributes: Mapping[str, Any] | None = None,
+        state: Any = None,
+        nodes: Sequence[Any] | None = None,
+        edges: Sequence[Any] | None = None,
+        build_func: Callable[[Any], Any] | None = None,
+        cycles: str = "forbid",
+        limits: Limits | None = None,
+        cycle_limits: Mapping[str, CycleLimit] | None = None,
+        keep: bool = False,
+        state_version: int = 1,
+        migrations: Mapping[int, Callable[[dict[str, Any]], Mapping[str, Any]]] | None = None,
+        node_wrappers: Mapping[Any, Sequence[Any]] | Sequence[Any] | None = None,
+    ) -> None:
+        """See ``GraphSpec`` for what the options mean.
+
+        Args:
+            state: a pydantic model, a TypedDict or a ``Schema``: typed state.
+            node_wrappers: around each of its nodes, outside the node's own: a list; or lists by
+                node type (a name, a class, ``"*"`` all).
+        """
+        self.name = _checked_name(name) if name else ""
+        self.pull_keys, self.push_keys = pull_keys, push_keys
+        self.keep = keep
+        self._schema = _schema(state)
+        self._attributes = dict(attributes or {})
+        self._cycles = cycles
+        by_type: Mapping[Any, Sequence[Any]] = (
+            node_wrappers if isinstance(node_wrappers, Mapping) else {"*": node_wrappers or ()}
+        )
+        self._usual = [
+            (kind, [Use.of(wrapper) for wrapper in wrappers]) for kind, wrappers in by_type.items()
+        ]
+        self._limits, self._cycle_limits = limits or Limits(), dict(cycle_limits or {})
+        self._version: tuple[int, Mapping[int, Any]] = state_version, dict(migrations or {})
+        self._components: dict[str, Any] = {}
+        self._specs: dict[str, NodeSpec] = {}
+        self._edges: list[EdgeSpec] = []
+        self._names: dict[int, str] = {}  # of components, by identity
+        self._said: set[tuple[Any, ...]] = set()  # what tells edges apart
+        self._routers: dict[str, RouterSpec] = {}
+        self._order = Order()
+        self._build_func = build_func
+        self._frozen = False
+        self._in_loop = False
+        self._declare(nodes or (), edges or ())
+
+    def __repr__(self) -> str:
+        nodes, edges = (
+            f"{n} {word}{'' if n == 1 else 's'}"
+            for n, word in ((len(self._specs), "node"), (len(self._edges), "edge"))
+        )
+        return f'<{type(self).__name__} "{self.name}": {nodes}, {edges}>'
+
+    # -- making
+
+    def create_node(
+        self,
+        kind: Any,
+        *args: Any,
+        name: str = "",
+        pull_keys: Any = _UNSET,
+        push_keys: Any = _UNSET,
+        attributes: Mapping[str, Any] | None = None,
+        join: str | Use | Join | Mapping[str, Any] | None = None,
+        merge: Any = None,
+        lane: str | None = None,
+        effects: Effects | None = None,
+        inline: bool = False,
+        wrappers: Sequence[Any] = (),
+        **settings: Any,
+    ) -> Any:
+        """Add a node and give it.
+
+        Args:
+            kind: a node class, made with ``args`` and ``settings`` (by its ``Config``, if it has
+                one); an instance; a function; or the name of an installed node type.
+            pull_keys, push_keys: attributes that it sees, and output fields that it writes back;
+                see ``NodeSpec``.
+            merge: how states that meet at it are merged: a callable, or one per edge group.
+            wrappers: around its body, outermost first: objects, names, or ``{type: …, …}``.
+        Raises: SpecError: the name is taken, reserved or malformed; the kind cannot be inside a
+        graph.
+        """
+        self._changing()
+        if getattr(kind, "root_only", False):
+            raise SpecError(
+                Problem(
+                    "AX121",
+                    self._where,
+                    f"a {_title(kind)} cannot be inside a graph.",
+                    "Use a Graph, or an Agent.",
+                )
+            )
+        component, use = self._component(kind, args, settings)
+        name = _checked_name(name or getattr(component, "name", "") or "")
+        if name.lower() in self._reserved:
+            raise SpecError(
+                Problem(
+                    "AX122",
+                    self._where,
+                    f'the name "{name}" is reserved.',
+                    f"Reserved: {format_names(self._reserved)}.",
+                )
+            )
+        if name in self._specs:
+            raise SpecError(
+                Problem(
+                    "AX101", self._where, f'a node "{name}" exists already.', "Choose another name."
+                )
+            )
+        if component is not None and id(component) in self._names:
+            told = f'the same object is the node "{self._names[id(component)]}" already.'
+            raise SpecError(Problem("AX167", self._where, told, "Make one object per node."))
+        if isinstance(component, Graph):
+            component.name, component._in_loop = name, self._counts_rounds
+            component.pull_keys = component.pull_keys if pull_keys is _UNSET else pull_keys
+            component.push_keys = component.push_keys if push_keys is _UNSET else push_keys
+            component._attributes.update(attributes or {})
+            attributes = None
+        elif (
+            component is not None
+            and hasattr(component, "name")
+            and not getattr(component, "name", "")
+        ):
+            component.name = name
+        if inline and component is not None:
+            cast("Any", component).inline = True
+        self._order.enter(name)
+        self._components[name] = component
+        if component is not None:
+            self._names[id(component)] = name
+        self._specs[name] = NodeSpec(
+            id=name,
+            use=use,
+            body=component,
+            join=Use.of(join) if isinstance(join, Mapping) else join,
+            merge=None
+            if merge is None
+            else dict(cast("Mapping[str, Any]", merge))
+            if isinstance(merge, Mapping)
+            else {"": merge},
+            lane=lane,
+            effects=effects,
+            wrappers=with_usual_wrappers(
+                [Use.of(wrapper) for wrapper in wrappers], self._usual_of(component, use)
+            ),
+            pull=getattr(component, "pull_default", None) if pull_keys is _UNSET else pull_keys,
+            push=getattr(component, "push_default", None) if push_keys is _UNSET else push_keys,
+            attributes=attributes,
+        )
+        return component if component is not None else name
+
+    def _component(
+        self, kind: Any, args: Sequence[Any], settings: Mapping[str, Any]
+    ) -> tuple[Any, Use | None]:
+        if isinstance(kind, str):
+            return None, Use(type=kind, config=settings)
+        if isinstance(kind, type):
+            if hasattr(kind, "Config") and not args:
+                from axil.registry.config import make_component
+
+                return make_component(kind, settings, f"{kind.__name__}"), None
+            try:
+                return kind(*args, **settings), None
+            except TypeError as error:
+                found = re.search(r"unexpected keyword argument '(\w+)'", str(error))
+                if found is None or found[1] not in settings:
+                    raise
+                told = f'a {kind.__name__} takes no "{found[1]}".'
+                known = {name for base in kind.__mro__ for name in parameters_of(base.__init__)} - {
+                    "self"
+                }
+                hint = (
+                    did_you_mean(found[1], known) or f"It takes {format_names(sorted(known), 20)}."
+                )
+                raise SpecError(Problem("AX130", self._where, told, hint)) from error
+        if callable(kind) and not hasattr(kind, "run") and not isinstance(kind, Graph):
+            return FunctionNode(kind), None
+        return kind, None
+
+    def _usual_of(self, component: Any, use: Use | None) -> list[Use]:
+        """The wrappers that the graph puts around a node."""
+        names = {"*", use.type if use is not None else type(component).__name__}
+        mine = (
+            uses
+            for kind, uses in self._usual
+            if (isinstance(component, kind) if isinstance(kind, type) else kind in names)
+        )
+        return [use for uses in mine for use in uses]
+
+    def create_edge(
+        self,
+        sender: Any,
+        receiver: Any,
+        keys: Mapping[str, str] | Sequence[str] | None = None,
+        *,
+        when: Any = None,
+        trigger: bool = True,
+        process: Any = None,
+        formatter: Any = None,
+        carry: Edge | None = None,
+        state_filter: Callable[..., Any] | None = None,
+        group: str = "",
+    ) -> EdgeHandle:
+        """Connect two nodes, given themselves or by name.
+
+        Args:
+            keys: fields to carry, with descriptions; None: ``message`` (nothing in a typed graph);
+                ``{}``: trigger without data.
+            when: whether it is taken: a callable (asked for ``payload``, ``state``, ``text`` by
+                name), or a ``Use``.
+            process, formatter: what is carried instead: a callable on the payload; an object with
+                ``dump(fields) -> str``.
+            carry: an object that decides all of this: see ``axil.Edge``.
+            state_filter: from the state to the values of the state that goes on along this edge.
+        Raises: SpecError: a stranger, a duplicate, or a cycle where cycles are forbidden.
+        """
+        self._changing()
+        source, target = self._end(sender, "sender"), self._end(receiver, "receiver")
+        if carry is not None and any(x is not None for x in (keys, when, process, formatter)):
+            told = f"the edge {source}->{target} has carry, and keys, when, process or formatter."
+            hint = "Leave the others out: carry decides all that an edge carries."
+            raise SpecError(Problem("AX169", self._where, told, hint))
+        return self._add(
+            EdgeSpec(
+                source=source,
+                target=target,
+                trigger=trigger,
+                group=group,
+                condition=when,
+                keys=self._keys(keys) if carry is None else None,
+                process=_formatted(formatter) if formatter is not None else process or carry,
+                filter=state_filter,
+            ),
+            sender,
+            receiver,
+        )
+
+    def create_edges(self, edges: Iterable[Sequence[Any]]) -> list[EdgeHandle]:
+        """Several edges: ``(sender, receiver)`` or ``(sender, receiver, keys)`` each."""
+        return [self.create_edge(*edge) for edge in edges]
+
+    def create_router(
+        self, sender: Any, ask: Callable[..., Any], targets: Sequence[Any], *, group: str = ""
+    ) -> list[EdgeHandle]:
+        """Let ``ask(state)`` choose among ``targets``, once per firing of ``sender``.
+
+        ``ask`` gives a target's name, a list of names, ``(name, filter)`` or a list of those;
+        ``[]`` sends nothing. ``"exit"`` (or ``"end"``) among the targets is the graph's exit. Other
+        edges of ``sender`` are not affected.
+        """
+        self._changing()
+        source = self._end(sender, "sender")
+        if is_async(ask):
+            told = f'the router of "{source}" is async; what an edge asks answers at once.'
+            raise SpecError(
+                Problem(
+                    "AX166",
+                    self._where,
+                    told,
+                    "Let a node do what waits, and the router ask for its result.",
+                )
+            )
+        ends = [
+            EXIT if target == "end" and "end" not in self._specs else self._end(target, "target")
+            for target in targets
+        ]
+        name = f"{source}?{sum(1 for r in self._routers.values() if r.source == source)}"
+        self._routers[name] = RouterSpec(
+            source=source,
+            targets=tuple(ends),
+            ask=_spelled(ask, {"exit", "end"} - set(self._specs)),
+        )
+        return [
+            self._add(
+                EdgeSpec(
+                    source=source, target=end, keys=self._keys(None), group=group, router=name
+                ),
+                sender,
+                target,
+            )
+            for end, target in zip(ends, targets, strict=True)
+        ]
+
+    def edge_from_entry(self, receiver: Any, keys: Any = None, **more: Any) -> EdgeHandle:
+        """An edge from what comes into the graph."""
+        return self.create_edge(ENTRY, receiver, keys, **more)
+
+    def edge_to_exit(self, sender: Any, keys: Any = None, **more: Any) -> EdgeHandle:
+        """An edge to what goes out of the graph."""
+        return self.create_edge(sender, EXIT, keys, **more)
+
+    def set_cycle_limit(self, entry: Any, rounds: int | None, at_limit: str = "limited") -> None:
+        """How often the cycle that is entered at ``entry`` may turn; see ``CycleLimit``."""
+        self._changing()
+        self._cycle_limits[self._end(entry, "entry")] = CycleLimit(
+            rounds=rounds, at_limit=cast("Any", at_limit)
+        )
+
+    @property
+    def nodes(self) -> Mapping[str, Any]:
+        """The nodes, by name."""
+        return self._components
+
+    # -- as a node, and as data
+
+    def scope(self, node: str, setting: CompileOptions) -> SubgraphSpec:
+        """This graph as a node's body."""
+        hidden = {"current_iteration", "max_iterations"} if self._in_loop else set[str]()
+        pull, push = self.pull_keys, self.push_keys
+        return SubgraphSpec(
+            spec=self.to_spec(),
+            pull=pull,
+            push=push,
+            keep=self.keep,
+            hidden=frozenset(hidden - set(push or ())),
+        )
+
+    def to_spec(self) -> GraphSpec:
+        """The graph as data."""
+        if self._build_func is not None and not self._frozen:
+            build, self._build_func = self._build_func, None
+            build(self)
+        self._frozen = True
+        return GraphSpec(
+            id=self.name or "graph",
+            nodes=tuple(self._specs.values()),
+            edges=tuple(self._edges),
+            routers=self._routers,
+            schema=self._schema,
+            attributes=self._attributes,
+            payload="state" if self._schema is not None and self._schema.closed else "fields",
+            cycles=cast("Any", self._cycles),
+            cycle_limits=self._cycle_limits,
+            state_version=self._version[0],
+            migrations=self._version[1],
+            limits=self._limits,
+        )
+
+    # -- within
+
+    @property
+    def _where(self) -> str:
+        return f'graph "{self.name}"'
+
+    def _changing(self) -> None:
+        if self._frozen:
+            raise NotBuilt(
+                Problem(
+                    "AX124",
+                    self._where,
+                    "the graph is built and cannot be changed.",
+                    "Make a new one.",
+                )
+            )
+
+    def _keys(self, keys: Any) -> Mapping[str, str] | None:
+        if keys is None:
+            return {} if self._schema is not None and self._schema.closed else {"message": ""}
+        return (
+            dict(cast("Mapping[str, str]", keys))
+            if isinstance(keys, Mapping)
+            else dict.fromkeys(keys, "")
+        )
+
+    def _end(self, given: Any, role: str) -> str:
+        if isinstance(given, str):
+            name = self._token(given)
+            if name in self._specs or name in (ENTRY, EXIT):
+                return name
+            raise SpecError(
+                Problem(
+                    "AX104",
+                    self._where,
+                    f'no node "{given}" ({role}).',
+                    did_you_mean(given, self._specs),
+                )
+            )
+        if id(given) in self._names:
+            return self._names[id(given)]
+        named = getattr(given, "name", None) or _title(given)
+        same = " There is another node of that name." if named in self._specs else ""
+        raise SpecError(
+            Problem(
+                "AX125",
+                self._where,
+                f'the {role} "{named}" is not a node of this graph.{same}',
+                "Connect nodes made by this graph.",
+            )
+        )
+
+    def _token(self, name: str) -> str:
+        return name if name in self._specs else _SPECIAL.get(name.lower(), name)
+
+    def _add(self, edge: EdgeSpec, sender: Any, receiver: Any) -> EdgeHandle:
+        says = (edge.source, edge.target, edge.group, edge.router, id(edge.condition))
+        if says in self._said:
+            raise SpecError(
+                Problem(
+                    "AX106",
+                    self._where,
+                    f"there is an edge from {edge.source} to {edge.target} already.",
+                    "Give it a group or a condition of its own.",
+                )
+            )
+        if (
+            self._cycles == "forbid"
+            and edge.trigger
+            and edge.source != ENTRY
+            and edge.target != EXIT
+        ):
+            circle = self._order.add(edge.source, edge.target)
+            if circle:
+                path = " -> ".join(circle)
+                raise SpecError(
+                    Problem(
+                        "AX111",
+                        self._where,
+                        f"the edge would close a cycle: {path}.",
+                        'Use a Loop, or make the graph with cycles="allow".',
+                    )
+                )
+        self._said.add(says)
+        self._edges.append(edge)
+        return EdgeHandle(sender, receiver, edge)
+
+    def _declare(self, nodes: Sequence[Any], edges: Sequence[Any]) -> None:
+        """Nodes as ``(name, kind, …)`` and edges as ``(sender, receiver, keys)``, or both as
+        workflow files write them.
+        """
+        for node in nodes:
+            if isinstance(node, Mapping):
+                said = dict(cast("Mapping[str, Any]", node))
+                self.create_node(said["type"], name=said["id"], **said.get("config", {}))
+                continue
+            name, kind, *rest = node
+            settings = (
+                dict(cast("Mapping[str, Any]", rest.pop()))
+                if rest and isinstance(rest[-1], Mapping)
+                else {}
+            )
+            self.create_node(kind, *rest, name=name, **settings)
+        for edge in edges:
+            if isinstance(edge, Mapping):
+                said = dict(cast("Mapping[str, Any]", edge))
+                self.create_edge(said.pop("from"), said.pop("to"), **said)
+            else:
+                self.create_edge(*edge)
+
+
+class RootGraph(Graph, Workflow):
+    """A graph that can be run.
+
+    ``build`` it, then ``invoke``, ``run`` or ``stream`` it, as often and as concurrently as you
+    like.
+    """
+
+    root_only = True
+
+    def __init__(self, name: str, **options: Any) -> None:
+        hooks, registry = options.pop("hooks", None), options.pop("registry", None)
+        Workflow.__init__(self, None, CompileOptions(hooks=hooks, registry=registry))
+        Graph.__init__(self, name, **options)
+
+    def build(self) -> RootGraph:
+        """Compile the graph.
+
+        Raises: SpecError: all that is wrong with it. Gives the graph itself.
+        """
+        self._spec = self.to_spec()
+        try:
+            self._plan = None
+            _ = self.plan
+        except BaseException:
+            self._frozen, self._spec = False, None
+            raise
+        return self
+
+    @property
+    def spec(self) -> GraphSpec:
+        if self._spec is None:
+            raise NotBuilt(
+                Problem("AX123", self._where, "the graph is not built yet.", "Call build() first.")
+            )
+        return self._spec
+
+
+def _title(kind: Any) -> str:
+    return kind.__name__ if isinstance(kind, type) else type(kind).__name__
+
+
+def _checked_name(name: str) -> str:
+    if not _NAME.fullmatch(name):
+        raise SpecError(
+            Problem("AX102", "", f'"{name}" cannot be a name.', "Use letters, digits, - and _.")
+        )
+    return name
+
+
+def _schema(state: Any) -> Schema | None:
+    if state is None or isinstance(state, Schema):
+        return state
+    wanted = f"state={getattr(state, '__name__', state)}"
+    return provided("axil_typed.schema", "schema_of", wanted=wanted)(state)
+
+
+def _formatted(formatter: Any) -> Any:
+    if not hasattr(formatter, "dump"):
+        return formatter
+
+    def dump(payload: Any) -> dict[str, Any]:
+        return {"message": formatter.dump(payload)}
+
+    return dump
+
+
+def _spelled(ask: Callable[..., Any], spellings: set[str]) -> Callable[..., Any]:
+    """``ask``, with the ``spellings`` of the exit turned into its name."""
+
+    def spell(answer: Any) -> Any:
+        if isinstance(answer, str):
+            return EXIT if answer in spellings else answer
+        if isinstance(answer, tuple):
+            return tuple(
+                spell(part) if isinstance(part, (str, tuple)) else part
+                for part in cast("tuple[Any, ...]", answer)
+            )
+        if isinstance(answer, list):
+            return [spell(part) for part in cast("list[Any]", answer)]
+        if isinstance(answer, (set, frozenset)):
+            return {spell(part) for part in cast("set[Any]", answer)}
+        return answer
+
+    def asked(state: Any) -> Any:
+        return spell(ask(state))
+
+    return asked

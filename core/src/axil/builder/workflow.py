@@ -1,0 +1,445 @@
+"""A graph that can be run: ``run``, ``stream``, ``resume``, and the sync door ``invoke``.
+
+A workflow is immutable once it is compiled and keeps nothing of a run: any number of runs may be
+under way at once.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from threading import Lock
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+from weakref import WeakKeyDictionary
+
+from axil._door import provided
+from axil.compiler.planner import CompileOptions, compile_spec
+from axil.contract.observers import Trusted
+from axil.errors import NotInstalled, Problem, SpecError
+from axil.kernel.tokens import new_tuple
+from axil.kernel.values import isolate
+from axil.runtime.result import Event, Options, Result
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from axil.kernel.plan import Plan
+    from axil.kernel.spec import GraphSpec
+    from axil.registry.registry import Registry
+    from axil.runtime.run import Run
+
+
+R = TypeVar("R", bound="Run")
+
+_PLANNED = Lock()
+
+RunInput = Mapping[str, Any] | str | None
+"""What a run is given: fields, or the text of a message; of a typed graph: values of its state, or
+an instance of its model.
+"""
+
+
+class Workflow:
+    """A spec, compiled on first use."""
+
+    def __init__(
+        self, spec: GraphSpec | None = None, setting: CompileOptions | None = None
+    ) -> None:
+        self._spec = spec
+        self.setting = setting or CompileOptions()
+        self._plan: Plan | None = None
+        self._pins: dict[str, dict[str, str]] | None = None
+        self._defaults: Options | None = None
+        # by event loop; one may be closed with somebody inside
+        self._houses: WeakKeyDictionary[Any, _House] = WeakKeyDictionary()
+
+    @staticmethod
+    def from_file(
+        path: str | os.PathLike[str],
+        *,
+        registry: Registry | None = None,
+        hooks: Any = None,
+        **options: Any,
+    ) -> Workflow:
+        """The workflow that a file describes, not yet compiled.
+
+        ``options``: those of ``axil.plugin.load_spec``, which raises SpecError.
+        """
+        load_spec = provided("axil_files.loading", "load", wanted="axil.load")
+        spec = load_spec(path, registry=registry, **options)
+        shared = {name: options[name] for name in ("environment", "allow_code") if name in options}
+        folder = os.path.dirname(os.path.realpath(path))
+        return Workflow(
+            spec, CompileOptions(registry=registry, hooks=hooks, folder=folder, **shared)
+        )
+
+    @property
+    def spec(self) -> GraphSpec:
+        """The graph as data."""
+        assert self._spec is not None
+        return self._spec
+
+    @property
+    def plan(self) -> Plan:
+        """The compiled graph. Raises: SpecError: all that is wrong with it."""
+        if self._plan is None:
+            plan = compile_spec(self.spec, self.setting)
+            with _PLANNED:  # another thread may have been quicker, and its components be in use
+                self._plan = self._plan or plan
+        return self._plan
+
+    @property
+    def pins(self) -> dict[str, dict[str, str]]:
+        """The distributions that its components come from, with their versions; empty where
+        axil-dependencies, which finds them, is not installed.
+        """
+        if self._pins is None:
+            try:
+                pins = provided("axil_dependencies.versions", "pins", wanted="Workflow.pins")
+            except NotInstalled:  # runs are then recorded without pins, and none is refused
+                self._pins = {}
+                return self._pins
+            self._pins = cast("dict[str, dict[str, str]]", pins(self.spec, self.setting))
+        return self._pins
+
+    # -- running
+
+    def start(
+        self, input: RunInput = None, attributes: Mapping[str, Any] | None = None, **options: Any
+    ) -> Run:
+        """A run, not yet begun: ``await`` it, or ``cancel`` it from elsewhere.
+
+        ``options``: fields of ``Options``.
+        """
+        from axil.runtime.run import Run
+
+        return self.begun(Run, input, attributes, options)
+
+    def begun(
+        self,
+        kind: type[R],
+        input: RunInput,
+        attributes: Mapping[str, Any] | None,
+        options: Mapping[str, Any],
+    ) -> R:
+        """Return a run of a class of its own, as ``start`` returns a ``Run``; for engines
+        (``axil.driver.ManagedRun``).
+        """
+        plan = self.plan
+        inputs, values = self.given(input, attributes)
+        return kind(plan, inputs, self._options(options), values)
+
+    def given(
+        self, input: Any, attributes: Mapping[str, Any] | None = None
+    ) -> tuple[Any, Mapping[str, Any]]:
+        """What a run is given, as its edges carry it, and the values of its state.
+
+        Raises: SpecError (AX120): it does not fit the graph.
+        """
+        payload = self.plan.graph.spec.payload
+        if payload == "state":
+            given = (
+                cast("Mapping[str, Any]", input)
+                if isinstance(input, Mapping)
+                else _fields_of_model(input)
+            )
+            return {}, {**given, **(attributes or {})}
+        if payload == "messages":
+            from axil.contract.messages import as_messages
+
+            return as_messages({} if input is None else input), attributes or {}
+        if input is not None and not isinstance(input, (str, Mapping)):
+            told = f"expected fields or a text, found {type(input).__name__}."
+            raise SpecError(Problem("AX120", "input", told, 'Give {"name": value, …}.'))
+        fields = (
+            {"message": input}
+            if isinstance(input, str)
+            else dict(cast("Mapping[str, Any]", input or {}))
+        )
+        try:
+            return isolate(fields), attributes or {}
+        except RecursionError:
+            raise SpecError(
+                Problem(
+                    "AX120",
+                    "input",
+                    "the input contains itself, or is nested too deeply.",
+                    "Make it flatter.",
+                )
+            ) from None
+
+    def _options(self, given: Mapping[str, Any]) -> Options:
+        if self._defaults is None or self._defaults.hooks is not self.setting.hooks:
+            self._defaults = Options(hooks=self.setting.hooks)
+        if not given:
+            return self._defaults
+        unknown = [name for name in given if name not in Options.__dataclass_fields__]
+        if unknown:
+            raise TypeError(
+                f"unknown option(s) {', '.join(unknown)}; there are "
+                f"{', '.join(Options.__dataclass_fields__)}."
+            )
+        options = replace(self._defaults, **given)
+        return (
+            options if options.journal is None or options.pins else replace(options, pins=self.pins)
+        )
+
+    async def run(
+        self, input: RunInput = None, attributes: Mapping[str, Any] | None = None, **options: Any
+    ) -> Result:
+        """Run to the end.
+
+        Args:
+            input: what ``@entry`` edges carry: fields, or the text of a message; of a typed graph:
+                values of its state.
+            attributes: over the graph's own.
+        Returns: the result; ``status`` tells ``done`` from ``paused``, ``limited`` and
+        ``cancelled``. Raises: NodeFailed: a node failed; ``error.result`` holds the partial result.
+        """
+        async with self:
+            result = await self.start(input, attributes, **options).result()
+        if result.status == "failed" and result.error is not None:
+            raise result.error
+        return result
+
+    def invoke(
+        self, input: RunInput = None, attributes: Mapping[str, Any] | None = None, **options: Any
+    ) -> tuple[Any, dict[str, Any]]:
+        """The sync door: run to the end on an event loop of its own and give ``(output,
+        attributes)``.
+
+        Raises: NodeFailed, LimitReached, RunPaused, RunCancelled: the run did not end well;
+        RuntimeError: an event loop is running.
+        """
+        from axil.runtime.run import run_sync
+
+        result: Result = run_sync(self.run(input, attributes, **options))
+        if result.error is not None:
+            raise result.error
+        return result.output, result.attributes
+
+    async def resume(
+        self, run_id: str, *, journal: Any, answers: Mapping[str, Any] | None = None, **options: Any
+    ) -> Result:
+        """Go on with a run that a journal knows: what is finished is not run again.
+
+        Args:
+            answers: to its open questions, by question id.
+        Raises: JournalError: the journal does not know the run, or it was another graph's.
+        """
+        provided("axil_journals.records", "check_known", wanted="Workflow.resume")(journal, run_id)
+        return await self.run(
+            run_id=run_id, journal=journal, answers=answers or {}, resuming=True, **options
+        )
+
+    async def stream(
+        self,
+        input: RunInput = None,
+        attributes: Mapping[str, Any] | None = None,
+        *,
+        buffer: int = 1000,
+        **options: Any,
+    ) -> AsyncIterator[Event]:
+        """The same run, watched: events in the order they happened; the last one is
+        ``run_finished`` with the result.
+
+        Leaving the iteration early cancels the run. A slow reader loses the oldest chunks beyond
+        ``buffer``; the event after the gap counts them. Raises: NodeFailed, after the last event.
+        """
+        import asyncio
+
+        watch = _Watch(asyncio.Event(), buffer)
+        async with self:
+            run = self.start(
+                input,
+                attributes,
+                **{**options, "observers": [*options.get("observers", ()), watch]},
+            )
+            job = asyncio.ensure_future(run.result())
+            job.add_done_callback(lambda _: watch.more.set())
+            try:
+                events = watch.events
+                while True:
+                    while events:
+                        yield events.popleft()
+                    if job.done():
+                        break
+                    await watch.more.wait()
+                    watch.more.clear()
+                result = job.result()
+            finally:
+                run.cancel("nobody watches any more")
+                await asyncio.gather(job, return_exceptions=True)
+        if result.status == "failed" and result.error is not None:
+            raise result.error
+
+    # -- lifecycle of components
+
+    async def __aenter__(self) -> Workflow:
+        """Provision components, once for all that are inside on this event loop; kept until the
+        last ``async with`` is left.
+        """
+        components = self.plan.graph.components
+        if components:
+            import asyncio
+
+            house = self._houses.setdefault(asyncio.get_running_loop(), _House(asyncio.Lock()))
+            house.coming += 1
+            try:
+                async with house.lock:  # nobody comes in while somebody provisions or closes
+                    if not house.is_ready:
+                        await _provision(components)
+                        house.is_ready = True
+                    house.guests += 1
+            finally:
+                house.coming -= 1
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        components = self.plan.graph.components
+        if components:
+            import asyncio
+
+            here = asyncio.get_running_loop()
+            house = self._houses[here]
+            house.guests -= 1  # who is cancelled at the door has left, too
+            async with house.lock:
+                if house.is_ready and not house.guests:
+                    house.is_ready = False
+                    await _close(components)
+            if not house.guests and not house.coming:
+                self._houses.pop(here, None)
+
+
+@dataclass(slots=True)
+class _House:
+    """Who is inside on one event loop."""
+
+    lock: asyncio.Lock
+    is_ready: bool = False
+    """The components are provisioned."""
+    guests: int = 0
+    coming: int = 0
+    """Who waits at the door."""
+
+
+def load(path: str | os.PathLike[str], **options: Any) -> Workflow:
+    """The workflow in a file, ready to run: ``axil.load("flow.yaml").invoke("topic")``; see
+    ``Workflow.from_file``.
+    """
+    return Workflow.from_file(path, **options)
+
+
+async def _provision(components: Sequence[Any]) -> None:
+    """Provision one after the other; what was begun is closed again if one fails."""
+    begun: list[Any] = []
+    try:
+        for component in components:
+            begun.append(component)
+            if hasattr(component, "provision"):
+                await component.provision()
+    except BaseException:
+        await _close(begun)
+        raise
+
+
+async def _close(components: Iterable[Any]) -> None:
+    """Close in reverse order, every one, whatever the others raise, and if this is cancelled
+    meanwhile.
+    """
+    async with AsyncExitStack() as closing:
+        for component in components:
+            if hasattr(component, "close"):
+                closing.push_async_callback(_close_one, component)
+
+
+async def _close_one(component: Any) -> None:
+    """What it raises is logged, and takes nothing from a run that is over."""
+    try:
+        await component.close()
+    except Exception:
+        import logging
+
+        logging.getLogger("axil.workflow").exception(
+            "closing a %s failed", type(component).__name__
+        )
+
+
+def _fields_of_model(given: Any) -> Mapping[str, Any]:
+    if given is None:
+        return {}
+    kind = cast("type[Any]", type(given))
+    names = getattr(kind, "model_fields", None)
+    if names is None:
+        raise SpecError(
+            Problem(
+                "AX120",
+                "input",
+                f"expected the fields of the state, found {type(given).__name__}.",
+                "Give a mapping.",
+            )
+        )
+    return {name: getattr(given, name) for name in names}
+
+
+class _Watch(Trusted):
+    """An observer that turns everything into events, in a bounded buffer."""
+
+    __slots__ = ("buffer", "events", "more")
+
+    def __init__(self, more: asyncio.Event, buffer: int) -> None:
+        self.more, self.buffer = more, buffer
+        self.events: deque[Event] = deque()
+
+    def _add(self, kind: str, activation: Any = None, data: Any = None, lost: int = 0) -> None:
+        if not self.events:
+            self.more.set()
+        self.events.append(new_tuple(Event, (kind, activation, data, lost)))
+
+    def run_started(self, run_id: str, plan: Any) -> None:
+        self._add("run_started", None, run_id)
+
+    def firing_started(self, activation: Any, kind: str) -> None:
+        events = self.events
+        if not events:
+            self.more.set()
+        # as ``_add``, without the call
+        events.append(new_tuple(Event, ("firing_started", activation, kind, 0)))
+
+    def chunk(self, activation: Any, chunk: Any) -> None:
+        lost = 0
+        waiting = (
+            sum(1 for event in self.events if event.kind == "chunk")
+            if len(self.events) >= self.buffer
+            else 0
+        )
+        if waiting >= self.buffer:
+            oldest = next(i for i, event in enumerate(self.events) if event.kind == "chunk")
+            lost = self.events[oldest].lost + 1
+            del self.events[oldest]
+            if oldest < len(self.events):  # the event behind the gap tells of it
+                behind = self.events[oldest]
+                self.events[oldest] = behind._replace(lost=behind.lost + lost)
+                lost = 0
+        self._add("chunk", activation, chunk, lost)
+
+    def firing_finished(self, activation: Any, kind: str, output: Any) -> None:
+        events = self.events
+        if not events:
+            self.more.set()
+        events.append(new_tuple(Event, ("firing_finished", activation, output, 0)))
+
+    def firing_failed(self, activation: Any, kind: str, error: BaseException) -> None:
+        self._add("firing_failed", activation, error)
+
+    def firing_skipped(self, activation: Any, kind: str) -> None:
+        self._add("firing_skipped", activation, kind)
+
+    def run_finished(self, run_id: str, result: Any) -> None:
+        self._add("run_finished", None, result)
+
+
+__all__ = ["Workflow", "load"]

@@ -1,0 +1,491 @@
+"""Any callable → a body: what it wants is read from its parameters' names, once, when the plan is
+made.
+
+A body may ask, by name, for: ``inputs`` (the live payloads folded into fields), ``messages`` (the
+payloads as one list of messages), ``payloads`` (as they are, in edge order), ``state`` (as its
+schema's kind), ``attributes`` (the state's fields that its pull rules let it see), ``local`` (what
+the node keeps for itself), ``ctx``, ``config``, ``node`` and ``task``. ``memories``, ``tools`` and
+``retrievers`` are what a custom node was given; unknown names with a default are left alone.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import CodeType, FunctionType
+from typing import Any, cast
+
+from axil.contract.messages import fold_payloads, gather_messages, is_messages
+from axil.contract.node import NodeContract
+from axil.contract.views import StateView, fields_of, values_of, without_views
+from axil.errors import BodyError, Problem, SpecError, did_you_mean, format_names
+from axil.kernel.plan import Body, Mode
+from axil.kernel.state import State
+from axil.kernel.tokens import Changes, Out, Task, local_field, new_tuple
+from axil.kernel.values import ATOMS, isolate, type_of
+
+Supply = Callable[[Task, Any], Any]
+Read = Callable[[Any, Task, Any, Any], Out]
+"""What a body gave, with the task, the context and the attributes that it was given, as an outcome.
+"""
+
+_NO_CHANGES = Changes()
+_UNCHECKED: type[dict[str, Any]] = dict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BodyRules:
+    """How a node meets the state: what it pulls and pushes, and what its results mean."""
+
+    node: str
+    payload: str = "fields"
+    """``fields``, ``messages`` or ``state``; as ``GraphSpec.payload``."""
+    pull: Mapping[str, str] | None = None
+    push: Mapping[str, str] | None = None
+    own: Mapping[str, Any] | None = None
+    """The node's own attributes, with their first values."""
+    view: Callable[[State], Any] | None = None
+    given: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Constant parameters: ``config``, ``node``, ``memories`` …"""
+    is_free: bool = False
+    """Whether the state takes whatever is written: attributes, for which nothing is declared."""
+
+
+class Plain:
+    """A body made of a callable: supplies its parameters, calls it, and reads its result."""
+
+    __slots__ = ("_call", "_read", "_supplies", "call", "mode", "wants_ctx")
+
+    def __init__(
+        self, call: Callable[..., Any], supplies: Mapping[str, Supply], read: Read, mode: Mode
+    ):
+        self._call, self._supplies, self._read = call, tuple(supplies.items()), read
+        self.mode: Mode = mode
+        self.wants_ctx = not {"ctx", "local"}.isdisjoint(supplies) or (
+            mode == "async" and not inspect.iscoroutinefunction(call)
+        )
+        self.call: Supply = self._awaited if mode == "async" else self._called
+        """The body as a function."""
+        if len(supplies) == 1 and "attributes" not in supplies and first_of(call) in supplies:
+            (supply,) = supplies.values()
+            if mode != "async":
+                self.call = (
+                    _with_state(call, supply.view, read)
+                    if isinstance(supply, _View)
+                    else _with_one(call, supply, read)
+                )
+            elif inspect.iscoroutinefunction(call):
+                state = isinstance(supply, _View)
+                self.call = (
+                    _awaited_with_state(call, supply.view, read)
+                    if state
+                    else _awaited_with_one(call, supply, read)
+                )
+
+    def __call__(self, task: Task, ctx: Any, /) -> Any:
+        return self.call(task, ctx)
+
+    def _called(self, task: Task, ctx: Any) -> Out:
+        given = {name: supply(task, ctx) for name, supply in self._supplies}
+        return self._read(self._call(**given), task, ctx, given.get("attributes"))
+
+    async def _awaited(self, task: Task, ctx: Any) -> Out:
+        given = {name: supply(task, ctx) for name, supply in self._supplies}
+        result = self._call(**given)
+        if inspect.isasyncgen(result):
+            last: Any = None
+            first = True
+            async for item in result:
+                if not first:
+                    ctx.emit(last)
+                last, first = item, False
+            result = last
+        else:
+            result = await result
+        return self._read(result, task, ctx, given.get("attributes"))
+
+
+def _with_one(call: Callable[[Any], Any], supply: Supply, read: Read) -> Supply:
+    """The common case, a callable that asks for one thing, in two calls."""
+
+    def body(task: Task, ctx: Any) -> Any:
+        return read(call(supply(task, ctx)), task, ctx, None)
+
+    return body
+
+
+def _awaited_with_one(call: Callable[[Any], Any], supply: Supply, read: Read) -> Supply:
+    """The same of a coroutine function."""
+
+    async def body(task: Task, ctx: Any) -> Out:
+        return read(await call(supply(task, ctx)), task, ctx, None)
+
+    return body
+
+
+def _with_state(call: Callable[[Any], Any], view: Callable[[State], Any], read: Read) -> Supply:
+    """The most common case, one that asks for the state, without a supply between."""
+
+    def body(task: Task, ctx: Any) -> Any:
+        return read(call(view(task.state)), task, ctx, None)
+
+    return body
+
+
+def _awaited_with_state(
+    call: Callable[[Any], Any], view: Callable[[State], Any], read: Read
+) -> Supply:
+    """The same of a coroutine function."""
+
+    async def body(task: Task, ctx: Any) -> Out:
+        return read(await call(view(task.state)), task, ctx, None)
+
+    return body
+
+
+class _View:
+    """Supplies the state, as its schema's kind."""
+
+    __slots__ = ("view",)
+
+    def __init__(self, view: Callable[[State], Any]) -> None:
+        self.view = view
+
+    def __call__(self, task: Task, ctx: Any) -> Any:
+        return self.view(task.state)
+
+
+def body_of(node: NodeContract, rules: BodyRules) -> Body:
+    """Return the body of a node component. Raises: SpecError: it asks for what there is not."""
+    if node.adapted is not None:
+        return node.adapted(rules)
+    return as_body(node.call, rules, inline=node.inline and not is_async(node.call))
+
+
+def bind(node: NodeContract, edges: Sequence[Any], options: Any) -> None:
+    """Give a node component that wants them the edges that start there, and the options."""
+    if node.bind is not None:
+        node.bind(edges, options) if len(parameters_of(node.bind)) > 1 else node.bind(edges)
+
+
+def as_body(call: Callable[..., Any], rules: BodyRules, *, inline: bool | None = None) -> Body:
+    """The body of a callable.
+
+    Raises: SpecError (AX161): a required parameter has a name that nothing supplies.
+    """
+    names = parameters_of(call)
+    supplies: dict[str, Supply] = {}
+    problems: list[Problem] = []
+    known = supplied(rules)
+    for name, required in names.items():
+        if name in known:
+            supplies[name] = known[name]
+        elif required:
+            hint = did_you_mean(name, known) or (
+                f"A body may ask for {format_names(sorted(known), 20)}; fields are in "
+                f'inputs["{name}"].'
+            )
+            problems.append(
+                Problem(
+                    "AX161",
+                    f'node "{rules.node}"',
+                    f'the body asks for "{name}", which nothing supplies.',
+                    hint,
+                )
+            )
+    if problems:
+        raise SpecError(problems)
+    return Plain(call, supplies, result_reader(rules), mode_of(call, bool(inline)))
+
+
+def mode_of(call: Callable[..., Any], inline: bool) -> Mode:
+    """How a callable is run: awaited, called directly because it is marked inline, or called in a
+    thread.
+    """
+    return "async" if is_async(call) else "inline" if inline else "thread"
+
+
+def parameters_of(call: Callable[..., Any]) -> dict[str, bool]:
+    """Names of the parameters of ``call`` that can be given by name, and whether each is
+    required.
+    """
+    found: dict[str, bool] = {}
+    if (code := _code_of(call)) is not None:
+        function = cast("FunctionType", call)
+        given = code.co_argcount - len(function.__defaults__ or ())
+        for position, name in enumerate(code.co_varnames[: code.co_argcount]):
+            found[name] = position < given
+        for name in code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]:
+            found[name] = name not in (function.__kwdefaults__ or ())
+        return found
+    try:
+        signature = inspect.signature(call)
+    except (TypeError, ValueError):
+        return found
+    for parameter in signature.parameters.values():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            continue
+        found[parameter.name] = parameter.default is parameter.empty
+    return found
+
+
+def _code_of(call: Callable[..., Any]) -> CodeType | None:
+    """The code of a function that is what it looks like: its parameters are read from there in a
+    tenth of the time.
+    """
+    is_plain = (
+        type(call) is FunctionType
+        and not hasattr(call, "__wrapped__")
+        and not hasattr(call, "__signature__")
+    )
+    return cast("FunctionType", call).__code__ if is_plain else None
+
+
+def first_of(call: Callable[..., Any]) -> str:
+    """The first parameter's name, if it can be given by position; else empty."""
+    if (code := _code_of(call)) is not None:
+        return code.co_varnames[0] if code.co_argcount else ""
+    first = next(iter(inspect.signature(call).parameters.values()), None)
+    by_position = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return first.name if first is not None and first.kind in by_position else ""
+
+
+def is_async(call: Any) -> bool:
+    """Whether calling gives something to await or to iterate asynchronously: functions, methods,
+    partials, callable objects.
+    """
+    while isinstance(call, functools.partial):
+        call = cast("Any", call).func
+    if inspect.iscoroutinefunction(call) or inspect.isasyncgenfunction(call):
+        return True
+    # the question is not whether it can be called, but how
+    method = getattr(cast("type[Any]", type(call)), "__call__", None)  # noqa: B004
+    return inspect.iscoroutinefunction(method) or inspect.isasyncgenfunction(method)
+
+
+def is_coroutine_function(body: Body) -> bool:
+    """Whether calling a body makes a coroutine, and does nothing else."""
+    if isinstance(body, Plain) or inspect.iscoroutinefunction(body):
+        return True
+    # the question is not whether it can be called, but how
+    return inspect.iscoroutinefunction(getattr(body, "__call__", None))  # noqa: B004
+
+
+def supplied(rules: BodyRules) -> dict[str, Supply]:
+    """What a body may ask for, by name."""
+    given: dict[str, Supply] = {
+        **_SUPPLIES,
+        "state": _STATE if rules.view is None else _View(rules.view),
+        "attributes": lambda task, ctx: _attributes(rules, task.state),
+    }
+    for name, value in rules.given.items():
+        given[name] = lambda task, ctx, value=value: value
+    return given
+
+
+def inputs_of(task: Task, ctx: Any = None) -> dict[str, Any]:
+    """The live payloads folded into fields; containers are copied when they are touched."""
+    tokens = task.tokens
+    payload: Any = tokens[0].payload if len(tokens) == 1 else None
+    if type_of(payload) is not dict:
+        return fields_of(fold_payloads([token.payload for token in tokens]))
+    for value in payload.values():
+        if type(value) not in ATOMS:
+            return fields_of(payload)
+    return dict(payload)
+
+
+_STATE = _View(StateView)
+_SUPPLIES: Mapping[str, Supply] = {
+    "inputs": inputs_of,
+    "input": inputs_of,
+    "messages": lambda task, ctx: [isolate(m) for m in gather_messages(task.tokens)],
+    "payloads": lambda task, ctx: [isolate(token.payload) for token in task.tokens],
+    "local": lambda task, ctx: ctx.local,
+    "ctx": lambda task, ctx: ctx,
+    "task": lambda task, ctx: task,
+}
+
+
+class Attributes(dict[str, Any]):
+    """What a node sees of the attributes, to read and to set; what it sets counts as part of its
+    result.
+
+    Setting counts, changing a value in place does not: write ``attributes["log"] =
+    [*attributes["log"], line]``.
+    """
+
+    __slots__ = ("written",)
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        super().__init__(values)
+        self.written: dict[str, Any] = {}
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        super().__setitem__(name, value)
+        self.written[name] = value
+
+    def update(self, *others: Any, **values: Any) -> None:
+        """As of a dict; every field counts as set."""
+        for name, value in dict(*others, **values).items():
+            self[name] = value
+
+    def setdefault(self, name: str, default: Any = None) -> Any:
+        """As of a dict; a field that was not there counts as set."""
+        if name not in self:
+            self[name] = default
+        return self[name]
+
+    def __ior__(self, other: Any) -> Attributes:
+        self.update(other)
+        return self
+
+
+def _attributes(rules: BodyRules, state: State) -> Attributes:
+    values = dict(rules.own or {})
+    kept = state.get(local_field(rules.node))
+    if isinstance(kept, dict):
+        values.update(cast("dict[str, Any]", kept).get("attributes", {}))
+    outer = (
+        [n for n in state if not n.startswith("@")]
+        if rules.pull is None
+        else [n for n in rules.pull if n in state]
+    )
+    values.update((name, state[name]) for name in outer)
+    return Attributes({name: isolate(value) for name, value in values.items()})
+
+
+def result_reader(rules: BodyRules) -> Read:
+    """What the results of a node's body mean: the last step of every plain body; the same for all
+    nodes of the same rules.
+    """
+    if rules.own:
+        return _reader(rules)
+    pull, push = (None if names is None else tuple(names) for names in (rules.pull, rules.push))
+    return _shared_reader(rules.payload, pull, push, is_free=rules.is_free)
+
+
+@functools.lru_cache(maxsize=512)
+def _shared_reader(
+    payload: str, pull: tuple[str, ...] | None, push: tuple[str, ...] | None, *, is_free: bool
+) -> Read:
+    names = (None if names is None else dict.fromkeys(names, "") for names in (pull, push))
+    return _reader(
+        BodyRules(node="", payload=payload, pull=next(names), push=next(names), is_free=is_free)
+    )
+
+
+def _reader(rules: BodyRules) -> Read:
+    read = {"state": _read_delta, "messages": _read_any}.get(rules.payload, _read_fields)
+    named = rules.pull if rules.push is None else rules.push
+    checked = (
+        Changes if rules.is_free and all(type(name) is str for name in named or ()) else _UNCHECKED
+    )
+
+    def fields(value: Any, task: Task, ctx: Any, attributes: Any) -> Out:
+        """As ``result`` with ``_read_fields``, in one call; what is free to be written and cannot
+        change is checked by that.
+        """
+        if type_of(value) is not dict or ctx is not None or attributes is not None:
+            return result(value, task, ctx, attributes)
+        if not value:
+            return new_tuple(Out, ({}, _NO_CHANGES, None))
+        kind = checked
+        for item in value.values():
+            if type(item) not in ATOMS:
+                kind = _UNCHECKED
+                if without_views(item) is not item:
+                    value = without_views(value)
+                    break
+        if named is None:
+            return new_tuple(Out, ({**value}, kind(task.state.among(value)), None))
+        delta = kind()
+        for name in named:
+            if name in value:
+                delta[name] = value[name]
+        return new_tuple(Out, ({**value}, delta, None))
+
+    def result(value: Any, task: Task, ctx: Any, attributes: Any) -> Out:
+        out = value if type(value) is Out else read(rules, value, task, attributes)
+        touched: Mapping[str, Mapping[str, Any]] | None = ctx.touched if ctx is not None else None
+        return out if touched is None else with_own(out, touched)
+
+    return fields if read is _read_fields and not rules.own else result
+
+
+def with_own(out: Out, touched: Mapping[str, Mapping[str, Any]]) -> Out:
+    """``out``, and what the node keeps for itself, field by field, beside what it wrote."""
+    delta = dict(out.delta)
+    for name, own in touched.items():
+        before: Mapping[str, Any] = delta.get(name) or {}
+        delta[name] = {**own, **before}
+    return Out(out.output, Changes(delta) if type(out.delta) is Changes else delta, out.to)
+
+
+def _read_delta(rules: BodyRules, value: Any, task: Task, attributes: Any) -> Out:
+    if value is None:
+        return Out({})
+    delta = values_of(value, written=True)
+    if delta is None:
+        raise BodyError(
+            f"the body returned {type(value).__name__}; a node of a typed graph returns a "
+            "mapping of fields, or None."
+        )
+    return Out({}, without_views(delta))
+
+
+def _read_fields(rules: BodyRules, value: Any, task: Task, attributes: Any) -> Out:
+    if type(value) is not dict and not isinstance(value, Mapping):
+        raise BodyError(
+            f"the body returned {type(value).__name__}; a node returns a mapping of fields.",
+            hint="It is a coroutine: await it."
+            if inspect.iscoroutine(value)
+            else 'Return {"message": …}, for example.',
+        )
+    output: dict[str, Any] = dict(without_views(value))
+    return Out(output, pushed_fields(rules, output, task.state, attributes))
+
+
+def _read_any(rules: BodyRules, value: Any, task: Task, attributes: Any) -> Out:
+    if isinstance(value, str):
+        return Out([{"role": "assistant", "content": value}])
+    if value is None:
+        return Out([])
+    if isinstance(value, Mapping) and not (
+        {"role", "content"} <= set(cast("Mapping[str, Any]", value))
+    ):
+        return _read_fields(rules, value, task, attributes)
+    if isinstance(value, Mapping):
+        return Out([dict(cast("Mapping[str, Any]", value))])
+    if is_messages(value):
+        return Out(list(value))
+    raise BodyError(
+        f"the body returned {type(value).__name__}; expected messages, text, fields or an Out."
+    )
+
+
+def pushed_fields(
+    rules: BodyRules, output: Mapping[str, Any], state: State, attributes: Any = None
+) -> dict[str, Any]:
+    """The part of a node's result that its push rules write back to the attributes."""
+    written: Mapping[str, Any] = (
+        {**attributes.written, **output}
+        if isinstance(attributes, Attributes) and attributes.written
+        else output
+    )
+    if rules.push is not None:
+        delta = {name: written[name] for name in rules.push if name in written}
+    elif rules.pull is not None:
+        delta = {name: written[name] for name in rules.pull if name in written}
+    else:
+        delta = dict(state.among(written))
+    if rules.own:
+        mine = {name: written[name] for name in rules.own if name in written and name not in delta}
+        if mine:
+            field_name = local_field(rules.node)
+            kept = state.get(field_name)
+            before = cast("dict[str, Any]", kept) if isinstance(kept, dict) else {}
+            delta[field_name] = {**before, "attributes": {**before.get("attributes", {}), **mine}}
+    return delta

@@ -1,0 +1,280 @@
+"""What an edge carries: condition, keys, processor and filter, compiled into one function.
+
+Conditions are asked about text: of each message where a list of messages is carried (those that
+fail stay behind, none left: the edge is dead), of the whole payload otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, cast
+
+from axil.contract.messages import Message, as_fields, is_messages, message, text_of
+from axil.contract.views import values_of, without_views
+from axil.errors import BodyError, MissingKeys, format_names
+from axil.kernel.plan import Carry
+from axil.kernel.spec import EdgeSpec
+from axil.kernel.state import State
+from axil.kernel.tokens import Carried, new_tuple
+from axil.kernel.values import MISSING, type_of
+
+
+class EdgeInput(NamedTuple):
+    """What a condition or a processor looks at."""
+
+    payload: Any
+    """One message, or the whole payload where it is not a list of messages."""
+    state: State
+
+    @property
+    def text(self) -> str:
+        """What the payload says."""
+        return text_of(self.payload)
+
+    @property
+    def fields(self) -> Mapping[str, Any]:
+        """The payload as fields."""
+        payload = self.payload
+        return (
+            cast("Mapping[str, Any]", payload)
+            if isinstance(payload, Mapping)
+            else as_fields(payload)
+        )
+
+
+class Condition(Protocol):
+    """``axil.conditions``: whether an edge is taken.
+
+    Pure; what it raises fails the edge's source.
+    """
+
+    def __call__(self, seen: EdgeInput, /) -> bool: ...
+
+
+class Processor(Protocol):
+    """``axil.processors``: what is carried instead.
+
+    A str replaces the text, a mapping the payload; None drops it.
+    """
+
+    def __call__(self, seen: EdgeInput, /) -> Any: ...
+
+
+class OfState:
+    """A condition or a processor that looks at the state alone."""
+
+    __slots__ = ("ask",)
+
+    def __init__(self, ask: Callable[[State], Any]) -> None:
+        self.ask = ask
+
+    def __call__(self, seen: EdgeInput) -> Any:
+        return self.ask(seen.state)
+
+    def then(self, function: Callable[[Any], Any]) -> OfState:
+        """What ``function`` makes of what this one sees."""
+        ask = self.ask
+        return OfState(lambda state: function(ask(state)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EdgeParts:
+    """The resolved parts of one edge."""
+
+    spec: EdgeSpec
+    condition: Condition | None = None
+    process: Processor | None = None
+    view: Callable[[State], Any] | None = None
+    """How a filter sees the state."""
+
+
+def carry_of(parts: EdgeParts) -> Carry | None:
+    """The edge's function; None where the output itself is carried, always."""
+    spec = parts.spec
+    if spec.keys is None:
+        return _filtered(_passing(parts), parts)
+    carry = _selecting(spec) if spec.keys and spec.carry_data else _nothing
+    if parts.process is not None:
+        carry = _then(carry, _processing(parts.process))
+    if parts.condition is not None:
+        carry = _asking(parts.condition, carry)
+    return _filtered(carry, parts)
+
+
+def _then(first: Carry, second: Carry) -> Carry:
+    def carry(output: Any, state: State) -> Any:
+        payload = first(output, state)
+        return None if payload is None else second(payload, state)
+
+    return carry
+
+
+def _asking(condition: Condition, carry: Carry) -> Carry:
+    if isinstance(condition, OfState):
+        holds = condition.ask
+        if carry is _nothing:
+            return lambda output, state: _NO_FIELDS if holds(state) and output is not None else None
+        return lambda output, state: (
+            carry(output, state) if holds(state) and output is not None else None
+        )
+
+    def ask(output: Any, state: State) -> Any:
+        return (
+            carry(output, state)
+            if condition(new_tuple(EdgeInput, (output, state))) and output is not None
+            else None
+        )
+
+    return ask
+
+
+_NO_FIELDS: Mapping[str, Any] = {}
+
+
+def _nothing(output: Any, state: State) -> Any:
+    return _NO_FIELDS
+
+
+def _selecting(spec: EdgeSpec) -> Carry:
+    keys = spec.keys or {}
+    if len(keys) != 1:
+        return lambda output, state: _selected(spec, output)
+    (only,) = keys
+
+    def select_one(output: Any, state: State) -> Any:
+        return (
+            {only: output[only]}
+            if type_of(output) is dict and only in output
+            else _selected(spec, output)
+        )
+
+    return select_one
+
+
+def _selected(spec: EdgeSpec, output: Any) -> dict[str, Any]:
+    """The fields that an edge carries of an output. Raises: MissingKeys."""
+    fields, keys = output if type_of(output) is dict else as_fields(output), spec.keys or {}
+    try:
+        return {key: fields[key] for key in keys}
+    except KeyError:
+        missing = [key for key in keys if key not in fields]
+        has = sorted(map(str, fields))
+        import difflib
+
+        near = difflib.get_close_matches(missing[0], has, n=1)
+        error = MissingKeys(
+            f"edge {spec.source}->{spec.target} carries {format_names(list(keys))}, and the "
+            "payload "
+            f"lacks {format_names(missing)}; "
+            f"it has {format_names(has) or 'no fields'}.",
+            hint=f'The payload has "{near[0]}"; the edge wants "{missing[0]}".'
+            if near
+            else "Return the field, or change the edge's keys.",
+        )
+        error.missing, error.has = missing, has
+        raise error from None
+
+
+def _processing(process: Processor) -> Carry:
+    def rewrite(payload: Any, state: State) -> Any:
+        new = process(EdgeInput(payload, state))
+        if isinstance(new, str) and isinstance(payload, dict):
+            one = cast("Message", payload)
+            return {**one, "content": new} if "content" in one else {**one, "message": new}
+        return new
+
+    return rewrite
+
+
+def _passing(parts: EdgeParts) -> Carry:
+    """An edge that carries whatever comes: each message that the condition lets through, or the
+    payload as it is.
+    """
+    spec, condition = parts.spec, parts.condition
+    rewrite = _processing(parts.process) if parts.process is not None else None
+    deliver = _delivering(spec)
+    passes_all = condition is None and rewrite is None and spec.carry_data
+
+    def carry(output: Any, state: State) -> Any:
+        if passes_all and type_of(output) is dict:
+            return output
+        if not is_messages(output):
+            if condition is not None and not condition(EdgeInput(output, state)):
+                return None
+            return (
+                (rewrite(output, state) if rewrite else output) if spec.carry_data else _NO_FIELDS
+            )
+        messages = cast("list[Message]", output)
+        taken = (
+            messages
+            if condition is None
+            else [m for m in messages if condition(EdgeInput(m, state))]
+        )
+        if taken and rewrite is not None and spec.carry_data:
+            new = [rewrite(m, state) for m in taken]
+            taken = [_as_message(m) for m in new if m is not None]
+        return deliver(taken) if taken else None
+
+    return carry
+
+
+def _as_message(new: Any) -> Message:
+    return cast("Message", new) if isinstance(new, dict) and "content" in new else message(new)
+
+
+def _delivering(spec: EdgeSpec) -> Callable[[list[Message]], list[Message]]:
+    """Messages arrive as a user's words, marked with their source; unless they keep their role, or
+    come back to their speaker.
+    """
+    source = "" if spec.source.startswith("@") else spec.source
+    to_itself = spec.source == spec.target
+    marks = dict(spec.marks)
+
+    def deliver(output: list[Message]) -> list[Message]:
+        if not spec.carry_data:
+            return [message("", source=source, empty=True, **marks)] if "clear" in marks else []
+        if spec.target.startswith("@") or not source:
+            return [{**m, **marks} for m in output] if marks else output
+        delivered: list[Message] = []
+        for m in output:
+            role = (
+                m.get("role", "user")
+                if m.get("preserve_role")
+                else "assistant"
+                if to_itself
+                else "user"
+            )
+            delivered.append({**m, "role": role, "source": source, **marks})
+        return delivered
+
+    return deliver
+
+
+def filtered(given: Any) -> Mapping[str, Any]:
+    """The values that a filter gave, None for none at all.
+
+    Raises: BodyError: it gave something else.
+    """
+    values: Mapping[str, Any] | None = {} if given is MISSING else values_of(given)
+    if values is None and given is not None:
+        raise BodyError(
+            f"a state filter gave {type(given).__name__}; expected the values of the state that "
+            "goes on."
+        )
+    return without_views(values or {})
+
+
+def _filtered(carry: Carry | None, parts: EdgeParts) -> Carry | None:
+    keep = parts.spec.filter
+    if keep is None:
+        return carry
+    view = parts.view
+
+    def carry_and_filter(output: Any, state: State) -> Any:
+        payload = output if carry is None else carry(output, state)
+        if payload is None:
+            return None
+        return Carried(payload, filtered(keep(view(state) if view else state)))
+
+    return carry_and_filter

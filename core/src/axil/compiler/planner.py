@@ -1,0 +1,676 @@
+"""Spec → plan: components resolved and configured, bodies adapted and wrapped, edges compiled,
+cycles folded.
+
+All problems of a graph, and of the graphs inside it, are gathered and raised at once. Nested graphs
+are compiled from an explicit stack, innermost first, so that depth costs no recursion.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, cast
+
+from axil.compiler.bodies import (
+    BodyRules,
+    Plain,
+    bind,
+    body_of,
+    first_of,
+    is_async,
+    is_coroutine_function,
+    parameters_of,
+)
+from axil.compiler.collector import put_off
+from axil.compiler.edges import EdgeInput, EdgeParts, OfState, carry_of, filtered
+from axil.compiler.payloads import KINDS
+from axil.contract.node import NodeContract
+from axil.contract.views import StateView, values_of, without_views
+from axil.errors import (
+    AxilError,
+    BodyError,
+    PluginContract,
+    Problem,
+    RouteError,
+    SpecError,
+    did_you_mean,
+    format_names,
+)
+from axil.kernel.check import check
+from axil.kernel.cycles import fold
+from axil.kernel.joins import GATE, JOINS, Join
+from axil.kernel.plan import Body, Edge, Graph, Merge, Plan, ResolvedNode, Router
+from axil.kernel.scopes import SubgraphBody, SubgraphSpec
+from axil.kernel.spec import EdgeSpec, GraphSpec, NodeSpec, Place, RouterSpec, Use
+from axil.kernel.state import Schema, State
+from axil.kernel.tokens import ENTRY, EXIT
+from axil.kernel.values import isolate
+from axil.registry.config import make_component
+
+if TYPE_CHECKING:
+    import pluggy
+
+    from axil.registry.registry import Registry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompileOptions:
+    """What plans are made with."""
+
+    registry: Registry | None = None
+    """None: the process's own, when something has to be resolved."""
+    hooks: pluggy.PluginManager | None = None
+    folder: str = ""
+    """The folder that relative paths in a file are resolved in."""
+    including: tuple[str, ...] = ()
+    """Files being included, outermost first: none may include itself."""
+    environment: Mapping[str, str] | None = None
+    """Where included files look up names that are no variables; None: the process's environment."""
+    allow_code: bool = False
+    """Whether included files may name code by import path."""
+    extras: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Those of the graph that is being compiled: for nodes with graphs of their own, where it was
+    read and with what.
+    """
+    place: Place | None = None
+    """Where a file has the node that is given this: for what is wrong with its settings."""
+
+    def components(self) -> Registry:
+        """The registry that names are looked up in, with what hook plugins add to it."""
+        from axil.registry import registry
+
+        found = registry.default_registry() if self.registry is None else self.registry
+        if self.hooks is not None:
+            from axil.contract.hooks import introduce
+
+            introduce(self.hooks, found)
+        return found
+
+    def resolve(self, kind: str, name: str, where: str, *, requires: Iterable[str] = ()) -> Any:
+        """The component; see ``Registry.resolve``.
+
+        An import path, ``module:Name``, only where code is allowed.
+        """
+        if ":" in name:
+            return self.imported(name, where)
+        return self.components().resolve(kind, name, where, requires=requires)
+
+    def imported(self, path: str, where: str) -> Any:
+        """What ``module:Name`` is.
+
+        Raises: SpecError (AX148): code is not allowed, or there is no such thing.
+        """
+        if not self.allow_code:
+            raise SpecError(
+                Problem(
+                    "AX148",
+                    where,
+                    f'"{path}" is an import path.',
+                    "Use a component's name, or allow code for this run.",
+                )
+            )
+        module, _, name = path.partition(":")
+        try:
+            return getattr(importlib.import_module(module), name)
+        except (ImportError, AttributeError) as error:
+            raise SpecError(
+                Problem(
+                    "AX148",
+                    where,
+                    f'"{path}" cannot be imported: {error}.',
+                    "Is its folder on PYTHONPATH?",
+                )
+            ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class OutEdge:
+    """One out-edge, as a node that binds to its edges sees it."""
+
+    sender: str
+    receiver: str
+    keys: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeInfo:
+    """What a wrapper may know of the node it wraps."""
+
+    name: str
+    vertex: ResolvedNode
+    spec: NodeSpec
+    rules: BodyRules
+    schema: Schema
+    payload: str
+    setting: CompileOptions = field(default_factory=CompileOptions)
+    edges: Sequence[OutEdge] = ()
+    """Those that start at it."""
+
+    @property
+    def where(self) -> str:
+        """Its place in a file, or its name: for messages."""
+        return _where(self.spec.place, f'node "{self.name}"')
+
+    def single(self) -> Plan:
+        """A plan with just this node, as it is below the wrapper, between ``@entry`` and
+        ``@exit``.
+        """
+        payload: Any = self.payload if self.payload != "state" else "fields"
+        edges = (
+            Edge(id=0, name=f"{ENTRY}->{self.name}", source=-1, target=0, target_name=self.name),
+            Edge(id=1, name=f"{self.name}->{EXIT}", source=0, target=-1, target_name=EXIT),
+        )
+        vertex = replace(self.vertex, join=GATE, merge=None, routers=(), lane=None)
+        spec = GraphSpec(id=self.name, payload=payload, end=(self.name,))
+        kind = KINDS[payload]
+        return fold(
+            Graph(
+                spec=spec,
+                vertices=(vertex,),
+                edges=edges,
+                schema=self.schema,
+                payloads=kind,
+                start={},
+                touching=((0, 1),),
+            )
+        )
+
+
+def compile_spec(
+    spec: GraphSpec, setting: CompileOptions | None = None
+) -> Plan:  # the field's word
+    """The plan of a graph.
+
+    Raises: SpecError: everything that is wrong with it and with the graphs inside it.
+    """
+    return Compiler(setting or CompileOptions()).compile(spec)
+
+
+class Compiler:
+    """One compilation: gathers problems and components over a graph and all graphs inside it."""
+
+    def __init__(self, setting: CompileOptions) -> None:
+        self.setting = setting
+        self.problems: list[Problem] = []
+        self.components: list[Any] = []
+
+    def compile(self, spec: GraphSpec) -> Plan:
+        # all that is made here is kept: looking through it again and again finds nothing
+        with put_off():
+            return self._compile(spec)
+
+    def _compile(self, spec: GraphSpec) -> Plan:
+        order: list[tuple[_Draft, _Draft | None, str]] = []
+        stack: list[tuple[GraphSpec, _Draft | None, str, SubgraphSpec | None]] = [
+            (spec, None, "", None)
+        ]
+        while stack:
+            inner, parent, node, nested = stack.pop()
+            draft = _Draft(self, inner, nested)
+            order.append((draft, parent, node))
+            stack.extend((kid.spec, draft, name, kid) for name, kid in draft.nested.items())
+        self._refuse()
+        plan: Plan | None = None
+        for draft, parent, node in reversed(order):
+            graph = draft.graph(whole=parent is None)
+            self._refuse()  # wrappers are made only now
+            plan = fold(graph)
+            if parent is not None:
+                assert draft.as_nested is not None
+                parent.bodies[node] = SubgraphBody(draft.as_nested, plan, parent.spec.payload)
+        assert plan is not None
+        if self.setting.hooks is not None:
+            self.setting.hooks.hook.plan_compiled(plan=plan)
+        return plan
+
+    def _refuse(self) -> None:
+        errors = [problem for problem in self.problems if problem.severity == "error"]
+        if errors:
+            raise SpecError(errors)
+
+    def attempt(self, where: str, make_it: Callable[[], Any]) -> Any:
+        """What ``make_it`` gives; its errors become problems and the answer None."""
+        try:
+            return make_it()
+        except SpecError as error:
+            self.problems.extend(error.problems)
+        except AxilError as error:
+            own = getattr(error, "problems", None) or (getattr(error, "problem", None),)
+            self.problems.extend(
+                p if p.where else replace(p, where=where) for p in own if p is not None
+            )
+        return None
+
+
+class _Draft:
+    """One graph being compiled."""
+
+    def __init__(self, planner: Compiler, spec: GraphSpec, as_nested: SubgraphSpec | None) -> None:
+        self.planner, self.spec, self.as_nested = planner, spec, as_nested
+        self.setting = replace(planner.setting, extras=spec.extras)
+        self.bodies: dict[str, Any] = {}
+        self.kinds: dict[str, NodeContract] = {}
+        self.rules: dict[str, BodyRules] = {}
+        self.nested: dict[str, SubgraphSpec] = {}
+        # for nodes that ask for their out-edges
+        self._leading: dict[str, list[OutEdge]] | None = None
+        self._routers: dict[str, list[tuple[str, RouterSpec]]] = {}
+        for name, router in spec.routers.items():
+            self._routers.setdefault(router.source, []).append((name, router))
+        self.schema = spec.whole_schema()
+        if spec.migrations:
+            self.spec = replace(
+                spec,
+                migrations=planner.attempt(
+                    _where(spec.place, f'graph "{spec.id}"'), self._migrations
+                )
+                or {},
+            )
+        found = check(spec)
+        if planner.setting.hooks is not None:
+            found = [
+                *found,
+                *(p for told in planner.setting.hooks.hook.check(spec=spec) for p in told or ()),
+            ]
+        planner.problems.extend(found)
+        self.start = planner.attempt(
+            _where(spec.place, f'graph "{spec.id}"'),
+            lambda: self.schema.check(spec.attributes, whole=True),
+        )
+        for node in spec.nodes:
+            planner.attempt(
+                _where(node.place, f'node "{node.id}"'), lambda node=node: self._node(node)
+            )
+        self.edges = [self._edge(edge) for edge in spec.edges]
+
+    def _migrations(self) -> dict[int, Any]:
+        """From versions to functions.
+
+        Raises: SpecError: AX527 one is none, or begins where nothing is to come; AX148 its path.
+        """
+        found: dict[int, Any] = {}
+        for version, given in self.spec.migrations.items():
+            where = f"migrations.{version}"
+            step = self.setting.imported(given, where) if isinstance(given, str) else given
+            if (
+                type(version) is not int
+                or not 0 < version < self.spec.state_version
+                or not callable(step)
+            ):
+                told = (
+                    f"expected functions by versions from 1 to {self.spec.state_version - 1}, "
+                    f"found {given!r:.80} for {version!r}."
+                )
+                raise SpecError(
+                    Problem(
+                        "AX527",
+                        where,
+                        told,
+                        "state_version is the version that the last of them leads to.",
+                    )
+                )
+            found[version] = step
+        return found
+
+    # -- nodes
+
+    def _node(self, node: NodeSpec) -> None:
+        component = node.body
+        if node.use is not None:
+            component = self._component("nodes", node.use, _where(node.place, f'node "{node.id}"'))
+        elif not callable(component) and (
+            hasattr(component, "provision") or hasattr(component, "close")
+        ):
+            self.planner.components.append(component)
+        if component is None:
+            return
+        kind = self.kinds[node.id] = NodeContract.of(component)
+        if kind.bind is not None:
+            bind(kind, self._out_edges(node.id), replace(self.setting, place=node.place))
+        if kind.scope is None:
+            self.bodies[node.id] = self._body(node, kind)
+        else:
+            self.nested[node.id] = self._ruled(node, self._scope(node, kind.scope))
+
+    def _scope(self, node: NodeSpec, scope: Callable[[str, Any], Any]) -> SubgraphSpec:
+        """Return the graph inside a node. What is wrong with the node is said of its place."""
+        where = _where(node.place, f'node "{node.id}"')
+        for key in ("lane", "effects"):
+            if getattr(node, key) is not None:
+                told = f'a graph has no "{key}"; its nodes have.'
+                self.planner.problems.append(
+                    Problem("AX165", where, told, f'Put "{key}" on the nodes inside.')
+                )
+        try:
+            return scope(node.id, self.setting)
+        except SpecError as error:
+            raise SpecError(
+                replace(p, where=where) if p.where == f'node "{node.id}"' else p
+                for p in error.problems
+            ) from error
+
+    def _out_edges(self, node: str) -> list[OutEdge]:
+        if self._leading is None:
+            self._leading = {}
+            for edge in self.spec.edges:
+                self._leading.setdefault(edge.source, []).append(
+                    OutEdge(edge.source, edge.target, edge.keys)
+                )
+        return self._leading.get(node, [])
+
+    def _ruled(self, node: NodeSpec, nested: SubgraphSpec) -> SubgraphSpec:
+        """A graph by name, with the pull and push rules that its node states."""
+        if node.use is None or (node.pull is None and node.push is None):
+            return nested
+        return replace(nested, pull=node.pull, push=node.push)
+
+    def _component(self, kind: str, use: Use, otherwise: str) -> Any:
+        """A component, made. ``otherwise``: what it belongs to, for one that no file names."""
+        made = use.made
+        if made is None:
+            found = self.planner.setting.resolve(
+                kind, use.type, _where(use.place, otherwise), requires=self.spec.requires
+            )
+            where = otherwise if use.place is None else use.place.at("config")
+            lenient = bool(self.spec.extras.get("lenient"))
+            made = make_component(found, use.config, where, lenient=lenient)
+        if (hasattr(made, "provision") or hasattr(made, "close")) and not any(
+            made is known for known in self.planner.components
+        ):
+            self.planner.components.append(made)
+        return made
+
+    def _body(self, node: NodeSpec, kind: NodeContract) -> Body:
+        loose = node.use is not None or not kind.strict
+        payload = "messages" if loose or self.spec.payload == "messages" else "fields"
+        if self.spec.payload == "state" and not loose:
+            payload = "state"
+        rules = self.rules[node.id] = BodyRules(
+            node=node.id,
+            payload=payload,
+            pull=node.pull,
+            push=node.push,
+            own=node.attributes,
+            view=self.schema.view,
+            given=kind.given,
+            is_free=not (self.schema.closed or self.schema.fields),
+        )
+        if not kind.is_node:
+            name = node.use.type if node.use else kind.type
+            told = f'"{name}" is no node: it has neither run nor adapted, nor can it be called.'
+            raise PluginContract(told, where=_where(node.place, f'node "{node.id}"'))
+        return body_of(kind, rules)
+
+    def _wrapped(self, node: NodeSpec, vertex: ResolvedNode) -> ResolvedNode:
+        where = _where(node.place, f'node "{node.id}"')
+        rules = self.rules.get(node.id) or BodyRules(node=node.id, payload=self.spec.payload)
+        for use in reversed(node.wrappers):
+            wrapper = self.planner.attempt(
+                where, lambda use=use: self._component("wrappers", use, where)
+            )
+            if wrapper is not None:
+                info = NodeInfo(
+                    name=node.id,
+                    vertex=vertex,
+                    spec=node,
+                    rules=rules,
+                    schema=self.schema,
+                    payload=self.spec.payload,
+                    setting=self.setting,
+                    edges=self._out_edges(node.id),
+                )
+                vertex = replace(vertex, body=wrapper.wrap(vertex.body, info))
+        if self.planner.setting.hooks is not None:
+            for hook in reversed(self.planner.setting.hooks.hook.wrap_body.get_hookimpls()):
+                chosen = {
+                    n: v for n, v in (("spec", node), ("body", vertex.body)) if n in hook.argnames
+                }
+                vertex = replace(vertex, body=hook.function(**chosen) or vertex.body)
+        body = vertex.body
+        call = body.call if isinstance(body, Plain) else None
+        return replace(
+            vertex, call=call, is_coroutine=body.mode == "async" and is_coroutine_function(body)
+        )
+
+    def _vertex(self, node: NodeSpec) -> ResolvedNode:
+        kind = self.kinds[node.id]
+        merge = node.merge and {group: _merging(merge) for group, merge in node.merge.items()}
+        vertex = ResolvedNode(
+            name=node.id,
+            body=self.bodies[node.id],
+            join=self._join(node, kind),
+            merge=merge,
+            routers=tuple(
+                _router(router, self.schema) for _, router in self._routers.get(node.id, ())
+            ),
+            lane=node.lane or kind.lane,
+            effects=node.effects or kind.effects or "idempotent",
+            type=node.use.type if node.use else kind.type,
+            own=self.bodies[node.id],
+        )
+        return self._wrapped(node, vertex)
+
+    def _join(self, node: NodeSpec, kind: NodeContract) -> Join:
+        """Return the join of a node: its own, that of its component, or the usual one."""
+        given = node.join or kind.join
+        if given is None:
+            return GATE
+        if isinstance(given, str) and given in JOINS:
+            return JOINS[given]
+        where = _where(node.place, f'node "{node.id}"')
+        made = given
+        if isinstance(given, (str, Use, Mapping)):
+            use = Use.of(cast("Any", given))
+            where = _where(use.place, where)
+            made = self.planner.attempt(where, lambda: self._component("joins", use, where))
+            if made is None:
+                return GATE
+        if not callable(getattr(made, "fires", None)):
+            told = f"{made!r:.80} is no join: it has no method fires."
+            raise PluginContract(told, where=where, hint="See axil.plugin.Join.")
+        return cast("Join", made)
+
+    # -- edges
+
+    def _edge(self, edge: EdgeSpec) -> EdgeParts:
+        where = _where(edge.place, f"edge {edge.source}->{edge.target}")
+        process = getattr(edge.process, "carry", edge.process)  # of an ``axil.Edge``
+        for asked in (edge.condition, process, edge.filter):
+            if callable(asked) and is_async(asked):
+                told = "a function on the edge is async; what an edge asks answers at once."
+                self.planner.problems.append(
+                    Problem(
+                        "AX166",
+                        where,
+                        told,
+                        "Let a node do what waits, and the edge ask for its result.",
+                    )
+                )
+
+        def part(kind: str, given: Any) -> Any:
+            if given is None or (callable(given) and not isinstance(given, Use)):
+                return (
+                    _asked_by_name(given, self.schema.view, typed=self.spec.payload == "state")
+                    if given is not None
+                    else None
+                )
+            use = given if isinstance(given, Use) else Use(type=str(given))
+            return self.planner.attempt(
+                where, lambda: _edge_function(self._component(kind, use, where))
+            )
+
+        return EdgeParts(
+            spec=edge,
+            condition=part("conditions", edge.condition),
+            process=part("processors", process),
+            view=self.schema.view,
+        )
+
+    def graph(self, *, whole: bool) -> Graph:
+        """Everything resolved, as a graph ready to be folded; the ``whole`` one holds the
+        components of all.
+        """
+        spec = self.spec
+        number = {node.id: i for i, node in enumerate(spec.nodes)} | {ENTRY: -1, EXIT: -1}
+        router_at: dict[str, int] = {}
+        for routers in self._routers.values():
+            router_at.update((name, i) for i, (name, _) in enumerate(routers))
+        seen: dict[tuple[str, str], int] = {}
+        edges: list[Edge] = []
+        touching: list[list[int]] = [[] for _ in spec.nodes]
+        for id, parts in enumerate(self.edges):
+            edge = parts.spec
+            pair = (edge.source, edge.target)
+            nth = seen[pair] = seen.get(pair, -1) + 1
+            source, target = number[edge.source], number[edge.target]
+            for end in {source, target} - {-1}:
+                touching[end].append(id)
+            edges.append(
+                Edge(
+                    id=id,
+                    name=f"{edge.source}->{edge.target}" + (f"#{nth}" if nth else ""),
+                    source=source,
+                    target=target,
+                    target_name=edge.target,
+                    carry=carry_of(parts),
+                    trigger=edge.trigger,
+                    group=edge.group,
+                    router=-1 if edge.router is None else router_at[edge.router],
+                )
+            )
+        return Graph(
+            spec=spec,
+            vertices=tuple(self._vertex(node) for node in spec.nodes),
+            edges=tuple(edges),
+            schema=self.schema,
+            payloads=KINDS[spec.payload],
+            start=self.start or {},
+            touching=tuple(tuple(ids) for ids in touching),
+            loose=tuple(e.id for e in edges if e.source < 0 and e.target < 0),
+            components=tuple(self.planner.components) if whole else (),
+        )
+
+
+def _where(place: Any, otherwise: str) -> str:
+    return str(place) if place is not None else otherwise
+
+
+def _edge_function(component: Any) -> Any:
+    """A condition or processor as a function of ``EdgeInput``; plain functions are asked for the
+    text.
+    """
+    if not inspect.isfunction(component):
+        return component
+    function = cast("Callable[[str], Any]", component)
+
+    def asked(seen: EdgeInput) -> Any:
+        return function(seen.text)
+
+    return asked
+
+
+def _merging(merge: Callable[[Sequence[Any]], Any]) -> Merge:
+    """A custom merge as a function of states. What it raises: BodyError: it gave no values."""
+
+    def values(states: Sequence[State]) -> Mapping[str, Any]:
+        given = merge(
+            [state.schema.view(state) if state.schema.view else state for state in states]
+        )
+        found = values_of(given)
+        if found is None:
+            raise BodyError(
+                f"a merge gave {type(given).__name__}; expected the values of the merged state."
+            )
+        return without_views(found)
+
+    return values
+
+
+def _asked_by_name(
+    function: Callable[..., Any], view: Callable[[State], Any] | None, *, typed: bool
+) -> Callable[[EdgeInput], Any]:
+    """A Python callable on an edge, which may ask for ``payload`` (``output``), ``state``, ``text``
+    or ``fields`` by name.
+
+    Asked by none of these names, it is given the payload; in a typed graph, where edges carry
+    nothing, the state.
+    """
+    names = parameters_of(function)
+    ways: Mapping[str, Callable[[EdgeInput], Any]] = {
+        "payload": lambda seen: isolate(seen.payload),
+        "output": lambda seen: isolate(seen.payload),
+        "message": lambda seen: isolate(seen.payload),
+        "state": OfState(view or StateView),
+        "attributes": OfState(StateView),
+        "text": lambda seen: seen.text,
+        "fields": lambda seen: seen.fields,
+        "seen": lambda seen: seen,
+    }
+    known = [name for name in names if name in ways]
+    if (len(known) == 1 and first_of(function) in known) or (
+        typed and not known and len(names) == 1
+    ):
+        (only,) = known or ("state",)
+        way = ways[only]
+        return way.then(function) if isinstance(way, OfState) else lambda seen: function(way(seen))
+    if known or not names:
+        return lambda seen: function(**{name: ways[name](seen) for name in known})
+    if len(names) >= 2:
+        return lambda seen: function(ways["payload"](seen), ways["state"](seen))
+    return lambda seen: function(isolate(seen.payload))
+
+
+def _router(spec: RouterSpec, schema: Schema) -> Router:
+    """A router's function: whatever form its answer has, as a mapping of targets to filters."""
+
+    def route(output: Any, state: State) -> Mapping[str, Any]:
+        view = schema.view(state) if schema.view else StateView(state)
+        answer = spec.ask(view)
+        if answer is None:
+            raise RouteError(
+                f'the router of "{spec.source}" gave None; expected one or more of '
+                f"{format_names(spec.targets)}.",
+                hint="Return [] to send nothing.",
+            )
+        taken: dict[str, Any] = {}
+        for one in _answers(answer):
+            name, keep = cast("tuple[Any, Any]", one) if isinstance(one, tuple) else (one, None)
+            if name not in spec.targets:
+                hint = did_you_mean(str(name), spec.targets)
+                raise RouteError(
+                    f'the router of "{spec.source}" gave {name!r}; its targets are '
+                    f"{format_names(spec.targets)}.",
+                    hint=hint,
+                )
+            taken[EXIT if name == "end" and "end" not in spec.targets else name] = _seeing(
+                keep, schema
+            )
+        return taken
+
+    return route
+
+
+def _answers(answer: Any) -> Iterable[Any]:
+    if isinstance(answer, str):
+        return (answer,)
+    if isinstance(answer, tuple):
+        pair = cast("tuple[Any, ...]", answer)
+        if len(pair) == 2 and isinstance(pair[0], str) and (callable(pair[1]) or pair[1] is None):
+            return (pair,)
+        return pair
+    if isinstance(answer, (list, set, frozenset)):
+        several = cast("Sequence[Any]", answer)
+        return several if isinstance(answer, list) else sorted(several)
+    raise RouteError(f"a router gave {type(answer).__name__}; expected names of targets.")
+
+
+def _seeing(keep: Any, schema: Schema) -> Any:
+    if keep is None:
+        return None
+
+    def values(state: State) -> Mapping[str, Any]:
+        return filtered(keep(schema.view(state) if schema.view else state))
+
+    return values

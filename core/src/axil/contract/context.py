@@ -1,0 +1,483 @@
+"""What a body may ask of the run: the five verbs ``emit``, ``now``, ``sleep``, ``ask``, ``run``,
+and a few nouns.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
+
+from axil.contract.meters import Hold, Meter
+from axil.contract.views import StateView
+from axil.kernel.events import SubRun
+from axil.kernel.plan import Body, Plan
+from axil.kernel.state import State
+from axil.kernel.tokens import Activation, Changes, Effects, Out, Task, kept_field, local_field
+from axil.kernel.values import isolate
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """Something a person is asked.
+
+    Plain data: it can be stored, shown anywhere, and answered days later.
+    """
+
+    text: str
+    kind: str = "text"
+    """``text``, ``choice``, ``approval``, or a name that a channel understands."""
+    options: tuple[str, ...] = ()
+    default: Any = None
+    """What an empty line on a terminal means; and the answer, where nobody gives one in time."""
+    within_seconds: float | None = None
+    """How long there is to answer, from when it is first asked in a run; None: for ever.
+
+    Then ``default`` is the answer; without one
+    ``Overdue`` is raised to the body that asked."""
+    data: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Anything a channel may show beside the text."""
+    id: str = ""
+    """Set by the run: the activation that asks, and which of its questions this is."""
+    node: str = ""
+    """Set by the run: the path of the node that asks."""
+    due: float | None = None
+    """Set by the run: when it is too late, in seconds since 1970; kept with the run, so that a
+    resumed one does not begin to wait anew.
+    """
+
+    def plain(self) -> dict[str, Any]:
+        """Everything but who asks, as plain data; what is none is told by its ``repr``."""
+        told: dict[str, Any] = {"text": self.text, "kind": self.kind, "options": list(self.options)}
+        if self.default is not None:
+            told["default"] = json.loads(json.dumps(self.default, default=repr))
+        if self.due is not None:
+            told["due"] = self.due
+        if self.data:
+            told["data"] = json.loads(json.dumps(dict(self.data), default=repr))
+        return told
+
+
+class StepCall(NamedTuple):
+    """One step of a body."""
+
+    name: str
+    call: Callable[[], Awaitable[Any]]
+    request: Any = None
+    """Plain data that says what is asked for: a recorded result is used only for the same request.
+    """
+    effects: Effects = "idempotent"
+
+
+@dataclass(frozen=True, slots=True)
+class SubRunResult:
+    """What a sub-run gives back."""
+
+    output: Any
+    """None where nothing left it."""
+    changes: Changes
+    """What it wrote, one change per field; give it as a delta and it is applied."""
+    fired: bool
+
+
+Call = int | str
+"""Which of a body's questions, clock reads or sleeps it is: ``2``; ``fetch.1`` inside the step
+``fetch``; ``try:2/1`` in a part.
+"""
+
+
+class Clock(Protocol):
+    """Time as a run sees it; tests give one that jumps."""
+
+    def now(self) -> float:
+        """Seconds from some fixed point; never goes back."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+        ...
+
+
+class Channel(Protocol):
+    """How a person is asked while the run waits. ``axil.channels``."""
+
+    async def ask(self, question: Question) -> Any:
+        """The answer, or ``MISSING``: nobody can answer now, so the run pauses."""
+        ...
+
+
+class Executor(Protocol):
+    """Runs one body at a time, wherever it likes. ``axil.executors``."""
+
+    async def execute(self, body: Body, task: Task, ctx: Context) -> Any:
+        """What ``body(task, ctx)`` gives, awaited if it has to be."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of what was acquired; nothing is executed afterwards."""
+        ...
+
+
+class Host(Protocol):
+    """What a run offers to the contexts of its activations."""
+
+    @property
+    def run_id(self) -> str: ...
+    @property
+    def thread(self) -> str: ...
+    @property
+    def workspace(self) -> Path | None: ...
+    @property
+    def deps(self) -> Any: ...
+    @property
+    def clock(self) -> Clock: ...
+    def emit(self, activation: Activation, chunk: Any) -> None: ...
+    def now(self, activation: Activation, call: Call) -> float: ...
+    async def sleep(self, activation: Activation, call: Call, seconds: float) -> None: ...
+    async def ask(self, activation: Activation, call: Call, question: Question) -> Any: ...
+    async def step(self, activation: Activation, step: StepCall) -> Any: ...
+    def key(self, activation: Activation, step: str = "") -> str: ...
+    async def enter(self, task: Task, sub: SubRun) -> SubRunResult: ...
+    async def execute(self, body: Body, task: Task, ctx: Context) -> Any: ...
+    @property
+    def meter(self) -> Meter: ...
+    def spend(self, activation: Activation, amounts: Mapping[str, float]) -> None: ...
+    def allows(self, what: str) -> bool: ...
+
+
+class Context:
+    """One activation's view of its run. Not to be kept after the body has returned."""
+
+    __slots__ = (
+        "_abandoned", "_calls", "_contained", "_host", "_kept", "_local", "_part", "_task",
+        "_uses", "_whole",
+        "activation", "has_asked", "has_emitted", "shown",
+    )  # fmt: skip
+
+    def __init__(self, host: Host, task: Task, activation: Activation) -> None:
+        self._host, self._task = host, task
+        self._whole: Context | None = None
+        self._part: tuple[str, ...] = ()
+        self._contained = self._abandoned = False
+        self.has_emitted = self.has_asked = False
+        """Whether the body, or a part of it, asked a person; and whether it showed anything."""
+        self.shown = 0
+        """Chunks that were shown and not taken back, as a chunk ``reset`` counts them."""
+        self.activation = activation
+        """The name of this firing; with the run's id a stable idempotency key."""
+        self._calls = [0]
+        self._uses: dict[str, int] = {}
+        self._local: dict[str, Any] | None = None
+        self._kept: dict[str, Any] | None = None
+
+    @property
+    def local(self) -> dict[str, Any]:
+        """What this node keeps for itself between its activations in a run: a private dict of plain
+        data.
+
+        What is in it when the body returns is committed with the outcome; it is journaled, and gone
+        with the run.
+        """
+        if self._local is None:
+            self._local = dict(
+                isolate(self._task.state.get(local_field(self.activation.node), None) or {})
+            )
+        return self._local
+
+    @property
+    def kept(self) -> dict[str, Any]:
+        """Like ``local``, and the next run of the same thread begins with it: a conversation's
+        history.
+        """
+        if self._kept is None:
+            self._kept = dict(
+                isolate(self._task.state.get(kept_field(self.activation.node), None) or {})
+            )
+        return self._kept
+
+    @property
+    def touched(self) -> Mapping[str, Any] | None:
+        """The fields for ``local`` and ``kept``, as far as the body asked for them."""
+        if self._local is None and self._kept is None:
+            return None
+        fields = {
+            local_field(self.activation.node): self._local,
+            kept_field(self.activation.node): self._kept,
+        }
+        return {name: value for name, value in fields.items() if value is not None}
+
+    @property
+    def state(self) -> Any:
+        """The state this activation began with, as its schema's kind; what is done to it is seen by
+        nobody.
+        """
+        state = self._task.state
+        return state.schema.view(state) if state.schema.view else StateView(state)
+
+    @property
+    def run_id(self) -> str:
+        """The run's id; a resumed run keeps it."""
+        return self._host.run_id
+
+    @property
+    def thread(self) -> str:
+        """The conversation that the run continues; empty: none."""
+        return self._host.thread
+
+    @property
+    def deps(self) -> Any:
+        """What the caller of the run handed in for bodies to use: clients, connections; never
+        journaled.
+        """
+        return self._host.deps
+
+    @property
+    def workspace(self) -> Path | None:
+        """The run's own directory, if it has one."""
+        return self._host.workspace
+
+    @property
+    def clock(self) -> Clock:
+        """The run's clock.
+
+        What is read from it or waited for on it is not recorded: for use inside a ``step``, which
+        is.
+        """
+        return self._host.clock
+
+    def allows(self, what: str, /) -> bool:
+        """Whether the caller of the run allowed ``what``: ``code`` is code from files."""
+        return self._host.allows(what)
+
+    def part(self, name: str = "", /) -> Context:
+        """The context for a part of this body that may fail and be done again, or not be needed;
+        for wrappers.
+
+        What the part keeps in ``local`` and ``kept``, reads, sleeps, asks and does as steps is its
+        own: with another name, another part is another beginning. A failure in a graph that it runs
+        is raised to it (``NodeFailed``), and does not end the run.
+        """
+        part = Context(self._host, self._task, self.activation)
+        part._whole, part._contained = self, True
+        part._part = (*self._part, name) if name else self._part
+        part._local = None if self._local is None else isolate(self._local)
+        part._kept = None if self._kept is None else isolate(self._kept)
+        if not name:
+            part._uses, part._calls = self._uses, self._calls
+        return part
+
+    def abandon(self) -> None:
+        """Nobody waits for this part any more: what it still shows is not shown."""
+        self._abandoned = True
+
+    @property
+    def is_abandoned(self) -> bool:
+        """Whether nobody waits any more for what the body gives.
+
+        A thread cannot be stopped; a function in one may look here and return.
+        """
+        ctx: Context | None = self
+        while ctx is not None and not ctx._abandoned:
+            ctx = ctx._whole
+        return ctx is not None
+
+    async def execute(self, body: Body, /, task: Task | None = None) -> Out:
+        """Run ``body`` as the run itself would: awaited, or in one of the run's threads.
+
+        A scope cannot be executed; see ``run``.
+        """
+        return await self._host.execute(body, self._task if task is None else task, self)
+
+    def _call(self) -> Call:
+        inside = self._inside()
+        if inside is not None:
+            inside.calls += 1
+            return f"{inside.name}.{inside.calls}"
+        self._calls[0] += 1
+        return self._called(str(self._calls[0])) if self._part else self._calls[0]
+
+    def _called(self, name: str) -> str:
+        """What something is called that this part names ``name``."""
+        return "/".join((*self._part, name))
+
+    def _inside(self) -> _Step | None:
+        """The step of this firing that the caller is in."""
+        step = _step.get()
+        return step if step is not None and step.owner is self else None
+
+    def emit(self, chunk: Any, /) -> None:
+        """Show ``chunk`` to whoever watches the run.
+
+        Never waits, never moves a token, never changes a result.
+        """
+        self._show(chunk, of_body=True)
+
+    def note(self, chunk: Any, /) -> None:
+        """Show ``chunk`` as a wrapper does: it is told of the body, and is not the body's."""
+        self._show(chunk, of_body=False)
+
+    def _show(self, chunk: Any, *, of_body: bool) -> None:
+        if self.is_abandoned:
+            return
+        kind: Any = (
+            cast("Mapping[str, Any]", chunk).get("kind") if isinstance(chunk, Mapping) else None
+        )
+        showing: Context | None = self
+        while showing is not None:
+            if kind == "reset":
+                showing.shown = max(
+                    0, showing.shown - int(cast("Mapping[str, Any]", chunk).get("chunks") or 0)
+                )
+            elif kind != "retry":
+                showing.shown += 1
+                showing.has_emitted = showing.has_emitted or of_body
+            showing = showing._whole
+        self._host.emit(self.activation, chunk)
+
+    def now(self) -> float:
+        """Seconds since the run began (over all its parts, if it was resumed).
+
+        Recorded: a repeated body reads the same.
+        """
+        return self._host.now(self.activation, self._call())
+
+    async def sleep(self, seconds: float, /) -> None:
+        """Wait. Recorded: a resumed run waits only for the rest."""
+        await self._host.sleep(self.activation, self._call(), seconds)
+
+    async def ask(self, question: Question | str, /, *, name: str = "") -> Any:
+        """The answer of a person.
+
+        ``name``: what the question is called in this activation, and its id is made of; empty: it
+        is counted.
+
+        If one is at hand it is returned; if a channel is attached, this waits for it; else the run
+        ends *paused*, with the question in its result, and this body runs again from its top when
+        the answer is there. Raises: Overdue (AX520): nobody answered within the question's
+        ``within_seconds``, and it has no default.
+        """
+        asked = Question(text=question) if isinstance(question, str) else question
+        asking: Context | None = self
+        while asking is not None:
+            asking.has_asked, asking = True, asking._whole
+        return await self._host.ask(
+            self.activation, self._called(name) if name else self._call(), asked
+        )
+
+    async def step(
+        self,
+        name: str,
+        call: Callable[[], Awaitable[Any]],
+        /,
+        *,
+        request: Any = None,
+        effects: Effects = "idempotent",
+    ) -> Any:
+        """``await call()``, recorded under ``name``: a resumed body gets the recorded result.
+
+        The result is plain data.
+
+        Args:
+            request: plain data that says what is asked for, or a function that gives it, called
+                only if it is recorded. A recorded result is used only where it is the same; where
+                it is not, the call is made, and nothing recorded by this activation after it is
+                used any more.
+            effects: ``external``: it must not be done twice unasked. It is journaled that it
+                begins; if the run breaks off before the result is recorded, a person is asked
+                whether to do it again.
+        What is asked, read from the clock or slept inside is counted for the step alone: a step
+        that was recorded asks nothing, and what comes behind it, or runs beside it, is called the
+        same as before. Raises: Uncertain: it may have been done, and was given up.
+        """
+        inside = self._inside()
+        part = self._called(name) if inside is None else f"{inside.name}/{name}"
+        step = _Step(self, self._once(f"step {part}", part))
+
+        async def within() -> Any:
+            token = _step.set(step)
+            try:
+                return await call()
+            finally:
+                _step.reset(token)
+
+        return await self._host.step(self.activation, StepCall(step.name, within, request, effects))
+
+    def key(self, name: str = "", /) -> str:
+        """A key for what this activation (and, within it, ``name``) does: the same however often
+        the body is run again in this run.
+
+        Handed to a service that knows idempotency keys, it makes doing something again harmless. 32
+        hexadecimal digits.
+        """
+        return self._host.key(self.activation, name)
+
+    async def run(
+        self,
+        plan: Plan,
+        inputs: Any = None,
+        /,
+        *,
+        name: str | int | Sequence[str | int],
+        state: State | None = None,
+    ) -> SubRunResult:
+        """Run ``plan`` in a frame of its own and give what comes back.
+
+        Args:
+            inputs: what the plan's ``@entry`` edges carry.
+            name: tells the frames of one activation apart: a map's index, a subgraph's name.
+            state: what it begins with; None: this activation's state.
+        """
+        part = (name,) if isinstance(name, (str, int)) else tuple(name)
+        again = self._once(f"run {part}", "")
+        whole = (*(f"#{name}" for name in self._part), *part, *((again,) if again else ()))
+        sub = SubRun(plan=plan, inputs=inputs, name=whole, state=state, contained=self._contained)
+        return await self._host.enter(self._task, sub)
+
+    def _once(self, use: str, name: str) -> str:
+        """``name`` for the first use, then ``name#1`` and so on: what is done again is not taken
+        for what was done.
+        """
+        times = self._uses[use] = self._uses.get(use, -1) + 1
+        return f"{name}#{times}" if times else name
+
+    def spend(self, **amounts: float) -> None:
+        """Report what was used, by name; the run's meter counts it and checks its limits.
+
+        What names mean is the meter's: see axil-budget for tokens and money.
+        """
+        self._host.spend(self.activation, amounts)
+
+    async def reserve(self, **wanted: Any) -> Hold:
+        """Reserve what is about to be used, in the run's limits and in those of every node around
+        this one.
+
+            with await ctx.reserve(…) as hold:
+                …
+                hold.settle(…)
+
+        What may be said, and raised, is the meter's: see axil-budget for tokens and money. Where a
+        limit of the run is reached, the run ends.
+        """
+        return await self._host.meter.hold(self.activation, wanted)
+
+    @property
+    def ledger(self) -> Any:
+        """What wrappers work on that know the run's meter; of its own type."""
+        return self._host.meter.ledger
+
+
+class _Step:
+    """A step that is being taken, and how many calls were made in it."""
+
+    __slots__ = ("calls", "name", "owner")
+
+    def __init__(self, owner: Context, name: str) -> None:
+        self.owner, self.name, self.calls = owner, name, 0
+
+
+_step: ContextVar[_Step | None] = ContextVar("axil_step", default=None)

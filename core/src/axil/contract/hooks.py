@@ -1,0 +1,123 @@
+"""The hooks. pluggy finds, orders, checks and blocks what implements them.
+
+Four act when a graph is compiled or a registry is filled, seven listen (``observers`` is how a run
+calls them), four decide about firings (``decisions``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary, WeakSet
+
+import pluggy
+
+if TYPE_CHECKING:
+    from axil.contract.decisions import Admission, Firing, Outcome, Retry
+    from axil.errors import LimitReached, Problem
+    from axil.kernel.plan import Body, Plan
+    from axil.kernel.spec import GraphSpec, NodeSpec
+    from axil.kernel.tokens import Activation
+
+PROJECT = "axil"
+hookspec = pluggy.HookspecMarker(PROJECT)
+hookimpl = pluggy.HookimplMarker(PROJECT)
+"""Marks a function as the implementation of the hook it is named after."""
+
+
+class Hooks:
+    """What a plugin may implement; every argument may be left out."""
+
+    @hookspec
+    def register(self, registry: Any) -> None:
+        """Add components that no entry point names: ``registry.register("nodes", "tick",
+        Tick)``.
+        """
+
+    @hookspec
+    def check(self, spec: GraphSpec) -> list[Problem]:  # type: ignore[empty-body]
+        """Problems of a graph that only this plugin can see; they are reported with all others."""
+
+    @hookspec
+    def wrap_body(self, spec: NodeSpec, body: Body) -> Body | None:
+        """Another body to use instead, around the one given; None: leave it.
+
+        Called once per node, when the plan is made.
+        """
+
+    @hookspec
+    def plan_compiled(self, plan: Plan) -> None:
+        """A plan was made."""
+
+    @hookspec
+    def run_started(self, run_id: str, plan: Plan) -> None:
+        """A run begins."""
+
+    @hookspec
+    def firing_started(self, activation: Activation, kind: str, run_id: str) -> None:
+        """A firing begins; ``kind`` is ``node``, ``graph`` or ``cycle``."""
+
+    @hookspec
+    def chunk(self, activation: Activation, chunk: Any, run_id: str) -> None:
+        """A body showed something with ``ctx.emit``."""
+
+    @hookspec
+    def firing_finished(self, activation: Activation, kind: str, output: Any, run_id: str) -> None:
+        """A firing ended well; its tokens are on their way."""
+
+    @hookspec
+    def firing_failed(
+        self, activation: Activation, kind: str, error: BaseException, run_id: str
+    ) -> None:
+        """A firing raised."""
+
+    @hookspec
+    def firing_skipped(self, activation: Activation, kind: str, run_id: str) -> None:
+        """A node will not fire in this frame: nothing live came."""
+
+    @hookspec(firstresult=True)
+    def admit_firing(self, firing: Firing) -> Admission | None:
+        """Decide whether a firing may start now; None: no opinion. May be asked several times."""
+
+    @hookspec(firstresult=True)
+    def choose_firing(self, due: Sequence[Firing]) -> Firing | None:
+        """Choose which of the firings that may start is next; None: the one that was due first.
+
+        Asked before each start, also where only one may start; what is chosen starts at once.
+        """
+
+    @hookspec(firstresult=True)
+    def firing_failure(self, firing: Firing, error: Exception) -> Retry | Outcome | None:
+        """Decide what becomes of a body that raised; None: its node fails."""
+
+    @hookspec(firstresult=True)
+    def limit_reached(self, limit: LimitReached, of: str) -> int | str | None:
+        """Decide what becomes of a limit; None: it ends the run.
+
+        ``of`` is ``cycle`` (``"exit"``: the cycle ends as if nothing in it were left to do) or
+        ``firings`` (a number: so many further firings may start).
+        """
+
+    @hookspec
+    def run_finished(self, run_id: str, result: Any) -> None:
+        """A run ended, in whatever way; ``result.status`` says how."""
+
+
+def hook_manager(plugins: Iterable[Any] = ()) -> pluggy.PluginManager:
+    """A plugin manager with the hooks and ``plugins`` registered."""
+    made = pluggy.PluginManager(PROJECT)
+    made.add_hookspecs(Hooks)
+    for plugin in plugins:
+        made.register(plugin)
+    return made
+
+
+_introduced: WeakKeyDictionary[pluggy.PluginManager, WeakSet[Any]] = WeakKeyDictionary()
+
+
+def introduce(hooks: pluggy.PluginManager, registry: Any) -> None:
+    """Let plugins add their components to ``registry``, once for each registry."""
+    met = _introduced.setdefault(hooks, WeakSet())
+    if registry not in met:
+        met.add(registry)
+        hooks.hook.register(registry=registry)

@@ -1,0 +1,141 @@
+"""What a node receives: payloads folded into fields, or gathered into messages, and the bridges
+between the two.
+
+A payload is a mapping of fields (builder graphs), a list of messages (workflow files), or anything
+else a body gave. A message is a plain dict with ``role`` and ``content``, and whatever else travels
+with it (``source``, ``keep``).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
+
+from axil.kernel.tokens import Token
+from axil.kernel.values import thaw, type_of
+
+Message = dict[str, Any]
+"""A message: ``role`` and ``content``, and what else its author put there."""
+
+
+def message(content: Any, role: str = "user", **more: Any) -> Message:
+    """A message.
+
+    >>> message("hi", source="A")
+    {'role': 'user', 'content': 'hi', 'source': 'A'}
+    """
+    return {"role": role, "content": content, **more}
+
+
+def is_messages(payload: Any) -> bool:
+    """Whether the payload is a list of messages (the empty list is)."""
+    return isinstance(payload, (list, tuple)) and all(
+        isinstance(m, dict) and "content" in m for m in cast("Sequence[Any]", payload)
+    )
+
+
+def fold_payloads(payloads: Iterable[Any]) -> dict[str, Any]:
+    """All payloads in one message of fields, by MASFactory's rule; nothing given is changed.
+
+    Per field: absent: set; list and list: extended; dict and dict: updated; list and other:
+    appended; else ``[a, b]``.
+
+    >>> fold_payloads([{"k": 1}, {"k": 2}, {"k": [3]}, {"j": {"a": 1}}, {"j": {"b": 2}}])
+    {'k': [1, 2, 3], 'j': {'a': 1, 'b': 2}}
+    """
+    result: dict[str, Any] = {}
+    made: set[str] = set()  # fields whose values were made here, and so may be added to
+    for payload in payloads:
+        fields: Mapping[str, Any] = payload if type_of(payload) is dict else as_fields(payload)
+        for name, new in fields.items():
+            if name not in result:
+                result[name] = new
+                continue
+            old: Any = result[name]
+            mine: Any = old
+            is_made = name in made
+            if isinstance(old, list):
+                if not is_made:
+                    mine = [*cast("list[Any]", old)]
+                mine.extend(new) if isinstance(new, list) else mine.append(new)
+            elif isinstance(old, dict) and isinstance(new, dict):
+                if not is_made:
+                    mine = {**cast("dict[Any, Any]", old)}
+                mine.update(new)
+            else:
+                mine = [old, new]
+                is_made = False
+            if not is_made:
+                result[name] = mine
+                made.add(name)
+    return result
+
+
+def as_fields(payload: Any) -> Mapping[str, Any]:
+    """A payload as fields: messages become the field ``message``, their texts folded if there are
+    several.
+    """
+    if isinstance(payload, Mapping):
+        return cast("Mapping[str, Any]", payload)
+    if payload is None:
+        return {}
+    if is_messages(payload):
+        texts = [m["content"] for m in payload]
+        return {"message": texts[0] if len(texts) == 1 else texts} if texts else {}
+    return {"message": payload}
+
+
+def as_messages(payload: Any) -> list[Message]:
+    """A payload as messages: fields become one user message, of ``message`` if there is such a
+    field, else of them all.
+    """
+    if is_messages(payload):
+        return list(cast("Sequence[Message]", payload))
+    if isinstance(payload, dict) and {"role", "content"} <= payload.keys():
+        return [cast("Message", payload)]
+    if payload is None or payload == {}:
+        return []
+    if isinstance(payload, Mapping):
+        fields = cast("Mapping[str, Any]", payload)
+        if is_messages(fields.get("messages")) and fields["messages"]:
+            return list(fields["messages"])
+        return [message(fields["message"] if set(fields) == {"message"} else render(fields))]
+    return [message(payload)]
+
+
+def gather_messages(tokens: Iterable[Token]) -> list[Message]:
+    """The messages of all tokens, in edge order."""
+    return [m for token in tokens for m in as_messages(token.payload)]
+
+
+def text_of(payload: Any) -> str:
+    """What a payload says, as text: for conditions, processors and people.
+
+    >>> text_of([message("a"), message("b")]), text_of({"message": "x"}), text_of({"n": 1})
+    ('a\\nb', 'x', '{"n": 1}')
+    """
+    if isinstance(payload, str):
+        return payload
+    if is_messages(payload):
+        return "\n".join(text_of(m["content"]) for m in payload)
+    if isinstance(payload, dict) and "content" in payload:
+        return text_of(payload["content"])
+    if isinstance(payload, Mapping) and set(cast("Mapping[str, Any]", payload)) == {"message"}:
+        return text_of(payload["message"])
+    if isinstance(payload, list) and all(
+        isinstance(part, dict) for part in cast("list[Any]", payload)
+    ):
+        parts = cast("list[dict[str, Any]]", payload)
+        if all(part.get("type") == "text" for part in parts):
+            return "\n".join(str(part.get("text", "")) for part in parts)
+    return "" if payload is None else render(payload)
+
+
+def render(value: Any) -> str:
+    """A value as text: strings as they are, all else as JSON with stable order of keys as given."""
+    return (
+        value
+        if isinstance(value, str)
+        else json.dumps(thaw(value), ensure_ascii=False, default=str)
+    )

@@ -1,0 +1,99 @@
+"""Meters, which count what a run uses, hold it to limits, and tell a journal about it.
+
+The runtime counts firings and seconds. Whatever else bodies use has a name and an amount, and only
+the run's meter knows what names mean: a body reports it (``ctx.spend``) or holds it before
+(``ctx.reserve``), and limits that the runtime does not know (``Limits.uses``) are the meter's.
+A distribution provides meters: ``axil-budget`` those of model calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Protocol
+
+from axil.errors import LimitReached
+from axil.kernel.tokens import Activation
+
+
+@dataclass(slots=True)
+class RunUsage:
+    """What a run has used: what the runtime counts, and in subclasses what a meter counts."""
+
+    firings: int = 0
+    seconds: float = 0.0
+
+    def __getattr__(self, name: str) -> Any:
+        # here for type checkers, too: which fields there are depends on the meter
+        told = f"this run's usage has no {name!r}: its meter does not count it."
+        raise AttributeError(told, name=name, obj=self)
+
+
+class Hold(Protocol):
+    """An amount that is reserved. A ``with`` releases it at its end, unless it was settled."""
+
+    def settle(self, **used: Any) -> None:
+        """Give the hold up for what was really used."""
+        ...
+
+    def release(self) -> None:
+        """Give the hold up; nothing was used."""
+        ...
+
+    def __enter__(self) -> Hold: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+        /,
+    ) -> None: ...
+
+
+class Meter(Protocol):
+    """The meter of one run. All its methods are called in the thread of the run's loop."""
+
+    @property
+    def usage(self) -> RunUsage:
+        """The usage so far; the runtime counts its firings and seconds."""
+        ...
+
+    @property
+    def ledger(self) -> Any:
+        """What wrappers that know this meter work on; of a type of its own, or None."""
+        ...
+
+    @property
+    def has_spent(self) -> bool:
+        """Whether a journal has to be told anything."""
+        ...
+
+    def spend(self, who: Activation, amounts: Mapping[str, float]) -> None:
+        """Count what was used; where it passes a limit of the run, stop the run."""
+        ...
+
+    async def hold(self, who: Activation, wanted: Mapping[str, Any]) -> Hold:
+        """Reserve what is about to be used, wait for it, or raise where it cannot be had."""
+        ...
+
+    def told(self) -> dict[str, Any]:
+        """Return plain data for a journal, by names other than ``firings`` and ``cycles``."""
+        ...
+
+    def restore(self, used: Mapping[str, Any]) -> None:
+        """Count on from what a journal was told, ``firings`` and ``cycles`` included."""
+        ...
+
+    def close(self) -> None:
+        """End: what threads that could not be stopped still spend is counted and stops nothing."""
+        ...
+
+
+MeterMaker = Callable[[Mapping[str, Any], Callable[[LimitReached], None]], Meter]
+"""A function of the limits that the runtime does not know, by name, and of what stops the run with
+a reason. Raises: SpecError (AX128): a limit that the meter does not know, or cannot be.
+"""
+
+
+__all__ = ["Hold", "Meter", "MeterMaker", "RunUsage"]

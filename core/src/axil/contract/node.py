@@ -1,0 +1,107 @@
+"""The contracts of nodes and edges: what a component may have, and what the compiler takes from it.
+
+A node is a function, or an object with one method:
+
+>>> class Shout:
+...     def run(self, inputs):
+...         return {"text": inputs["text"].upper()}
+
+``NodeContract.of`` is where the compiler, and wrappers that compile, look at a node component.
+Everything beside ``run`` is optional; a component that has none of it is treated as the table says.
+
+============= ============================================ ====================================
+attribute     what it says                                 without it
+============= ============================================ ====================================
+``run``       the body: a function of what it asks for     the component itself is called
+``adapted``   a body of the compiler's own form            made of ``run``
+``scope``     a graph that runs inside the node            it has a body
+``bind``      is called with the edges that start there    not called
+``given``     more values that ``run`` may ask for         ``node`` and ``config`` only
+``inline``    whether it is called without a thread        as its function says
+``strict``    whether payloads are fields, not messages    as the graph says
+``join``      when it fires                                ``gate``
+``lane``      the lane whose room it takes                 none
+``effects``   what running it again may do                 ``idempotent``
+============= ============================================ ====================================
+
+``provision`` and ``close`` belong to every kind of component, not to nodes. A graph that is built
+in Python also takes a name (``name``), and what a node sees and writes of the state by default
+(``pull_default``, ``push_default``), from its component.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+
+@runtime_checkable
+class Node(Protocol):
+    """The least that a node has."""
+
+    @property
+    def run(self) -> Callable[..., Any]:
+        """The body: a function, plain or async, of the values that its parameters name.
+
+        It returns the node's output, or an ``axil.Out``.
+        """
+        ...
+
+
+@runtime_checkable
+class Edge(Protocol):
+    """What an edge carries, in place of a condition, keys and a processor."""
+
+    def carry(self, seen: Any, /) -> Any:
+        """Return the payload that goes on; None: the edge carries nothing.
+
+        Args:
+            seen: what the edge is given (``axil.plugin.EdgeInput``): payload, text, fields, state.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class NodeContract:
+    """A node component, read once: see the table above."""
+
+    component: Any
+    call: Any
+    adapted: Callable[[Any], Any] | None
+    scope: Callable[[str, Any], Any] | None
+    bind: Callable[..., Any] | None
+    given: Mapping[str, Any]
+    inline: bool
+    strict: bool
+    join: Any
+    lane: str | None
+    effects: Any
+    type: str
+
+    @classmethod
+    def of(cls, component: Any) -> NodeContract:
+        """Return the contract of a component."""
+        get = getattr
+        call = get(component, "run", component)
+        config = get(component, "config", None)
+        is_called = callable(component)
+        return cls(
+            component,
+            call,
+            get(component, "adapted", None),
+            get(component, "scope", None),
+            None if isinstance(component, type) else get(component, "bind", None),
+            {"node": component, "config": config, **get(component, "given", {})},
+            bool(get(component, "inline", get(call, "inline", None))),
+            is_called or get(component, "strict", False),
+            get(component, "join", None),
+            get(component, "lane", None),
+            get(component, "effects", None),
+            get(component, "__name__", None) or type(component).__name__,
+        )
+
+    @property
+    def is_node(self) -> bool:
+        """Whether there is anything to run."""
+        return self.adapted is not None or self.scope is not None or callable(self.call)

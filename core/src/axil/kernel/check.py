@@ -1,0 +1,192 @@
+"""Structural rules: everything that can be wrong with a graph before anything is resolved, all at
+once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from axil.errors import Problem, did_you_mean, format_names
+from axil.kernel.cycles import components, is_cyclic, shortest_path
+from axil.kernel.spec import EdgeSpec, GraphSpec, Place
+from axil.kernel.tokens import ENTRY, EXIT
+
+
+def check(spec: GraphSpec) -> list[Problem]:
+    """Problems of one graph's structure. Cost: O(nodes + edges)."""
+    found: list[Problem] = []
+    ids = [node.id for node in spec.nodes]
+    known = set(ids)
+    found.extend(_names(spec))
+    found.extend(_ends(spec, known))
+    starts, stops = known | {ENTRY}, known | {EXIT}
+    sound = [e for e in spec.edges if e.source in starts and e.target in stops]
+    found.extend(_duplicates(spec, sound))
+    found.extend(_merges(spec, sound))
+    found.extend(_routers(spec, known))
+    found.extend(_cycles(spec, ids, sound))
+    found.extend(_reach(spec, sound))
+    return found
+
+
+def _at(place: Place | None, otherwise: str, key: str = "") -> str:
+    if place is None:
+        return otherwise
+    return f"{place}.{key}" if key else str(place)
+
+
+def _names(spec: GraphSpec) -> Iterable[Problem]:
+    seen: set[str] = set()
+    for node in spec.nodes:
+        where = _at(node.place, f'graph "{spec.id}"', "id")
+        if node.id in seen:
+            yield Problem(
+                "AX101",
+                where,
+                f'two nodes are called "{node.id}".',
+                "Names tell activations apart; rename one.",
+            )
+        seen.add(node.id)
+        if not node.id or node.id.startswith(("@", "#", "cycle(")) or "/" in node.id:
+            yield Problem(
+                "AX102",
+                where,
+                f'"{node.id}" cannot be a name.',
+                'A name is not empty, has no "/" and does not begin with "@", "#" or "cycle(".',
+            )
+
+
+def _ends(spec: GraphSpec, known: set[str]) -> Iterable[Problem]:
+    for edge in spec.edges:
+        for key, end, special in (("from", edge.source, ENTRY), ("to", edge.target, EXIT)):
+            if end not in known and end != special:
+                yield Problem(
+                    "AX104",
+                    _at(edge.place, f"edge {edge.source}->{edge.target}", key),
+                    f'no node "{end}".',
+                    did_you_mean(end, known),
+                )
+    for name in spec.cycle_limits:
+        if name and name not in known:
+            yield Problem(
+                "AX105",
+                _at(spec.place, f'graph "{spec.id}"', "cycle_limits"),
+                f'no node "{name}".',
+                did_you_mean(name, known),
+            )
+
+
+def _duplicates(spec: GraphSpec, edges: list[EdgeSpec]) -> Iterable[Problem]:
+    def said(part: object) -> object:
+        return id(part) if callable(part) else repr(part)
+
+    seen: set[tuple[object, ...]] = set()
+    for edge in edges:
+        key = (
+            edge.source,
+            edge.target,
+            edge.group,
+            edge.router,
+            edge.trigger,
+            said(edge.condition),
+            said(edge.process),
+        )
+        if key in seen:
+            yield Problem(
+                "AX106",
+                _at(edge.place, f'graph "{spec.id}"'),
+                f"a second edge {edge.source}->{edge.target} says the same as the first.",
+                "Remove one, or tell them apart by group, condition or processor.",
+            )
+        seen.add(key)
+
+
+def _merges(spec: GraphSpec, edges: list[EdgeSpec]) -> Iterable[Problem]:
+    groups: dict[str, set[str]] = {}
+    for edge in edges:
+        groups.setdefault(edge.target, set()).add(edge.group)
+    for node in spec.nodes:
+        if not node.merge:
+            continue
+        where = _at(node.place, f'node "{node.id}"', "merge")
+        if node.join == "each":
+            yield Problem(
+                "AX107",
+                where,
+                "a merge is given, but the node fires for each token and never merges.",
+                "Use join gate or all.",
+            )
+            continue
+        mine = sorted(groups.get(node.id, set()))
+        lacking = [g for g in mine if g not in node.merge]
+        strange = [g for g in node.merge if g not in mine]
+        if lacking or strange:
+            yield Problem(
+                "AX108",
+                where,
+                f"merges are given for the groups {format_names(sorted(node.merge))}; the node's "
+                f"in-edges have the groups {format_names(mine)}.",
+                "Give one merge per group.",
+            )
+
+
+def _routers(spec: GraphSpec, known: set[str]) -> Iterable[Problem]:
+    for name, router in spec.routers.items():
+        for target in (router.source, *router.targets):
+            if target not in known and target not in (EXIT, "end"):
+                yield Problem(
+                    "AX109", f'router "{name}"', f'no node "{target}".', did_you_mean(target, known)
+                )
+
+
+def _cycles(spec: GraphSpec, ids: list[str], edges: list[EdgeSpec]) -> Iterable[Problem]:
+    if spec.cycles != "forbid":
+        return
+    at = {name: i for i, name in enumerate(ids)}
+    successors: list[list[int]] = [[] for _ in ids]
+    for edge in edges:
+        if edge.trigger and edge.source in at and edge.target in at:
+            successors[at[edge.source]].append(at[edge.target])
+    for component in components(successors):
+        if is_cyclic(component, successors):
+            path = shortest_path(successors, component[0], component[0]) or component
+            yield Problem(
+                "AX111",
+                f'graph "{spec.id}"',
+                f"the edges close a cycle: {' -> '.join(ids[i] for i in path)}.",
+                'Use a Loop, or make the graph with cycles="allow".',
+            )
+
+
+def _reach(spec: GraphSpec, edges: list[EdgeSpec]) -> Iterable[Problem]:
+    """Nodes that nothing can make fire.
+
+    A node without any edge is an error, one out of reach a warning.
+    """
+    onward: dict[str, list[str]] = {}
+    touched: set[str] = set()
+    for edge in edges:
+        touched.update((edge.source, edge.target))
+        if edge.trigger:
+            onward.setdefault(edge.source, []).append(edge.target)
+    reached: set[str] = set()
+    stack = [ENTRY]
+    while stack:
+        for target in onward.get(stack.pop(), ()):
+            if target not in reached:
+                reached.add(target)
+                stack.append(target)
+    for node in spec.nodes:
+        where = _at(node.place, f'node "{node.id}"')
+        if node.id not in touched:
+            yield Problem(
+                "AX112", where, "no edge leads to it or from it.", "Connect it, or remove it."
+            )
+        elif node.id not in reached:
+            yield Problem(
+                "AX113",
+                where,
+                "nothing that starts can reach it; it will never fire.",
+                "",
+                severity="warning",
+            )

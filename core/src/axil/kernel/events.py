@@ -1,0 +1,210 @@
+"""The two doors of the kernel: what can happen to a run, and what has to be done for it.
+
+Both lists are closed. An event is a call of a method of ``Scheduler``; a command is what
+``Scheduler.next`` and the events return. Nothing else passes: a driver (an event loop, a process,
+somebody's distributed engine) turns commands into deeds and deeds into events, and changes nothing
+inside.
+
+========================= ======================================== =================================
+event                     happens when                             may follow from
+========================= ======================================== =================================
+``begin(inputs)``         the run begins                           first of all
+``finish(task, out)``     a body gave an outcome                   ``Start``
+``fail(task, error)``     a body raised                            ``Start``
+``wait(task, questions)`` a body ended with unanswered questions   ``Start``
+``try_again(task)``       a body raised, and is started again      ``Start``
+``put_back(task)``        the last firing could not be started     ``Start``
+``recorded()``            a fact is recorded                       ``RecordFiring``, ``RecordRound``
+``refuse(error)``         a fact cannot be recorded                ``RecordFiring``, ``RecordRound``
+``decide(exits)``         a cycle's limit ends it, or the run      ``DecideLimit``
+``enter(task, sub)``      a body at work asks for a sub-run        ``Start``
+``drop(runs)``            a body waits no more for its sub-runs    ``enter``
+``stop(error)``           the run is cancelled, or at a limit      at any time
+========================= ======================================== =================================
+
+========================= ======================================== =================================
+command                   what has to be done                      answered by
+========================= ======================================== =================================
+``Start``: a ``Task``     run the body of ``task.node`` with it    finish, fail, wait, put_back
+``RecordFiring``          record an outcome before it takes effect recorded, refuse
+``RecordRound``           record how a round of a cycle ended      recorded, refuse
+``DecideLimit``           say what becomes of a cycle's limit      decide
+``Return``                give a sub-run's result to its body      nothing
+``DropBodies``            cancel bodies for which nothing waits    nothing
+``End``                   nothing: the run has come to its end     nothing
+========================= ======================================== =================================
+
+``Report``s say what happened, for observers; they ask for nothing, and are made only where the
+driver wants them. A run is a fold over its events: the same events, given to a fresh scheduler,
+lead to the same commands and the same end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
+
+from axil.errors import AxilError, KernelBug, LimitReached, NodeFailed, RunPaused
+from axil.kernel.cycles import CycleBody
+from axil.kernel.machine import Machine
+from axil.kernel.outcomes import FrameResult, Transition
+from axil.kernel.plan import Plan
+from axil.kernel.scopes import CycleRun, Round
+from axil.kernel.state import State
+from axil.kernel.tokens import Activation, Task
+
+Start: TypeAlias = Task
+"""A firing of a body that has to start."""
+Status = Literal["done", "paused", "failed", "limited", "cancelled"]
+
+
+class RecordFiring(NamedTuple):
+    """The outcome of a firing, which takes effect when it is recorded."""
+
+    machine: Machine
+    task: Task
+    step: Transition
+
+
+class RecordRound(NamedTuple):
+    """How a round of a cycle ended; the next one begins when it is recorded."""
+
+    visit: CycleRun
+    round: Round
+
+
+class DecideLimit(NamedTuple):
+    """The limit of a cycle, which ends the run unless the driver decides that it ends the cycle."""
+
+    limit: LimitReached
+
+
+class Return(NamedTuple):
+    """The result of a sub-run."""
+
+    run: object
+    """What ``enter`` gave."""
+    ended: FrameResult | None
+    error: BaseException | None
+    """Why there is no result; None: what ``ended`` says, or else ``questions``."""
+    questions: tuple[Any, ...] = ()
+    """What the bodies inside wait for, if nothing else in the sub-run can go on."""
+
+
+class DropBodies(NamedTuple):
+    """Bodies at work for which ``Scheduler.is_dropped`` holds are to be cancelled, and those that
+    have not begun given up.
+    """
+
+
+class End(NamedTuple):
+    """Nothing is left to do."""
+
+
+Command: TypeAlias = Task | RecordFiring | RecordRound | DecideLimit | Return | DropBodies | End
+"""What has to be done for a run."""
+
+
+class Report(NamedTuple):
+    """Something that happened, for observers."""
+
+    kind: Literal["started", "finished", "failed", "skipped"]
+    activation: Activation
+    node: str
+    """What the node is: ``node``, ``graph`` or ``cycle``."""
+    data: Any = None
+    """Of ``finished`` the payload of its first edge, of ``failed`` the error."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubRun:
+    """A plan that a body runs in a frame of its own."""
+
+    plan: Plan
+    inputs: Any
+    """What the plan's ``@entry`` edges carry."""
+    name: tuple[str | int, ...]
+    """Tells the frames of one activation apart."""
+    state: State | None
+    """What it begins with; None: the activation's state."""
+    contained: bool
+    """Whether a failure inside is raised to the body that waits, instead of ending the run."""
+
+
+class Known(Protocol):
+    """The facts of a run that have been recorded, by activation: what they say is applied and not
+    done again.
+    """
+
+    @property
+    def done(self) -> Mapping[Activation, Any]:
+        """The recorded outcomes of firings."""
+        ...
+
+    def step(self, machine: Machine, task: Task, fact: Any, /) -> Transition:
+        """Return a recorded outcome as the step that it was."""
+        ...
+
+    def took(self, activation: Activation, /) -> frozenset[str] | None:
+        """Return the names of the edges whose tokens a recorded firing took, if its node has an
+        early join; None: it has none, or nothing is recorded.
+        """
+        ...
+
+    def rounds(self, cycle: CycleBody, task: Task, activation: Activation, /) -> Sequence[Round]:
+        """Return the recorded rounds of one entry of a cycle."""
+        ...
+
+
+@dataclass(slots=True)
+class CycleTally:
+    """How the entries of one cycle ended."""
+
+    entries: int = 0
+    rounds: int = 0
+    ends: dict[str, int] = field(default_factory=dict[str, int])
+    """``exit``, ``natural`` and ``limit``, with how often."""
+
+    def count(self, reason: str, rounds: int) -> None:
+        """Count one entry that has ended."""
+        self.entries += 1
+        self.rounds += rounds
+        self.ends[reason] = self.ends.get(reason, 0) + 1
+
+
+class Ending(NamedTuple):
+    """How a run ended."""
+
+    status: Status
+    error: AxilError | None = None
+    questions: tuple[Any, ...] = ()
+
+
+def ending_of(
+    failed: Sequence[tuple[Any, NodeFailed]],
+    stop: AxilError | None,
+    has_ended: bool,
+    questions: tuple[Any, ...],
+) -> Ending:
+    """Return how a run ended: the first failure in plan order, why it was stopped, or what it waits
+    for. Raises: KernelBug.
+
+    Args:
+        failed: failures, each with its place in plan order.
+    """
+    if failed:
+        failures = [failure for _, failure in sorted(failed, key=lambda item: item[0])]
+        failures[0].others = tuple(failures[1:])
+        return Ending("failed", failures[0])
+    if isinstance(stop, LimitReached):
+        return Ending("limited", stop)
+    if stop is not None:
+        return Ending("cancelled", stop)
+    if has_ended:
+        return Ending("done")
+    if not questions:
+        raise KernelBug("the run has nothing to do, has not ended, and waits for no answer.")
+    return Ending(
+        "paused", RunPaused(f"{len(questions)} open question(s): {questions[0].text}"), questions
+    )

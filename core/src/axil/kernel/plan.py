@@ -1,0 +1,310 @@
+"""The compiled graph: integers, tuples and bound callables.
+
+Immutable, and all that the machine ever sees.
+
+A ``Graph`` here is one spec, resolved: its vertices and edges. A ``Plan`` is one *scope* of it,
+folded: the whole graph, or the body of one of its cycles as entered at one node. A plan's node is a
+vertex, or a cycle of several.
+
+Theory of slots
+---------------
+Each edge ends in a *port* of its target: one port per group for ``gate`` and ``all``, one in all
+for ``each``. A port of the first two counts down ``waits``, its undecided edges, and decides at
+zero. A *unit* is what closes as one: a node, or a flat cycle of ``each`` nodes; it counts
+``opens``, the reasons why it might still fire, and kills its out-edges at zero. Both counts are the
+whole of scheduling: nothing is ever scanned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from axil.errors import BodyError
+from axil.kernel.joins import GATE, Join
+from axil.kernel.spec import CycleLimit, GraphSpec, Limits
+from axil.kernel.state import Schema, State
+from axil.kernel.tokens import Carried, Effects, Task, Token
+
+Carry = Callable[[Any, State], "Any | Carried | None"]
+"""From (output, state after the source) to a payload, or None: dead. Pure and synchronous."""
+Merge = Callable[[Sequence[State]], Mapping[str, Any]]
+"""From the states at a join to the values of the merged one."""
+
+Mode = Literal["inline", "async", "thread", "scope"]
+"""How a body is run: called directly, awaited, called in a thread, or as a frame of its own."""
+
+
+class Body(Protocol):
+    """What a plan calls for a firing.
+
+    ``mode`` says how: ``inline`` and ``thread`` give an ``Out``, ``async`` awaits one.
+    """
+
+    @property
+    def mode(self) -> Mode: ...
+    def __call__(self, task: Task, ctx: Any, /) -> Any: ...
+
+
+Left = tuple[str, Any]
+"""A payload that left a graph, and the name of the node it came from; empty: the graph's entry."""
+
+
+class Payloads(Protocol):
+    """A payload kind, bound when the plan is made: how payloads that meet are put together."""
+
+    @property
+    def by_level(self) -> bool:
+        """Whether payloads meet in the order of their sources' levels; else in the order of
+        edges.
+        """
+        ...
+
+    def gather(self, tokens: Sequence[Token], /) -> Any:
+        """Return the input of a graph, from the tokens at its node."""
+        ...
+
+    def output(self, left: Sequence[Left], end: Sequence[str], fired: bool, /) -> Any:
+        """Return a graph's output, from what left it; None: nothing.
+
+        Args:
+            end: nodes whose payloads are preferred, the most preferred first.
+            fired: whether anything in the graph fired.
+        """
+        ...
+
+
+class Router(Protocol):
+    """Asked once per firing; gives the taken targets and, for each, the filter on its edge."""
+
+    def __call__(
+        self, output: Any, state: State, /
+    ) -> Mapping[str, Callable[[State], Mapping[str, Any]] | None]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Edge:
+    """One edge of a graph, resolved.
+
+    ``source`` and ``target`` are vertex positions; -1 is ``@entry`` or ``@exit``.
+    """
+
+    id: int
+    name: str
+    """``a->b``, with ``#1`` and so on for further edges between the same two."""
+    source: int
+    target: int
+    target_name: str
+    carry: Carry | None = None
+    """None: the output itself."""
+    trigger: bool = True
+    group: str = ""
+    router: int = -1
+    """Position in the source's routers, or -1."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ResolvedNode:
+    """One node of a graph, resolved."""
+
+    name: str
+    body: Body
+    join: Join = GATE
+    merge: Mapping[str, Merge] | None = None
+    routers: tuple[Router, ...] = ()
+    lane: str | None = None
+    effects: Effects = "idempotent"
+    type: str = ""
+    own: Body | None = None
+    """The body as the node's component gives it, inside all that is wrapped around it."""
+    call: Callable[[Task, Any], Any] | None = None
+    """The shortest way into the body; None: the body itself."""
+    is_coroutine: bool = False
+    """Whether ``call`` is a coroutine function: calling it runs nothing of it yet."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Graph:
+    """One spec, resolved, before its cycles are folded."""
+
+    spec: GraphSpec
+    vertices: tuple[ResolvedNode, ...]
+    edges: tuple[Edge, ...]
+    schema: Schema
+    payloads: Payloads
+    start: Mapping[str, Any]
+    """First values of its state, checked."""
+    touching: tuple[tuple[int, ...], ...]
+    """For each vertex the ids of the edges that start or end there."""
+    loose: tuple[int, ...] = ()
+    """Ids of edges that lead straight from ``@entry`` to ``@exit``."""
+    components: tuple[Any, ...] = ()
+    """Live components in the order they were made, for their lifecycle."""
+    found: dict[str, str] = field(default_factory=dict[str, str], repr=False)
+    """What was worked out once."""
+
+    @property
+    def digest(self) -> str:
+        """That of its spec; see ``GraphSpec.digest``."""
+        if "digest" not in self.found:
+            self.found["digest"] = self.spec.digest()
+        return self.found["digest"]
+
+    def incident(self, members: Sequence[int]) -> list[Edge]:
+        """The edges that start or end at ``members``, and, for the whole graph, the loose ones; in
+        order.
+        """
+        ids = {id for v in members for id in self.touching[v]}
+        if len(members) == len(self.vertices):
+            ids.update(self.loose)
+        return [self.edges[id] for id in sorted(ids)]
+
+    @property
+    def limits(self) -> Limits:
+        return self.spec.limits
+
+    def cycle_limit(self, entry: str) -> CycleLimit:
+        """The limit of a cycle that is entered at ``entry``."""
+        limits = self.spec.cycle_limits
+        return limits.get(entry) or limits.get("") or CycleLimit()
+
+
+OUTSIDE = -1
+"""Port of an edge that leads out of its plan."""
+BACK = -2
+"""Port of an edge that leads back to the start of its cycle, into the next round."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlanEdge:
+    """An edge as one plan sees it: where its tokens go."""
+
+    id: int
+    carry: Carry | None
+    port: int
+    """The port it ends in; ``OUTSIDE``: it leaves the scope; ``BACK``: it was cut, and starts the
+    next round.
+    """
+    trigger: bool
+    router: int
+    target_name: str
+    late: bool = False
+    """A data edge that its target cannot wait for."""
+    inner: bool = False
+    """Inside a flat cycle: does not close."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Port:
+    """Where edges of one group meet."""
+
+    node: int
+    group: str
+    join: Join
+    needs: int
+    """Trigger edges, all of which must be live for ``all``."""
+    trigger_only: bool
+    """No data edge ends here."""
+    ordinal: tuple[int, ...]
+    """Of the firing that the port makes: ``()``, or its position among the node's ports."""
+    is_usual: bool = True
+    """Whether its join is ``GATE`` or ``ALL``."""
+    undecided: int = 0
+    """Trigger edges to be decided, of an early join; its ``waits`` are data edges only."""
+    feeders: tuple[int, ...] = ()
+    """Nodes that are cancelled when an early join fires without them."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlanNode:
+    """One node of a plan."""
+
+    name: str
+    vertex: ResolvedNode
+    """Of a cycle: the cycle's own vertex, whose body is the cycle."""
+    level: int
+    out: tuple[PlanEdge, ...]
+    unit: int
+    routers: tuple[Router, ...]
+    leaves: bool
+    """Has a trigger edge that leaves the scope."""
+    body: Body
+    call: Callable[[Task, Any], Any]
+    """What a firing calls: the body, or the shortest way into it."""
+    mode: Mode
+    quick: bool
+    """Whether a firing is a call: nothing to wait for, no room to be found, nothing to be journaled
+    first.
+    """
+    is_coroutine: bool
+    """Whether ``call`` is a coroutine function: calling it runs nothing of it yet."""
+    wants_ctx: bool
+    """Whether the body is to be given a context."""
+    kind: str = "node"
+    """What observers are given of it: ``node``, ``graph`` or ``cycle``."""
+    is_direct: bool = False
+    """Whether all its edges trigger, lead to joins of this scope, and carry one token each."""
+    spreads: bool = False
+    """Whether it is direct, no router is asked, and it has no ``chain``: the machine's short way
+    into joins.
+    """
+    chain: Port | None = None
+    """Where its only out-edge ends, if that port waits for nothing else: the machine's short way
+    through chains.
+    """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Plan:
+    """One scope, compiled."""
+
+    graph: Graph
+    nodes: tuple[PlanNode, ...]
+    """Sorted by (level, first in-edge, declaration): plan order."""
+    ports: tuple[Port, ...]
+    waits: tuple[int, ...]
+    """Per port: edges to be decided before it decides (``each``: data edges only)."""
+    opens: tuple[int, ...]
+    """Per unit: ports that are not decided, or edges of an ``each`` node that are open."""
+    units: tuple[tuple[int, ...], ...]
+    """Nodes of each unit."""
+    unit_of: tuple[int, ...]
+    """The unit of each node."""
+    sources: tuple[int, ...]
+    """Units that nothing inside leads to: dead from the start unless something comes from outside.
+    """
+    entries: Mapping[int, PlanEdge]
+    """Edges from outside, by edge id."""
+    owners: Mapping[int, int]
+    """The node that each edge starts at, by edge id."""
+    positions: Mapping[int, int]
+    """The position of each edge among its target's in-edges, by edge id."""
+    ranks: Mapping[int, int] | None
+    """The place of each edge's tokens among those that meet at a join, by edge id; None: that of
+    the edge.
+    """
+    turning: Mapping[int, CycleLimit] = field(default_factory=dict[int, CycleLimit])
+    """Nodes of flat cycles, and how often each may fire in a frame."""
+    barriers: tuple[tuple[int, int], ...] = ()
+    """(level, how many nodes on it have an edge that leaves), in a cycle's body."""
+    entry: int | None = None
+    """A cycle's body: the node that every round starts with."""
+    index: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Nodes by name."""
+
+    def rank(self, edge: int) -> int:
+        """The place of an edge's tokens at a join."""
+        return edge if self.ranks is None else self.ranks[edge]
+
+    def __str__(self) -> str:
+        lines = [f"plan of {self.graph.spec.id}: {len(self.nodes)} nodes"]
+        for node in self.nodes:
+            targets = ", ".join(arc.target_name for arc in node.out) or "·"
+            lines.append(f"  {node.level:>3}  {node.name}  →  {targets}")
+        return "\n".join(lines)
+
+
+def no_outcome(given: Any) -> BodyError:
+    """A body gave something else than it should."""
+    return BodyError(f"the body gave {type(given).__name__}; a body gives an Out.")

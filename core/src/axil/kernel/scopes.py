@@ -1,0 +1,479 @@
+"""Scopes that run inside a node: cycles, round after round, and graphs.
+
+Neither is special to the machine.
+
+Theory of operation
+-------------------
+A *visit* is one entry of a scope by one task. It gives a machine to run, is told when that machine
+has nothing left to do, and then gives the next machine or what the visit comes to. The run keeps
+visits on a stack of its own; nothing here waits, and nothing recurses however deep graphs are
+nested.
+
+A cycle: on entry the member with a live trigger edge from outside is the *initial* node; none of
+them cannot be (the cycle would not have fired), several is an error. Each round is a fresh machine
+over the body compiled for that entry. The initial node fires unconditionally, with the tokens that
+entered or came back, from the join of all paths that ended in the round before. When a round has
+nothing left to do, in this order: a live token left on a trigger edge: over; the limit is reached:
+over, and the run with it unless the limit is declared an exit; a live token came back on a cut
+trigger edge: another round; else the cycle has ended naturally. Payloads of data edges that their
+targets could not take wait in the state, in the field ``@edge/<edge>``, until a round begins in
+which the target is a node of its own: of this cycle, or of one within it or around it, as they are
+entered. What the cycle hands to its parent is one change per field, whatever the number of rounds.
+
+A graph: its own state is made on entry from what it pulls, and what it pushes is projected from its
+changes on return; its nodes' own fields go with it unless it is told to keep them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, cast
+
+from axil.errors import CycleError, KernelBug, LimitReached, format_names
+from axil.kernel.cycles import CycleBody, waiting_field
+from axil.kernel.joins import GATE
+from axil.kernel.machine import Machine
+from axil.kernel.outcomes import Exit, FrameResult, Send, Transition
+from axil.kernel.plan import Graph, Mode, Plan
+from axil.kernel.slots import Took
+from axil.kernel.spec import GraphSpec
+from axil.kernel.state import History, Schema, State
+from axil.kernel.tokens import Changes, Frame, Out, Task, Token, inner_frame, local_field
+from axil.kernel.values import unshared
+
+machine_type: type[Machine] = Machine
+try:
+    from axil.kernel.shortcuts import QuickMachine
+except ImportError:  # that file can be deleted
+    pass
+else:
+    machine_type = QuickMachine
+
+
+@dataclass(frozen=True, slots=True)
+class CycleResult:
+    """What a cycle comes to: its changes, and the tokens that left it."""
+
+    changes: Changes
+    exits: tuple[Exit, ...]
+    reason: str
+    """``exit``, ``natural`` or ``limit``."""
+    rounds: int
+
+
+class Round(NamedTuple):
+    """How a round of a cycle ended."""
+
+    number: int
+    changes: Mapping[str, Any]
+    exits: Sequence[Exit]
+    returns: Sequence[Exit]
+    end: str
+    """``exit``, ``natural`` or ``limit``; empty: another round follows."""
+    total: Mapping[str, Any] | None = None
+    """The changes of all rounds so far, this one among them; None: those of earlier rounds are
+    known.
+    """
+    kept: Sequence[Exit] = ()
+    """With ``total``: what left on data edges in all rounds so far."""
+
+
+class ScopeRun(Protocol):
+    """One entry of a scope."""
+
+    machine: Machine
+
+    def next(self, ended: FrameResult) -> None:
+        """Take in a machine that has nothing left to do. Raises: LimitReached."""
+        ...
+
+    def fact(self) -> Round | None:
+        """Return what has to be recorded before the visit goes on, or None."""
+        ...
+
+    def result(self) -> Machine | CycleResult | Out | None:
+        """The next machine to run, or what the visit comes to; None: nothing left it, its out-edges
+        are dead.
+        """
+        ...
+
+    def so_far(self, ended: FrameResult | None) -> Changes:
+        """What the visit would hand to its parent if it were broken off: with what its present
+        machine wrote, unless taken in.
+        """
+        ...
+
+
+# ---------------------------------------------------------------------- cycles
+
+
+class CycleRun:
+    """A cycle, turning."""
+
+    def __init__(
+        self,
+        cycle: CycleBody,
+        task: Task,
+        name: str,
+        *,
+        known: Iterable[Round] = (),
+        took: Took | None = None,
+    ) -> None:
+        """``known``: rounds that have been recorded. Raises: CycleError."""
+        self.took = took
+        self.cycle, self.name = cycle, name
+        self.frame: Frame = inner_frame(task.frame, name, task.ordinal)
+        self.ordinal, self.parent = task.ordinal, task.frame
+        self.initial = self._initial_of(task)
+        self.plan = cycle.body(self.initial)
+        self.limit = cycle.graph.cycle_limit(cycle.graph.vertices[self.initial].name)
+        self.waiting = cycle.waiting(self.initial)
+        self.rounds = 0
+        self.state = task.state.rooted()
+        self.total = History(self.state.schema, keeps=True)
+        self._entered = self.state
+        self._data_exits: list[Exit] = []
+        # whether payloads of data edges wait for this round, or waited for an earlier one
+        self._has_data = False
+        self.recorder: Any = None
+        """Left to whatever records the rounds."""
+        self._tokens = [Token(t.edge, t.payload, None, t.ordinal) for t in task.tokens]
+        self._ended: tuple[str, tuple[Exit, ...]] | None = None
+        self._last: Round | None = None
+        for each in known:
+            self._go_on_from(each)
+        if not self.is_over:
+            self.machine = self._round()
+
+    def _initial_of(self, task: Task) -> int:
+        edges, graph = self.cycle.graph.edges, self.cycle.graph
+        doors = sorted({edges[t.edge].target for t in task.tokens if edges[t.edge].trigger})
+        if len(doors) == 1:
+            return doors[0]
+        names = [graph.vertices[d].name for d in doors]
+        entering = [edges[t.edge].name for t in task.tokens if edges[t.edge].trigger]
+        raise CycleError(
+            f"{self.name} is entered at {len(doors)} nodes at once ({format_names(names)}), by the "
+            f"edges {format_names(entering)}; "
+            "a round starts at one node.",
+            hint="Let one node gather what enters, or send only one of these edges at a time.",
+        )
+
+    @property
+    def is_over(self) -> bool:
+        """Whether its last round has ended; from the start, if a journal has that round and not
+        what came of it.
+        """
+        return self._ended is not None
+
+    def enters(self, task: Task) -> bool:
+        """Whether the initial node's join is satisfied by the edges that entered."""
+        vertex, edges = self.cycle.graph.vertices[self.initial], self.cycle.graph.edges
+        if vertex.join is GATE or vertex.join.per_token:
+            return True
+        needed: dict[str, set[int]] = {}
+        for edge in self.cycle.entrances():
+            if edge.target == self.initial and edge.trigger:
+                needed.setdefault(edge.group, set()).add(edge.id)
+        live = {t.edge for t in task.tokens if edges[t.edge].target == self.initial}
+        counts = [(len(ids & live), len(ids - live), len(ids)) for ids in needed.values()]
+        return any(n and vertex.join.fires(n, dead, total) for n, dead, total in counts)
+
+    def _round(self) -> Machine:
+        """The next round's machine, started."""
+        machine = machine_type(
+            self.plan, (*self.frame, self.rounds), self.state, keeps=True, took=self.took
+        )
+        edges = self.cycle.graph.edges
+        waited = [
+            Token(edge, payload, None)
+            for edge, field in self.waiting.items()
+            for payload in self.state.get(field) or ()
+        ]
+        self._has_data = bool(waited)
+        mine = [t for t in self._tokens if edges[t.edge].target == self.initial]
+        if len(mine) > 1:
+            mine.sort(key=lambda token: (self.plan.rank(token.edge), token.ordinal))
+        tokens = [*waited, *self._tokens]  # since an earlier round: it was there first
+        first = [t for t in waited if edges[t.edge].target == self.initial]
+        machine.start(
+            [t for t in tokens if edges[t.edge].target != self.initial], entry=[*first, *mine]
+        )
+        self.rounds += 1
+        return machine
+
+    def turns(self, step: Transition) -> bool:
+        """Take in a round that ``step`` ends by coming back, and in no other way; return False: it
+        ends by ``next``.
+        """
+        machine, limit = self.machine, self.limit.rounds
+        if (
+            self._has_data
+            or (limit is not None and self.rounds >= limit)
+            or not machine.comes_back(step)
+        ):
+            return False
+        self.total.note(machine.history.changes)
+        self.state = step.state
+        return True
+
+    def turned(self, step: Transition) -> Round:
+        """Return how the round ended that ``turns`` took in."""
+        (last,), (arc, payload, _) = self.machine.taken, step.sends[0]
+        came = Exit(arc.id, payload, None, last.ordinal, True)
+        return Round(self.rounds - 1, self.machine.history.changes, (), (came,), "")
+
+    def again(self, step: Transition) -> Task:
+        """Begin the next round after ``turns``; return its first task, given out."""
+        frame = (*self.frame, self.rounds)
+        self.rounds += 1
+        return self.machine.again(frame, step)
+
+    def next(self, ended: FrameResult) -> None:
+        changes, state = ended.changes, ended.state
+        back = [r for r in ended.returns if r.trigger]
+        if ended.data or self._has_data or len(back) < len(ended.returns):
+            kept = self._kept(ended)
+            changes, state = {**changes, **kept}, state.apply(kept)
+        limit = self.limit.rounds
+        if ended.exits and any(e.trigger for e in ended.exits):
+            end = "exit"
+        elif back and limit is not None and self.rounds >= limit:
+            end = "limit"
+        else:
+            end = "" if back else "natural"
+        self._take(changes, state, ended.exits, () if end else ended.returns, end)
+        self._last = Round(self.rounds - 1, changes, ended.exits, () if end else ended.returns, end)
+        if end == "limit" and self.limit.at_limit == "limited":
+            raise LimitReached(
+                f"{self.name} turned {self.rounds} times, which is its limit, and had not ended.",
+                id="AX411",
+                where=f'node "{self.name}"',
+                hint="Raise the cycle's limit, give it a loop_counter or a loop_timer, or "
+                "declare the limit an exit.",
+            )
+
+    def _kept(self, ended: FrameResult) -> dict[str, Any]:
+        """What waits on data edges after a round, by field, where that has changed."""
+        edges, left = self.cycle.graph.edges, dict[int, list[Any]]()
+        for sent in (*ended.data, *(r for r in ended.returns if not r.trigger)):
+            left.setdefault(sent.edge, []).append(sent.payload)
+        kept: dict[str, Any] = {
+            field: left.pop(edge, [])
+            for edge, field in self.waiting.items()
+            if edge in left or self.state.get(field)
+        }
+        for edge, payloads in left.items():  # into a cycle within, behind what that has left there
+            field = waiting_field(edges[edge])
+            kept[field] = [*(ended.state.get(field) or ()), *payloads]
+        return kept
+
+    def _take(
+        self,
+        changes: Mapping[str, Any],
+        state: State,
+        exits: Sequence[Exit],
+        returns: Sequence[Exit],
+        end: str,
+    ) -> None:
+        self.total.note(changes)
+        self.state = state
+        if exits:
+            self._data_exits.extend(e for e in exits if not e.trigger)
+        self._tokens = [Token(r.edge, r.payload, None, r.ordinal) for r in returns if r.trigger]
+        if end:
+            self._ended = (end, (*[e for e in exits if e.trigger], *self._data_exits))
+
+    def result(self) -> Machine | CycleResult | Out | None:
+        if self._ended is None:
+            self.machine = self._round()
+            return self.machine
+        end, exits = self._ended
+        return CycleResult(
+            Changes(self.total.changes),
+            exits if end == "exit" else tuple(self._data_exits),
+            end,
+            self.rounds,
+        )
+
+    def so_far(self, ended: FrameResult | None) -> Changes:
+        if ended is not None:
+            self.total.note(ended.changes)
+        return Changes(self.total.changes)
+
+    def fact(self) -> Round | None:
+        return self._last
+
+    @property
+    def data_exits(self) -> Sequence[Exit]:
+        """What left on data edges in all rounds so far."""
+        return self._data_exits
+
+    def _go_on_from(self, known: Round) -> None:
+        """Take in a round that has been recorded."""
+        self.rounds = known.number + 1
+        changes, exits = known.changes, known.exits
+        if known.total is not None:
+            self.total, self.state, self._data_exits = (
+                History(self.state.schema, keeps=True),
+                self._entered,
+                [],
+            )
+            changes, exits = known.total, [*known.kept, *(exit for exit in exits if exit.trigger)]
+        self._take(changes, self.state.apply(changes), exits, known.returns, known.end)
+
+
+# ---------------------------------------------------------------------- graphs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubgraphSpec:
+    """A graph inside a node: what a node class gives from ``scope()``."""
+
+    spec: GraphSpec
+    pull: Mapping[str, str] | None = None
+    push: Mapping[str, str] | None = None
+    hidden: frozenset[str] = frozenset()
+    """Fields that are neither pulled nor pushed, whatever the rules say."""
+    offered: frozenset[str] = frozenset()
+    """Of the fields that are pushed those that a graph around it with declared fields need not
+    have.
+    """
+    keep: bool = False
+    """Whether its nodes' own fields outlast a visit, until the next in the same run."""
+
+
+class SubgraphBody:
+    """A graph as a node's body."""
+
+    mode: Mode = "scope"
+    kind = "graph"
+
+    def __init__(self, nested: SubgraphSpec, plan: Plan, outer: str) -> None:
+        """``outer``: what the surrounding graph's edges carry."""
+        self.nested, self.plan, self.outer = nested, plan, outer
+
+    def __call__(self, task: Task, ctx: Any, /) -> Any:
+        raise KernelBug("the body of a subgraph was called; scopes are entered.")
+
+
+class SubgraphRun:
+    """A graph, running inside a node."""
+
+    def __init__(self, body: SubgraphBody, task: Task, name: str, took: Took | None = None) -> None:
+        self.body, self.task, self.name = body, task, name
+        root = start_state(body, task, name)
+        self.machine = machine_type(
+            body.plan, inner_frame(task.frame, name, task.ordinal), root, keeps=True, took=took
+        )
+        self.machine.start(
+            entry_tokens(body.plan, body.plan.graph.payloads.gather(task.tokens), root)
+        )
+        self._ended: FrameResult | None = None
+
+    def next(self, ended: FrameResult) -> None:
+        self._ended = ended
+
+    def fact(self) -> Round | None:
+        return None
+
+    def result(self) -> Machine | CycleResult | Out | None:
+        assert self._ended is not None
+        output = output_of(self.body.plan.graph, self._ended)
+        changes = Changes(self._pushed(self._ended))
+        # nothing left it: its out-edges are dead, and what its nodes wrote is written
+        if output is None:
+            return Out(None, changes, frozenset()) if changes else None
+        return Out(output, changes)
+
+    def so_far(self, ended: FrameResult | None) -> Changes:
+        ended = self._ended if ended is None else ended
+        return Changes(self._pushed(ended) if ended is not None else {})
+
+    def _pushed(self, ended: FrameResult) -> dict[str, Any]:
+        nested, outer = self.body.nested, self.task.state
+        mine = {
+            n: v
+            for n, v in ended.changes.items()
+            if not n.startswith("@") and n not in nested.hidden
+        }
+        if nested.offered and outer.schema.closed:
+            mine = {
+                n: v for n, v in mine.items() if n not in nested.offered or n in outer.schema.fields
+            }
+        if nested.push is not None:
+            taken = {n: mine[n] for n in nested.push if n in mine}
+        elif nested.pull is not None:
+            taken = {n: mine[n] for n in nested.pull if n in mine}
+        elif outer.schema.closed:
+            taken = {n: v for n, v in mine.items() if n in outer.schema.fields}
+        else:
+            taken = {n: v for n, v in mine.items() if n in outer}
+        if nested.keep:
+            taken[local_field(self.name)] = {
+                n: v for n, v in ended.state.items() if n.startswith("@")
+            }
+        return taken
+
+
+def start_state(body: SubgraphBody, task: Task, name: str) -> State:
+    """The state a subgraph begins with: its own first values, and over them what it pulls."""
+    graph, nested, outer = body.plan.graph, body.nested, task.state
+    values = unshared(graph.start)
+    names = (
+        [n for n in outer if not n.startswith("@")]
+        if nested.pull is None
+        else [n for n in nested.pull if n in outer]
+    )
+    schema = graph.schema
+    values.update(
+        (n, outer[n])
+        for n in names
+        if n not in nested.hidden and (not schema.closed or n in schema.fields)
+    )
+    if nested.keep:
+        # Another graph's node may have the same name: its own fields are not those of our nodes.
+        kept = cast("dict[str, Any]", outer.get(local_field(name)) or {})
+        values.update((n, v) for n, v in kept.items() if n.startswith("@"))
+    return schema.start(values)
+
+
+def entry_tokens(plan: Plan, inputs: Any, root: State) -> list[Token]:
+    """The tokens that ``@entry`` sends: each entry edge asked what it carries of ``inputs``."""
+    tokens: list[Token] = []
+    for id in sorted(plan.entries):
+        edge = plan.graph.edges[id]
+        if edge.source >= 0:
+            continue
+        payload = inputs if edge.carry is None else edge.carry(inputs, root)
+        if payload is not None:
+            tokens.append(Token(id, payload, root))
+    return tokens
+
+
+def output_of(graph: Graph, ended: FrameResult) -> Any:
+    """Return what a graph gives, as its payload kind says; None: nothing left it."""
+    left: list[tuple[str, Any]] = []
+    for exit in ended.exits:
+        source = graph.edges[exit.edge].source
+        left.append((graph.vertices[source].name if source >= 0 else "", exit.payload))
+    return graph.payloads.output(left, graph.spec.end, ended.fired)
+
+
+def combine_deltas(schema: Schema, parts: Sequence[Mapping[str, Any]]) -> Changes:
+    """The changes of several frames, in order, as one delta: what the items of a map wrote."""
+    history = History(schema, keeps=True)
+    for part in parts:
+        history.note(part)
+    return Changes(history.changes)
+
+
+def leaving(machine: Machine, task: Task, left: CycleResult) -> Transition:
+    """Return what a cycle's end does in the scope around it: its changes, and its tokens, edge by
+    edge in the order they left.
+    """
+    arcs = {arc.id: arc for arc in machine.plan.nodes[task.node].out}
+    exits = sorted(left.exits, key=lambda exit: exit.edge)
+    sends = [Send(arcs[exit.edge], exit.payload, exit.values) for exit in exits]
+    return Transition(left.changes, machine.advance(task, left.changes), sends)

@@ -1,0 +1,438 @@
+"""A graph as data: what files say and builders build, before anything is resolved.
+
+Everything in a spec that came from a file is plain data. Specs made in Python may hold live objects
+in ``body``, ``carry``, ``merge``, ``filter`` and ``router``; such a spec runs, but cannot be
+written to a file.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from typing import Any, Literal, cast
+
+from axil.errors import Problem, SpecError
+from axil.kernel.joins import Join
+from axil.kernel.state import APPEND, Field, Schema
+from axil.kernel.tokens import Effects
+
+
+class FromEnvironment(str):
+    """Text that holds the value of an environment variable; where specs are shown, hashed or
+    written, ``template`` stands for it.
+
+    >>> key = FromEnvironment("sk-123", "${API_KEY}")
+    >>> key == "sk-123", key, f"{key}"
+    (True, ${API_KEY}, 'sk-123')
+    """
+
+    template: str
+
+    def __new__(cls, value: str, template: str) -> FromEnvironment:
+        self = super().__new__(cls, value)
+        self.template = template
+        return self
+
+    def __reduce__(self) -> tuple[type[FromEnvironment], tuple[str, str]]:
+        return FromEnvironment, (str(self), self.template)
+
+    def __repr__(self) -> str:
+        return self.template
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Use:
+    """A component by name, with its config: ``{type: keyword, config: {any: [done]}}``."""
+
+    type: str
+    config: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    made: Any = field(default=None, compare=False, repr=False)
+    """The component itself, if it was made in Python; ``type`` and ``config`` then only describe
+    it.
+    """
+    place: Place | None = field(default=None, compare=False, repr=False)
+    """Where a file names it."""
+
+    @staticmethod
+    def of(given: Any) -> Use:
+        """A component as users name one in Python: its name, ``{type: …, …}``, a ``Use``, or the
+        component itself.
+
+        >>> Use.of("inbox"), Use.of({"type": "retry", "tries": 3}).config
+        (Use(type='inbox', config={}), {'tries': 3})
+        """
+        if isinstance(given, Use):
+            return given
+        if isinstance(given, str):
+            return Use(type=given)
+        if isinstance(given, Mapping):
+            said = dict(cast("Mapping[str, Any]", given))
+            name, config = said.pop("type", None), said.pop("config", None)
+            if not isinstance(name, str) or (config is not None and said):
+                raise SpecError(
+                    Problem(
+                        "AX168",
+                        "",
+                        f"{given!r:.80} names no component.",
+                        "Write {type: name, config: {…}}.",
+                    )
+                )
+            return Use(type=name, config=said if config is None else config)
+        described = (
+            given.use()
+            if callable(getattr(given, "use", None))
+            else Use(type=type(given).__name__, config={"": given})
+        )
+        return replace(described, made=given)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where in a file something was written; ``line`` counts from 1."""
+
+    file: str = ""
+    line: int | None = None
+    path: str = ""
+    """``nodes[2].config.max_duration``"""
+    keys: tuple[str | int, ...] = field(default=(), repr=False)
+    """The same as keys and positions: ``("graph", "nodes", 2, "config", "max_duration")``."""
+    lines: Mapping[tuple[str | int, ...], int] | None = field(
+        default=None, compare=False, repr=False
+    )
+    """The lines of the whole file, by keys."""
+
+    def at(self, *keys: str | int) -> Place:
+        """The place of something inside: ``place.at("config", "max_duration")``; on the nearest
+        line that is known.
+        """
+        path, whole, line = self.path, self.keys, self.line
+        for key in keys:
+            whole = (*whole, key)
+            path = f"{path}[{key}]" if isinstance(key, int) else f"{path}.{key}" if path else key
+            if self.lines is not None:
+                line = self.lines.get(whole, line)
+        return Place(file=self.file, line=line, path=path, keys=whole, lines=self.lines)
+
+    def __str__(self) -> str:
+        file = f"{self.file}:{self.line}" if self.line else self.file
+        return " ".join(part for part in (file, self.path) if part)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeSpec:
+    """One node: a name, and a body that is named (``use``) or given (``body``)."""
+
+    id: str
+    use: Use | None = None
+    body: Any = None
+    """A callable, or an instance of a node class; Python only."""
+    join: str | Use | Join | None = None
+    """When it fires: the name of a join, or one with settings; None: what the node's class says,
+    else ``gate``."""
+    merge: Mapping[str, Any] | None = None
+    """Per edge group: a callable from the list of states to the values of the merged one."""
+    lane: str | None = None
+    effects: Effects | None = None
+    """What running the body once more may do to the world; None: what the node's class says, else
+    ``idempotent``.
+    """
+    wrappers: tuple[Use, ...] = ()
+    """Outermost first."""
+    pull: Mapping[str, str] | None = None
+    """Attributes the body sees: None all, ``{}`` none, else these; values describe."""
+    push: Mapping[str, str] | None = None
+    """Output fields written back: None as ``pull`` says, ``{}`` none, else these."""
+    attributes: Mapping[str, Any] | None = None
+    """The node's own attributes, with their first values."""
+    description: str = ""
+    extras: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Plain data that the kernel carries and does not read: ``log_output``, ``input``, ``output``.
+    """
+    place: Place | None = None
+
+
+def with_usual_wrappers(own: Sequence[Use], usual: Sequence[Use]) -> tuple[Use, ...]:
+    """A node's own wrappers, inside the usual ones of its graph; of one type, its own is the one.
+
+    >>> own, usual = [Use(type="retry")], [Use(type="timeout"), Use(type="retry")]
+    >>> [use.type for use in with_usual_wrappers(own, usual)]
+    ['timeout', 'retry']
+    """
+    said = {use.type for use in own}
+    return (*(use for use in usual if use.type not in said), *own)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EdgeSpec:
+    """One edge.
+
+    What it carries: ``condition`` asks, ``keys`` select, ``process`` rewrites; ``carry`` replaces
+    all three.
+    """
+
+    source: str
+    target: str
+    trigger: bool = True
+    """False: carries data and never makes the target live."""
+    group: str = ""
+    condition: Any = None
+    """A ``Use``, a callable ``(payload, state) -> bool``, or None: always."""
+    keys: Mapping[str, str] | None = None
+    """Fields to carry, with descriptions; ``{}``: none, only the trigger; None: the whole payload.
+    """
+    process: Any = None
+    """A ``Use``, a callable ``payload -> payload | None``, or None."""
+    filter: Callable[..., Any] | None = None
+    """From the state to the values of the state that goes on; Python only."""
+    carry_data: bool = True
+    """False: carries an empty payload."""
+    marks: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Put on every message carried, for the receiving node to read: ``{"keep": True}``."""
+    router: str | None = None
+    """The name of the router (``GraphSpec.routers``) that decides whether this edge is taken."""
+    extras: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Plain data that the kernel carries and does not read: ``description``."""
+    place: Place | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RouterSpec:
+    """A function asked once per firing of ``source`` for the targets among ``targets`` that its
+    edges lead to.
+
+    It gives a name, a list of names, ``(name, filter)`` or a list of those.
+    """
+
+    source: str
+    targets: tuple[str, ...]
+    ask: Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CycleLimit:
+    """How often a cycle may turn, and what reaching it means."""
+
+    rounds: int | None = 100
+    """None: no limit."""
+    at_limit: Literal["limited", "exit"] = "limited"
+    """``limited`` ends the run with that status; ``exit`` ends the cycle as if it had nothing left
+    to do.
+    """
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Limits:
+    """What a run may use; None: no limit.
+
+    Reaching one is the status ``limited`` and a named error. Four are the runtime's; any other name
+    is a limit of the run's meter (``axil.plugin.Meter``), which knows what it means:
+    ``Limits(firings=9, miles=20.0)``. It may be read in the same way, ``limits.miles``.
+    """
+
+    firings: int | None = None
+    seconds: float | None = None
+    concurrency: int | None = None
+    """Bodies at work at the same time."""
+    lanes: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Bodies at work at the same time per lane; a lane that is not listed admits 1."""
+    uses: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Limits that are the meter's, by name, and what it needs to know for them; none is None."""
+
+    def __init__(
+        self,
+        *,
+        firings: int | None = None,
+        seconds: float | None = None,
+        concurrency: int | None = None,
+        lanes: Mapping[str, int] | None = None,
+        uses: Mapping[str, Any] | None = None,
+        **named: Any,
+    ) -> None:
+        """Take limits by name; ``uses`` are those of the meter in a mapping."""
+        own: dict[str, Any] = {"firings": firings, "seconds": seconds, "concurrency": concurrency}
+        used = {k: v for k, v in {**(uses or {}), **named}.items() if v is not None}
+        for name, value in {**own, "lanes": lanes or {}, "uses": used}.items():
+            object.__setattr__(self, name, value)
+        amounts = {k: v for k, v in used.items() if isinstance(v, (int, float))}
+        for name, limit in {**own, **amounts}.items():
+            least = 1 if name == "concurrency" else 0
+            if limit is not None and (type(limit) not in (int, float) or limit < least):
+                told = f"expected a number ≥ {least}, found {limit!r}."
+                hint = "Leave it out for no limit."
+                raise SpecError(Problem("AX128", f"limits.{name}", told, hint))
+        for lane, room in self.lanes.items():
+            if type(room) is not int or room < 1:
+                told = f"expected a whole number ≥ 1, found {room!r}."
+                raise SpecError(Problem("AX128", f"limits.lanes.{lane}", told))
+
+    def __getattr__(self, name: str) -> Any:
+        """Return the limit of that name; None: there is none."""
+        if name.startswith("_") or name in Limits.__dataclass_fields__:
+            raise AttributeError(name)
+        return self.uses.get(name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphSpec:
+    """A graph: nodes, edges, the shape of its state, and its limits.
+
+    Edges may start at ``@entry`` and end at ``@exit``.
+    """
+
+    id: str
+    nodes: tuple[NodeSpec, ...] = ()
+    edges: tuple[EdgeSpec, ...] = ()
+    routers: Mapping[str, RouterSpec] = field(default_factory=dict[str, RouterSpec])
+    schema: Schema | None = None
+    """None: attributes, an open schema."""
+    attributes: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """First values of the state."""
+    payload: Literal["fields", "messages", "state"] = "fields"
+    """What edges carry: fields of a message, lists of messages, or (typed state) nothing."""
+    end: tuple[str, ...] = ()
+    """Message graphs: whose output is the result, in order of preference."""
+    cycles: Literal["allow", "forbid"] = "allow"
+    cycle_limits: Mapping[str, CycleLimit] = field(default_factory=dict[str, CycleLimit])
+    """By the name of the node at which the cycle is entered; ``""``: all others."""
+    loop: str = ""
+    """A loop's controller: every node that it reaches belongs to its cycle, also where no edge
+    leads back.
+    """
+    state_version: int = 1
+    """Of the shape of the state; see ``migrations``."""
+    migrations: Mapping[int, Any] = field(default_factory=dict[int, Any])
+    """By the version it begins at: a function from what was written under it (plain data by field:
+    a whole state, or what one node wrote) to the same under the next one; in files its import path.
+    Used where an old run goes on with this graph, or a thread does."""
+    limits: Limits = field(default_factory=Limits)
+    requires: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Distributions that provide what the graph uses, with version specifiers."""
+    description: str = ""
+    extras: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Plain data that the kernel carries and does not read, but for ``READ``: ``memory``,
+    ``log_level``; and ``SURROUNDINGS``.
+    """
+    place: Place | None = None
+
+    def whole_schema(self) -> Schema:
+        """Return the schema of the state, with the fields that ``extras`` calls growing."""
+        own = self.schema or Schema()
+        named: Sequence[str] = self.extras.get("growing") or ()
+        grown = {name: Field(name, APPEND) for name in named if name not in own.fields}
+        return replace(own, fields={**own.fields, **grown}) if grown else own
+
+    def digest(self) -> str:
+        """A stable hash of everything that a file could say; live objects count by their qualified
+        name.
+
+        Where the file lies and what the environment held do not count: a run resumes after a key
+        was renewed.
+        """
+        return digest_of(self)
+
+
+READ = frozenset({"growing", "lenient"})
+"""Keys of ``GraphSpec.extras`` that the kernel and the planner read. They follow from other keys:
+whoever reads a file sets them.
+
+``growing``: names of fields of the state to which items are appended, whatever the schema;
+``lenient``: whether settings may have keys that their component does not know.
+"""
+SURROUNDINGS = READ | {"folder", "root", "trail", "texts", "vars", "environment", "warnings"}
+"""Keys of ``GraphSpec.extras`` that say where a file was read and with what, not what it says."""
+
+
+def digest_of(spec: GraphSpec) -> str:
+    """See ``GraphSpec.digest``.
+
+    Graphs inside it count by their own digests, innermost first; depth costs no recursion.
+    """
+    order: list[tuple[GraphSpec, int]] = []
+    stack = [(spec, 0)]
+    while stack:
+        outer, body = stack.pop()
+        order.append((outer, body))
+        stack.extend(
+            (node.body.to_spec(), id(node.body))
+            for node in outer.nodes
+            if hasattr(node.body, "to_spec")
+        )
+    import hashlib
+
+    digest, inner = "", dict[int, str]()
+    for outer, body in reversed(order):
+        own = replace(
+            outer, extras={k: v for k, v in outer.extras.items() if k not in SURROUNDINGS}
+        )
+        text = json.dumps(_plain(own, 0, inner), sort_keys=True, separators=(",", ":"))
+        digest = inner[body] = hashlib.sha256(text.encode()).hexdigest()
+    return digest
+
+
+_MODULES = {
+    "axil.compiler.nodes": "axil.nodes",
+    "axil.kernel.state": "axil.fields",
+    "axil_typed.checks": "axil.typed",
+    "axil_typed.reducers": "axil.reducers",
+    "axil_typed.schema": "axil.schema",
+}
+"""What digests call modules of axil that have moved since runs were first recorded."""
+_TOO_DEEP = 200
+_SAID: Mapping[str, Mapping[str, Any]] = {
+    "GraphSpec": {"flow": "carried"},
+    "Limits": {
+        "tokens": None,
+        "cost": None,
+        "pricing": None,
+        "estimate": {"characters_per_token": 4.0, "output_tokens": 1000},
+    },
+}
+"""What digests hold of fields that specs had by default when runs were first recorded: those runs
+can still be resumed.
+"""
+_UNCOUNTED = ("place", "made", "migrations")
+"""Where something was written, what it was made into, and how one comes here from before, are not
+what it is.
+"""
+
+
+def _plain(value: Any, depth: int, inner: Mapping[int, str]) -> Any:
+    if depth > _TOO_DEEP:
+        raise SpecError(
+            Problem(
+                "AX110", "", f"nested deeper than {_TOO_DEEP} levels.", "Flatten the configuration."
+            )
+        )
+    if isinstance(value, FromEnvironment):
+        return value.template
+    if id(value) in inner:
+        return inner[id(value)]
+    if isinstance(value, (str, int, float, bool)) or value is None:
+        return value
+    if isinstance(value, Place):
+        return None
+    if is_dataclass(value) and not isinstance(value, type):
+        names = [f.name for f in fields(value) if f.name not in _UNCOUNTED]
+        plain: dict[str, Any] = {
+            name: _plain(getattr(value, name), depth + 1, inner) for name in names
+        }
+        if isinstance(value, Limits):  # by name, as if they were fields
+            del plain["uses"]
+            plain |= {name: _plain(limit, depth + 1, inner) for name, limit in value.uses.items()}
+        if plain.get("state_version") == 1:
+            del plain["state_version"]  # as if nobody had said it
+        for name, said in _SAID.get(type(value).__name__, {}).items():
+            plain[name] = said if plain.get(name) is None else plain[name]
+        return plain
+    if isinstance(value, Mapping):
+        pairs = cast("Mapping[Any, Any]", value).items()
+        items = [[str(k), _plain(v, depth + 1, inner)] for k, v in pairs]
+        return sorted(items, key=lambda item: item[0])
+    if isinstance(value, (list, tuple)):
+        return [_plain(v, depth + 1, inner) for v in cast("Sequence[Any]", value)]
+    kind: Any = value if isinstance(value, type) or callable(value) else type(value)
+    module: str = getattr(kind, "__module__", "") or ""
+    return (
+        f"{_MODULES.get(module, module)}:{getattr(kind, '__qualname__', type(kind).__qualname__)}"
+    )

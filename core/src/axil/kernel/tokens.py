@@ -1,0 +1,179 @@
+"""What moves through a plan: tokens, tasks, outcomes, and the names of activations.
+
+Everything here is plain data. A *frame* is one run of one scope: the whole graph, one round of a
+cycle, one entry of a subgraph, one item of a map. Its name is a tuple of names and numbers, ``()``
+for the run itself, ``("review", 2, "sub")`` for the subgraph ``sub`` in the third round of the
+cycle ``review``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar, cast
+
+from axil.kernel.state import State
+
+T = TypeVar("T")
+Effects = Literal["none", "idempotent", "external"]
+"""What running a body, or a step of one, once more may do to the world: nothing; nothing more than
+once; something a second time.
+"""
+Frame = tuple[str | int, ...]
+"""The name of a frame: nodes, rounds and indices from the run inward; ``()`` is the run."""
+Ordinal = tuple[int, ...]
+"""Which firing of a node within its frame: ``()`` for the only one; see ``next_ordinal``."""
+
+ENTRY = "@entry"
+"""The name of the place a graph's inputs come from; edges may start there."""
+EXIT = "@exit"
+"""The name of the place a graph's outputs go to; edges may end there."""
+
+
+class Activation(NamedTuple):
+    """The name of one firing of one node; the same in every run, whatever ran first by the
+    clock.
+    """
+
+    frame: Frame
+    node: str
+    ordinal: Ordinal = ()
+
+    @property
+    def path(self) -> str:
+        """``sub/W``: the node through its graphs, without rounds."""
+        return path_of(self.frame, self.node)
+
+    def __str__(self) -> str:
+        where = "/".join(str(part) for part in (*self.frame, self.node))
+        return f"{where}#{'.'.join(map(str, self.ordinal))}" if self.ordinal else where
+
+
+def path_of(frame: Frame, node: str) -> str:
+    """The node's name through the graphs around it, without cycles, rounds, ordinals and map
+    indices.
+    """
+    return "/".join(
+        [part for part in frame if isinstance(part, str) and not part.startswith(("cycle(", "#"))]
+        + [node]
+    )
+
+
+def inner_frame(frame: Frame, node: str, ordinal: Ordinal) -> Frame:
+    """The name of the frame that an activation opens; rounds and indices are added to it."""
+    return (*frame, node, "#" + ".".join(map(str, ordinal))) if ordinal else (*frame, node)
+
+
+KEPT = "@kept/"
+"""The beginning of the names of fields that nodes keep from one run of a thread to the next."""
+
+
+def local_field(node: str) -> str:
+    """Return the name of the state field in which a node keeps what is its own."""
+    return f"@node/{node}"
+
+
+def kept_field(node: str) -> str:
+    """Return the name of the state field in which a node keeps what the next run of the thread
+    begins with.
+    """
+    return f"{KEPT}{node}"
+
+
+def next_ordinal(position: int, source: Ordinal) -> Ordinal:
+    """The ordinal of a firing of an ``each`` node: which in-edge its token came on, after where
+    that token came from.
+
+    Long histories (tokens that turn in a flat cycle) are shortened to their length and a digest, so
+    that they stay small.
+    """
+    if len(source) < 24:
+        return (*source, position)
+    import hashlib
+
+    digest = hashlib.blake2b(repr((source, position)).encode(), digest_size=7).digest()
+    length = source[1] + 1 if source[0] == -1 else len(source) + 1
+    return (-1, length, int.from_bytes(digest, "big"), *([0] * 21))
+
+
+class Token(NamedTuple):
+    """A live token: what an edge carries.
+
+    A dead edge carries none. (A tuple: one is made for every edge that is taken.)
+    """
+
+    edge: int
+    """The edge's position in the graph's list of edges."""
+    payload: Any
+    state: State | None
+    """None on a data edge that its target could not wait for."""
+    ordinal: Ordinal = ()
+    """The source's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """An edge's answer when it changes the state as well: ``values`` are the target's whole state,
+    ``@`` fields apart.
+    """
+
+    payload: Any
+    values: Mapping[str, Any]
+
+
+class Changes(dict[str, Any]):
+    """A delta that a frame composed: checked already, applied as it is."""
+
+    __slots__ = ()
+
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+class Out(NamedTuple):
+    """What a body gives: an output that edges carry, a delta that is written, and, for routers,
+    where to go.
+
+    >>> Out({"text": "hi"}, delta={"turns": 1})
+    Out(output={'text': 'hi'}, delta={'turns': 1}, to=None)
+    """
+
+    output: Any = None
+    delta: Mapping[str, Any] = _NOTHING
+    to: frozenset[str] | None = None
+    """Names of the nodes whose edges may carry; None: all."""
+
+
+class _Quick(Protocol):
+    def __call__(self, kind: type[T], values: tuple[Any, ...], /) -> T: ...
+
+
+new_tuple: _Quick = cast("Any", tuple).__new__
+"""Makes a named tuple of all its fields, without the call of Python that its own constructor is."""
+
+
+class Task:
+    """One firing that is due: which node, with which tokens, from which state."""
+
+    __slots__ = ("frame", "node", "ordinal", "owner", "state", "tokens")
+
+    def __init__(
+        self,
+        frame: Frame,
+        node: int,
+        ordinal: Ordinal,
+        tokens: tuple[Token, ...],
+        state: State,
+        owner: Any = None,
+    ) -> None:
+        self.frame = frame
+        self.node = node
+        """Position in the plan."""
+        self.ordinal = ordinal
+        self.tokens = tokens
+        """Live tokens, in edge order."""
+        self.state = state
+        """The join of the tokens' states."""
+        self.owner = owner
+        """The machine that gave the task."""

@@ -1,0 +1,283 @@
+"""Values: what may be shared, what is copied, and ``Log``, the sequence that grows without copying.
+
+Values in states and payloads are immutable by contract. Two functions keep the contract without
+copying whole states: ``isolate`` copies the containers of one value when a body first touches it,
+``thaw`` gives a caller plain lists and dicts.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, cast, overload
+
+type_of: Callable[[Any], Any] = type
+"""The type of a value, as something that may be compared and called."""
+
+
+class _Missing:
+    """The one value that means "there is no value"; falsy, and itself after copy and reload."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "MISSING"
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __copy__(self) -> _Missing:
+        return self
+
+    def __deepcopy__(self, memo: object) -> _Missing:
+        return self
+
+    def __reduce__(self) -> str:
+        return "MISSING"
+
+
+MISSING: Final = _Missing()
+"""Stands where there is no value: nothing was written, nobody answered, nothing was given."""
+
+ATOMS: Final[frozenset[type]] = frozenset(
+    {str, int, float, bool, bytes, complex, type(None), type(Ellipsis), range, _Missing}
+)
+"""Types whose values cannot change; they are never copied."""
+
+_DEEPEST_PREFIX = 16
+
+
+class Log(Sequence[Any]):
+    """An immutable sequence that appends in O(items added) and shares its prefix between versions.
+
+    Versions made one after another share a single buffer; a version that branches off keeps a
+    reference to its prefix instead of a copy. Items are handed out isolated: changing one changes
+    nothing here.
+
+    >>> a = Log([1, 2]); b = a.extended([3]); c = a.extended([4])
+    >>> a, b, c, c[-1], len(b), b == [1, 2, 3]
+    (Log([1, 2]), Log([1, 2, 3]), Log([1, 2, 4]), 4, 3, True)
+    """
+
+    __slots__ = ("_buffer", "_depth", "_index", "_prefix", "_seen", "_size")
+
+    def __init__(self, items: Iterable[Any] = ()) -> None:
+        self._buffer: list[Any] = list(items)
+        self._seen = len(self._buffer)  # how much of the buffer is ours
+        self._prefix: Log | None = None
+        self._depth = 0
+        self._size = self._seen
+        # id -> position, made by `ids`, shared with the buffer
+        self._index: dict[object, int] | None = None
+
+    def extended(self, items: Sequence[Any]) -> Log:
+        """This log and ``items`` behind it. Cost: O(len(items)), amortised."""
+        new = Log.__new__(Log)
+        # we are the tip: nobody else has used the room behind us
+        if self._seen == len(self._buffer):
+            self._buffer.extend(items)
+            new._buffer, new._prefix, new._depth, new._index = (
+                self._buffer,
+                self._prefix,
+                self._depth,
+                self._index,
+            )
+        elif self._depth < _DEEPEST_PREFIX:
+            new._buffer, new._prefix, new._depth, new._index = (
+                list(items),
+                self,
+                self._depth + 1,
+                None,
+            )
+        else:
+            new._buffer, new._prefix, new._depth, new._index = [*self.raw(), *items], None, 0, None
+        new._seen = len(new._buffer)
+        new._size = self._size + len(items)
+        return new
+
+    def raw(self) -> Iterator[Any]:
+        """The items themselves, not isolated; for code that only reads."""
+        parts: list[Log] = []
+        part: Log | None = self
+        while part is not None:
+            parts.append(part)
+            part = part._prefix
+        for part in reversed(parts):
+            yield from part._buffer[: part._seen]
+
+    def has(self, key: object, key_of: Any) -> bool:
+        """Whether an item with this key (``key_of(item)``) is here; the index is kept beside the
+        buffer. Cost: O(1), amortised.
+        """
+        part: Log | None = self
+        while part is not None:
+            if part._index is None:
+                part._index = {}
+            done = part._index.get(_INDEXED, 0)
+            for position in range(done, len(part._buffer)):
+                part._index.setdefault(key_of(part._buffer[position]), position)
+            part._index[_INDEXED] = len(part._buffer)
+            if part._index.get(key, part._seen) < part._seen:
+                return True
+            part = part._prefix
+        return False
+
+    def _item(self, index: int) -> Any:
+        part = self
+        while True:
+            start = part._size - part._seen
+            if index >= start or part._prefix is None:
+                return part._buffer[index - start]
+            part = part._prefix
+
+    @overload
+    def __getitem__(self, index: int) -> Any: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Any]: ...
+    def __getitem__(self, index: int | slice) -> Any:
+        if isinstance(index, slice):
+            return [isolate(self._item(i)) for i in range(*index.indices(self._size))]
+        if index < 0:
+            index += self._size
+        if not 0 <= index < self._size:
+            raise IndexError(f"index {index} of a log of {self._size} items")
+        return isolate(self._item(index))
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(isolate, self.raw())
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, (Log, list, tuple)):
+            there = cast("Sequence[Any]", other)
+            items = there.raw() if isinstance(there, Log) else iter(there)
+            return len(there) == self._size and all(
+                a == b for a, b in zip(self.raw(), items, strict=True)
+            )
+        return NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]  # equal to lists, so as unhashable as they are
+
+    def __add__(self, other: Iterable[Any]) -> list[Any]:
+        return [*self, *other]
+
+    def __radd__(self, other: Iterable[Any]) -> list[Any]:
+        return [*other, *self]
+
+    def __repr__(self) -> str:
+        return f"Log({list(self.raw())!r})"
+
+
+_INDEXED = object()  # the key under which an index remembers how far it has read
+
+
+def isolate(value: Any) -> Any:
+    """``value`` with containers of its own: what is done to the result is not seen elsewhere.
+
+    Scalars, logs and frozen objects are returned as they are; dicts, lists, sets, dataclasses and
+    pydantic models are copied all the way down; any other object is shared (a lock, a connection:
+    immutable by contract). Cost: O(containers in the value); O(1) for a scalar.
+    """
+    kind = type_of(value)
+    if kind in ATOMS or kind is Log:
+        return value
+    if kind is dict:
+        for item in value.values():
+            if type(item) not in ATOMS:
+                return {k: v if type(v) in ATOMS else isolate(v) for k, v in value.items()}
+        return {**value}
+    if kind is list:
+        return [v if type(v) in ATOMS else isolate(v) for v in value]
+    if kind is tuple:
+        items = [isolate(v) for v in value]
+        return value if all(a is b for a, b in zip(items, value, strict=True)) else tuple(items)
+    if kind is set or kind is bytearray:
+        return copy.copy(value)
+    if isinstance(value, tuple):  # a named one
+        items = [isolate(v) for v in cast("tuple[Any, ...]", value)]
+        same_items = all(a is b for a, b in zip(items, cast("Any", value), strict=True))
+        return cast("Any", value if same_items else kind._make(items))
+    if isinstance(value, (list, deque)) and kind is not list:
+        own = copy.copy(cast("Any", value))
+        own.clear()
+        own.extend(isolate(v) for v in cast("Any", value))
+        return own
+    if isinstance(value, (dict, list, set)):
+        return (
+            copy.copy(cast("Any", value))
+            if not isinstance(value, dict)
+            else _dict_like(cast("dict[Any, Any]", value))
+        )
+    return _isolate_object(value)
+
+
+def _dict_like(value: dict[Any, Any]) -> Any:
+    own = copy.copy(value)
+    for key in own:
+        own[key] = isolate(own[key])
+    return own
+
+
+def _isolate_object(value: Any) -> Any:
+    kind: Any = cast("Any", type(value))
+    if hasattr(kind, "model_copy") and hasattr(kind, "model_config"):
+        return value if kind.model_config.get("frozen") else value.model_copy(deep=True)
+    made_as: Any = getattr(kind, "__dataclass_params__", None)
+    if dataclasses.is_dataclass(kind) and not made_as.frozen:
+        own = copy.copy(value)
+        for field in dataclasses.fields(value):
+            setattr(own, field.name, isolate(getattr(value, field.name)))
+        return own
+    return value
+
+
+def unshared(values: Mapping[str, Any]) -> dict[str, Any]:
+    """``values`` with logs of their own: what one run appends must not be seen, or raced for, by
+    another.
+    """
+    return {
+        name: Log(value.raw()) if type(value) is Log else value for name, value in values.items()
+    }
+
+
+def thaw(value: Any) -> Any:
+    """``value`` for a caller to keep: logs become lists, containers are fresh.
+
+    Cost: O(containers in the value).
+    """
+    kind = type_of(value)
+    if kind in ATOMS:
+        return value
+    if kind is Log:
+        return [thaw(v) for v in value.raw()]
+    if kind is dict:
+        return {k: thaw(v) for k, v in value.items()}
+    if kind is list:
+        return [thaw(v) for v in value]
+    if kind is tuple:
+        return tuple(thaw(v) for v in value)
+    return isolate(value)
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two values are the same as far as can be told: identical, or equal without an
+    error.
+    """
+    if a is b:
+        return True
+    try:
+        if type(a) is not type(b):
+            return False
+        if type(a) is dict:
+            one, other = cast("dict[Any, Any]", a), cast("dict[Any, Any]", b)
+            return list(one) == list(other) and all(same(one[key], other[key]) for key in one)
+        if type(a) in (list, tuple):
+            return len(a) == len(b) and all(map(same, a, b))
+        return bool(a == b)
+    except Exception:  # noqa: BLE001
+        # a value with a broken or array-like __eq__ is simply not known to be the same
+        return False

@@ -1,0 +1,480 @@
+"""Config: what users write, decoded strictly into what components declare; and secrets, which are
+references.
+
+A component class may have a ``Config``, a pydantic model; then it is made with one. Without it, it
+is made with the config's entries as arguments. Making a component has no effects: it connects to
+nothing and reads nothing.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from axil.errors import ConfigError, Problem, did_you_mean, format_names
+from axil.kernel.spec import FromEnvironment, Place
+from axil.registry.excerpts import format_value
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel, SecretStr
+
+    Model = TypeVar("Model", bound=BaseModel)
+else:
+    Model = TypeVar("Model")
+
+T = TypeVar("T")
+Keys = tuple[str | int, ...]
+
+
+def decode_config(
+    model: type[Model], raw: Any, where: str | Place = "", *, lenient: bool = False
+) -> Model:
+    """An instance of the pydantic class ``model`` from plain data; keys that the model does not
+    have are errors.
+
+    A model that sets ``extra="allow"`` keeps them; models inside it cannot (a field that takes
+    anything is a ``dict``). A key that is null says nothing where the field has a default and does
+    not take None: ``tooling: null`` is the default. ``lenient``: keys that the model does not have
+    are logged as warnings and left out. Raises: ConfigError with everything that was found: AX130
+    unknown key, AX131 a value that does not fit, AX132 a key that is missing, AX133 not a mapping.
+    Values of secret fields are never shown.
+    """
+    from pydantic import ValidationError
+
+    if isinstance(raw, model):
+        return raw
+    if raw is None:
+        raw = {}
+    if not isinstance(raw, Mapping):
+        raise ConfigError(
+            Problem("AX133", str(where), f"expected a mapping, found {format_value(raw)}.")
+        )
+    forbid = None if model.model_config.get("extra") == "allow" else "forbid"
+    try:
+        return model.model_validate(_said(model, cast("Mapping[str, Any]", raw)), extra=forbid)
+    except ValidationError as error:
+        found = cast("list[dict[str, Any]]", error.errors(include_url=False))
+    # outside the handler: the original error's text shows the input, secrets included
+    problems = list(_problems(model, raw, where, found))
+    strangers = [_keys(raw, each) for each in found if each["type"] == "extra_forbidden"]
+    if not (lenient and strangers):
+        raise ConfigError(problems)
+    for problem in problems:
+        if problem.id == "AX130":
+            import logging
+
+            logging.getLogger("axil.config").warning(
+                "%s: %s is ignored. %s", problem.where, problem.message.rstrip("."), problem.hint
+            )
+    return decode_config(model, _without(raw, strangers), where, lenient=True)
+
+
+def _without(value: Any, paths: Sequence[Keys]) -> Any:
+    """``value`` without what ``paths`` lead to."""
+    inner: dict[str | int, list[Keys]] = {}
+    for path in paths:
+        inner.setdefault(path[0], []).append(path[1:])
+    if isinstance(value, Mapping):
+        entries = cast("Mapping[str, Any]", value).items()
+        return {
+            k: _without(v, inner[k]) if k in inner else v
+            for k, v in entries
+            if () not in inner.get(k, ())
+        }
+    items = enumerate(cast("Sequence[Any]", value))
+    return [
+        _without(v, inner[i]) if i in inner else v for i, v in items if () not in inner.get(i, ())
+    ]
+
+
+def make_component(
+    component: Callable[..., T],
+    config: Any = None,
+    where: str | Place = "",
+    *,
+    lenient: bool = False,
+) -> T:
+    """The lifecycle's first step, *new*: an instance of a component class, with its config decoded.
+
+    A plain function is its own instance and takes no config. Raises: ConfigError; and what the
+    constructor raises.
+    """
+    model = getattr(component, "Config", None)
+    if model is not None:
+        return component(decode_config(model, config, where, lenient=lenient))
+    if config is not None and not isinstance(config, Mapping):
+        raise ConfigError(
+            Problem("AX133", str(where), f"expected a mapping, found {format_value(config)}.")
+        )
+    arguments = dict(cast("Mapping[str, Any]", config or {}))
+    if not isinstance(component, type):
+        if arguments:
+            name = getattr(component, "__name__", type(component).__name__)
+            found = format_names(sorted(map(str, arguments)))
+            raise ConfigError(
+                Problem(
+                    "AX130", str(where), f"{name} takes no config, found {found}.", "Remove it."
+                )
+            )
+        return cast("T", component)
+    problems = list(_misfits(component, arguments, where))
+    if problems:
+        raise ConfigError(problems)
+    return component(**arguments)
+
+
+def refers_to(
+    kind: str, *, path: str = "", default: Sequence[str] = (), beside: str = ""
+) -> dict[str, Any]:
+    """Says of a field of a ``Config`` that its value names components: for
+    ``Field(json_schema_extra=refers("models"))``.
+
+    It goes into the schema and the manifest: with it, what a workflow needs is known without an
+    import.
+
+    Args:
+        kind: a kind of component; ``graph``: the value is a graph, a node, or ``{path: FILE}``;
+            ``file``: the path of a file that is read.
+        path: where in the value, as a JSON pointer, ``*`` for every member; empty: the value is a
+            name, ``{type: …}``, or several.
+        default: what is meant where the field is left out.
+        beside: the default is meant only where this other field is given.
+
+    >>> refers_to("formatters", default=["paragraph", "json"])
+    {'x-axil-ref': {'kind': 'formatters', 'default': ['paragraph', 'json']}}
+    """
+    said = {"kind": kind, "path": path, "default": list(default), "beside": beside}
+    return {"x-axil-ref": {name: value for name, value in said.items() if value}}
+
+
+def _said(model: type[BaseModel], raw: Mapping[str, Any]) -> dict[str, Any]:
+    silent = {
+        key
+        for name, info in model.model_fields.items()
+        for key in (name, info.alias)
+        if not info.is_required()
+        and info.annotation is not Any
+        and type(None) not in getattr(info.annotation, "__args__", ())
+    }
+    return {key: value for key, value in raw.items() if value is not None or key not in silent}
+
+
+def _misfits(
+    component: type, arguments: Mapping[str, Any], where: str | Place
+) -> Iterator[Problem]:
+    """Arguments that the constructor does not take, and those that it lacks."""
+    try:
+        parameters = inspect.signature(component).parameters.values()
+    except (ValueError, TypeError):
+        # a class written in C says nothing; it will refuse what it does not take
+        return
+    named = {p.name: p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+    if not any(p.kind is p.VAR_KEYWORD for p in parameters):
+        for key in arguments:
+            if key not in named:
+                hint = did_you_mean(key, named) or (
+                    f"Known here: {format_names(sorted(named))}." if named else "It takes none."
+                )
+                yield Problem("AX130", _inside(where, (key,)), f'unknown key "{key}".', hint)
+    for name, parameter in named.items():
+        if parameter.default is parameter.empty and name not in arguments:
+            yield Problem("AX132", str(where), f'the key "{name}" is missing.')
+
+
+def _inside(where: str | Place, keys: Keys) -> str:
+    if isinstance(where, Place):
+        return str(where.at(*keys))
+    path = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys)
+    return f"{where}{path}" if where else path.lstrip(".")
+
+
+# --------------------------------------------------------------------------------------------------
+
+
+def _problems(
+    model: type[BaseModel], raw: Any, where: str | Place, errors: list[dict[str, Any]]
+) -> Iterator[Problem]:
+    """One problem per key; what the members of a union expect is said in one sentence."""
+    by_keys: dict[Keys, list[dict[str, Any]]] = {}
+    for error in errors:
+        by_keys.setdefault(_keys(raw, error), []).append(error)
+    for keys, found in by_keys.items():
+        first = found[0]
+        if first["type"] == "extra_forbidden":
+            key = str(keys[-1])
+            known = _names(_field(model, keys[:-1])[0] if len(keys) > 1 else model)
+            hint = did_you_mean(key, known) or (
+                f"Known here: {format_names(sorted(known), 12)}." if known else ""
+            )
+            yield Problem("AX130", _inside(where, keys), f'unknown key "{key}".', hint)
+        elif first["type"] == "missing" and isinstance(keys[-1], int):
+            yield Problem(
+                "AX131", _inside(where, keys[:-1]), f"expected more than {keys[-1]} items."
+            )
+        elif first["type"] == "missing":
+            yield Problem("AX132", _inside(where, keys[:-1]), f'the key "{keys[-1]}" is missing.')
+        else:
+            yield _misfit(model, found, where, keys)
+
+
+def _misfit(
+    model: type[BaseModel], found: list[dict[str, Any]], where: str | Place, keys: Keys
+) -> Problem:
+    kind, info = _field(model, keys)
+    first = found[0]
+    if first["type"] in ("value_error", "assertion_error"):
+        text = str(first["msg"]).split(", ", 1)[-1].rstrip(".")
+        return Problem("AX131", _inside(where, keys), f"{text}.")
+    expected = " or ".join(dict.fromkeys(_expected(error, info) for error in found))
+    hidden = _is_secret(kind, keys)
+    told = "" if hidden else f", found {format_value(first.get('input'))}"
+    allowed = re.findall(
+        r"'([^']*)'", str(cast("dict[str, Any]", first.get("ctx") or {}).get("expected", ""))
+    )
+    value = first.get("input")
+    hint = did_you_mean(value, allowed) if isinstance(value, str) and not hidden else ""
+    if not hidden and "text" in expected and isinstance(value, (int, float)):
+        hint = f'Write "{format_value(value)}".'
+    return Problem("AX131", _inside(where, keys), f"expected {expected}{told}.", hint)
+
+
+_TYPES = (
+    ("int", "a whole number"),
+    ("float", "a number"),
+    ("decimal", "a number"),
+    ("bool", "true or false"),
+    ("string", "text"),
+    ("list", "a list"),
+    ("tuple", "a list"),
+    ("set", "a list"),
+    ("frozen_set", "a list"),
+    ("dict", "a mapping"),
+    ("mapping", "a mapping"),
+    ("model", "a mapping"),
+    ("none_required", "nothing"),
+)
+_BOUNDS = (("gt", ">"), ("ge", "≥"), ("lt", "<"), ("le", "≤"))
+
+
+def _expected(error: Mapping[str, Any], info: Any) -> str:
+    kind = str(error["type"])
+    context = cast("Mapping[str, Any]", error.get("ctx") or {})
+    if kind in ("literal_error", "enum"):
+        return f"one of {context.get('expected', '')}".replace("'", "").replace(" or ", ", ")
+    bounds = [
+        f"{sign} {_number(_bound(info, name))}"
+        for name, sign in _BOUNDS
+        if _bound(info, name) is not None
+    ]
+    if kind in ("greater_than", "greater_than_equal", "less_than", "less_than_equal") or (
+        bounds and kind.startswith(("int", "float"))
+    ):
+        if not bounds:
+            bounds = [
+                f"{sign} {_number(context[name])}" for name, sign in _BOUNDS if name in context
+            ]
+        number = "a whole number" if kind.startswith("int") else "a number"
+        return f"{_unit(info) or number} {' and '.join(bounds)}"
+    if kind == "string_pattern_mismatch":
+        return f"text that matches {context.get('pattern', '')}"
+    for name, words in _TYPES:
+        if kind in (
+            f"{name}_type",
+            f"{name}_parsing",
+            f"{name}_from_float",
+            f"{name}_attributes_type",
+            name,
+        ):
+            return words
+    text = str(error["msg"]).rstrip(".")
+    return re.sub(r"^(?:Input|Value|String|List|\w+) should (?:be |have )?", "", text)
+
+
+def _number(bound: Any) -> str:
+    return f"{bound:g}" if isinstance(bound, float) else str(bound)
+
+
+def _bound(info: Any, name: str) -> Any:
+    return next(
+        (
+            getattr(m, name)
+            for m in getattr(info, "metadata", ())
+            if getattr(m, name, None) is not None
+        ),
+        None,
+    )
+
+
+def _unit(info: Any) -> str:
+    extra = getattr(info, "json_schema_extra", None)
+    return (
+        str(cast("Mapping[str, Any]", extra).get("unit", "")) if isinstance(extra, Mapping) else ""
+    )
+
+
+def _keys(raw: Any, error: Mapping[str, Any]) -> Keys:
+    """The part of an error's location that is in the data; pydantic adds the names of union members
+    and validators.
+    """
+    keys: list[str | int] = []
+    location = cast("Sequence[str | int]", error["loc"])
+    for i, key in enumerate(location):
+        if (isinstance(raw, Mapping) and key in raw) or (
+            isinstance(raw, (list, tuple))
+            and isinstance(key, int)
+            and key < len(cast("list[Any]", raw))
+        ):
+            raw = cast("Any", raw)[key]
+        elif error["type"] == "missing" and i == len(location) - 1:
+            return (*keys, key)
+        else:
+            continue
+        keys.append(key)
+    return tuple(keys)
+
+
+def _names(kind: Any) -> list[str]:
+    names: list[str] = []
+    for name, info in _fields(kind).items():
+        names.append(str(info.validation_alias or info.alias or name))
+    return names
+
+
+def _fields(kind: Any) -> Mapping[str, Any]:
+    """The fields of the first model in an annotation; empty: there is none."""
+    if isinstance(kind, type) and hasattr(kind, "model_fields"):
+        return cast("Mapping[str, Any]", cast("Any", kind).model_fields)
+    inner = (_fields(part) for part in getattr(kind, "__args__", ()))
+    return next((found for found in inner if found), dict[str, Any]())
+
+
+def _field(model: Any, keys: Keys) -> tuple[Any, Any]:
+    """The annotation and the field that keys lead to, as far as models go."""
+    kind, info = model, None
+    for key in keys:
+        if isinstance(key, int):
+            continue
+        fields = _fields(kind)
+        info = next((i for n, i in fields.items() if key in (n, i.alias, i.validation_alias)), None)
+        if info is None:
+            return (kind if fields else Any), None
+        kind = info.annotation
+    return kind, info
+
+
+_PRIVATE = re.compile(r"secret|password|passwd|token$|api_?key|credential", re.IGNORECASE)
+
+
+def _is_secret(kind: Any, keys: Keys) -> bool:
+    return "Secret" in str(kind) or any(
+        _PRIVATE.search(key) for key in keys if isinstance(key, str)
+    )
+
+
+# --------------------------------------------------------------------------------------------------
+
+_REFERENCE = re.compile(r"\$\{([A-Za-z0-9_]+)\}")
+
+
+class Secret:
+    """A secret in a component's config: a reference, resolved when it is needed, or a value given
+    in Python.
+
+    In files: ``{env: OPENAI_API_KEY}`` or ``${OPENAI_API_KEY}``. Neither text form shows a value.
+
+    >>> Secret("${KEY}"), Secret({"env": "KEY"}), Secret("sk-123")
+    (Secret(${KEY}), Secret(${KEY}), Secret(**********))
+    """
+
+    __slots__ = ("_value", "name")
+
+    def __init__(self, value: str | Mapping[str, str] | Secret | SecretStr) -> None:
+        self.name = ""
+        """The environment variable; empty: the value was given."""
+        self._value: str | None = None
+        if isinstance(value, Secret):
+            self.name, self._value = value.name, value._value
+        elif isinstance(value, Mapping):
+            if set(value) != {"env"} or not value["env"]:
+                raise ValueError("expected {env: NAME}, ${NAME} or text")
+            self.name = value["env"]
+        elif isinstance(value, str):
+            reference = _REFERENCE.fullmatch(
+                value.template if isinstance(value, FromEnvironment) else value
+            )
+            self.name = reference[1] if reference else ""
+            self._value = (
+                None if reference and not isinstance(value, FromEnvironment) else str.__str__(value)
+            )
+        elif hasattr(value, "get_secret_value"):
+            self._value = value.get_secret_value()
+        else:
+            raise ValueError("expected {env: NAME}, ${NAME} or text")
+
+    def resolve(self, environment: Mapping[str, str] | None = None, where: str = "") -> SecretStr:
+        """The value. Raises: ConfigError (AX134): the environment variable is not set."""
+        from pydantic import SecretStr
+
+        if self._value is not None:
+            return SecretStr(self._value)
+        found = (os.environ if environment is None else environment).get(self.name)
+        if found is None:
+            raise ConfigError(
+                Problem(
+                    "AX134",
+                    where,
+                    f"the environment variable {self.name} is not set.",
+                    f"Set {self.name}.",
+                )
+            )
+        return SecretStr(found)
+
+    def __repr__(self) -> str:
+        return f"Secret({'${' + self.name + '}' if self.name else '**********'})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and (self.name, self._value) == (other.name, other._value)
+
+    def __hash__(self) -> int:
+        return hash((self.name, self._value))
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        from typing import Annotated
+
+        from pydantic import PlainSerializer, PlainValidator
+
+        def reference(secret: Secret) -> Any:
+            return {"env": secret.name} if secret.name else "**********"
+
+        return handler.generate_schema(
+            Annotated[Any, PlainValidator(cls), PlainSerializer(reference, when_used="json")]
+        )
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> dict[str, Any]:
+        variable = {
+            "type": "object",
+            "properties": {"env": {"type": "string"}},
+            "required": ["env"],
+            "additionalProperties": False,
+        }
+        return {"anyOf": [variable, {"type": "string"}], "writeOnly": True, "x-axil-secret": True}
+
+
+def resolve_secret(
+    value: Any, environment: Mapping[str, str] | None = None, where: str = ""
+) -> SecretStr:
+    """The secret that ``value`` is or refers to: ``{env: NAME}``, ``${NAME}``, text, a ``Secret``
+    or a ``SecretStr``.
+
+    Raises: ConfigError (AX134): the environment variable is not set, or ``value`` is none of these.
+    """
+    try:
+        secret = Secret(value)
+    except ValueError as error:
+        raise ConfigError(Problem("AX134", where, f"{error}.")) from None
+    return secret.resolve(environment, where)

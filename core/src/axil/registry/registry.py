@@ -1,0 +1,609 @@
+"""The registry: names → components, through entry points; the only way from a name to code.
+
+One scan per process reads the metadata of what is installed and imports nothing. ``resolve``
+imports the one component that was named. Policy says which distributions and components may be
+used; what is blocked is never imported, so it is enforced here, for every way in.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pkgutil
+import re
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, cast
+
+from axil.errors import (
+    ComponentBlocked,
+    ComponentConflict,
+    PluginContract,
+    PluginLoadError,
+    Problem,
+    UnknownComponent,
+    did_you_mean,
+    format_names,
+)
+from axil.registry.installed import entry_points
+from axil.registry.kinds import (
+    COMPONENT_KINDS,
+    KERNEL,
+    MANIFEST,
+    canonical_name,
+    incompatibility,
+    kind_of_group,
+)
+from axil.registry.policy import Policy
+
+if TYPE_CHECKING:
+    from axil.registry.manifest import Manifest
+
+__all__ = [
+    "COMPONENT_KINDS",
+    "KERNEL",
+    "Component",
+    "EntryPoint",
+    "Policy",
+    "Registry",
+    "canonical_name",
+    "component_index",
+    "default_registry",
+    "use_registry",
+]
+
+_TARGET: Final = re.compile(
+    r"(?P<module>[\w.]+)\s*(?::\s*(?P<attributes>[\w.]+))?\s*(?:\[.*\])?\s*$"
+)
+
+
+class EntryPoint(Protocol):
+    """What the registry needs of an entry point; ``importlib_metadata``'s are such."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def group(self) -> str: ...
+    @property
+    def value(self) -> str: ...
+    @property
+    def dist(self) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Component:
+    """One thing that a distribution provides under a name. Nothing of it is imported."""
+
+    kind: str
+    name: str
+    distribution: str
+    version: str = ""
+    value: str = ""
+    """``module:attribute``; empty: it was registered in this process."""
+    status: Literal["available", "blocked", "unfit", "registered"] = "available"
+    """``unfit``: it is written for another version of its kind's contract."""
+    reason: str = ""
+    """Why it is blocked or unfit."""
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether it may be asked for."""
+        return self.status in ("available", "registered")
+
+    def __str__(self) -> str:
+        return " ".join(
+            part for part in (self.distribution or "this process", self.version) if part
+        )
+
+
+class Registry:
+    """What is installed, under a policy: without one, under that of the environment
+    (``Policy.in_force()``).
+
+    >>> registry = Registry(entry_points=[])
+    >>> registry.register("conditions", "never", lambda seen: False)
+    >>> registry.names("conditions")
+    ('never',)
+    """
+
+    def __init__(
+        self, policy: Policy | None = None, entry_points: Iterable[EntryPoint] | None = None
+    ) -> None:
+        self.policy = policy or Policy.in_force()
+        self._given = None if entry_points is None else tuple(entry_points)
+        self._found: dict[str, dict[str, list[Component]]] | None = None
+        self._dists: dict[str, Any] = {}
+        self._packages: dict[str, str] = {}
+        self._manifests: dict[str, Manifest | None] = {}
+        self._objects: dict[tuple[str, str, str], Any] = {}
+        self._told: set[Problem] = set()
+        self.tell: Callable[[Problem], None] = _log
+        """Gets a warning (AX326) for each place that uses an old name, once; without another, it is
+        logged.
+        """
+        self.unreadable: list[str] = []
+        """Distributions whose metadata or manifest is broken, with the reason; known after the
+        first question that meets it.
+        """
+
+    # -- what there is
+
+    def candidates(self, kind: str | None = None) -> list[Component]:
+        """Every component, blocked ones included, by kind and name; of one kind or of all."""
+        known = self._scan()
+        kinds = COMPONENT_KINDS if kind is None else (_known_kind(kind),)
+        return [
+            each
+            for kind in kinds
+            for name in sorted(known.get(kind, {}))
+            for each in known[kind][name]
+        ]
+
+    def names(self, kind: str) -> tuple[str, ...]:
+        """The names of a kind that may be used, sorted."""
+        return tuple(dict.fromkeys(each.name for each in self.candidates(kind) if each.is_usable))
+
+    def plugins(self) -> dict[str, str]:
+        """The distributions that provide components or a manifest, with their versions; blocked
+        ones included.
+        """
+        providers = {each.distribution for each in self.candidates()} | self._packages.keys()
+        return {
+            name: _identity(self._dists[name])[1]
+            for name in sorted(providers)
+            if name in self._dists
+        }
+
+    def distribution(self, name: str) -> Any:
+        """The metadata of one of ``plugins``; None: there is no such plugin."""
+        self._scan()
+        return self._dists.get(canonical_name(name))
+
+    def package(self, distribution: str) -> str:
+        """The package that holds a distribution's manifest; empty: it does not say."""
+        self._scan()
+        return self._packages.get(canonical_name(distribution), "")
+
+    def manifest(self, distribution: str) -> Manifest | None:
+        """What a distribution says of its components, read without importing it; None: nothing, or
+        nothing that can be read.
+        """
+        if distribution in self._manifests:
+            return self._manifests[distribution]
+        from axil.registry.manifest import read
+
+        self._scan()
+        name = canonical_name(distribution)
+        if name not in self._manifests:
+            self._manifests[name] = None
+            package = self._packages.get(name, "")
+            try:
+                self._manifests[name] = read(package, self._dists.get(name)) if package else None
+            except ValueError as error:
+                self.unreadable.append(f"{name}: its manifest cannot be read: {error}")
+        return self._manifests[name]
+
+    def register(self, kind: str, name: str, obj: object, distribution: str = "") -> None:
+        """Provide ``obj`` under a name in this registry: for tests and notebooks.
+
+        Raises: ComponentConflict: the name is taken.
+        """
+        known = self._scan().setdefault(_known_kind(kind), {})
+        if taken := known.get(name):
+            who = format_names([str(each) for each in taken])
+            raise ComponentConflict(
+                f'the {COMPONENT_KINDS[kind]} "{name}" is provided by {who} already.',
+                hint="Choose another name.",
+            )
+        component = Component(
+            kind=kind, name=name, distribution=canonical_name(distribution), status="registered"
+        )
+        known[name] = [component]
+        self._objects[kind, name, component.distribution] = obj
+
+    def child(self) -> Registry:
+        """The same components under the same policy; what is registered with the child is not
+        registered here.
+        """
+        made = Registry(self.policy, self._given)
+        made._found = {
+            kind: {name: list(known) for name, known in names.items()}
+            for kind, names in self._scan().items()
+        }
+        made._dists, made._objects, made.unreadable = (
+            self._dists,
+            dict(self._objects),
+            self.unreadable,
+        )
+        made._packages, made._manifests = self._packages, self._manifests
+        made._told, made.tell = self._told, self.tell
+        return made
+
+    # -- from a name to an object
+
+    def resolve(
+        self, kind: str, name: str, where: str = "", *, requires: Iterable[str] = ()
+    ) -> Any:
+        """The component called ``name``, imported now if it was not before.
+
+        Two names never share an import by accident:
+        ``distribution/name`` asks one distribution. An old name, one of the ``aliases`` in a
+        manifest, means what the component is called now, and ``tell`` says so.
+
+        Args:
+            where: what messages begin with.
+            requires: distributions that the workflow says it needs, for the advice in messages.
+        Raises: UnknownComponent, ComponentBlocked, ComponentConflict, PluginLoadError;
+        PluginContract (AX310): it is written for another
+            version of its kind's contract.
+        """
+        component = self.find(kind, name, where, requires=requires)
+        key = (kind, component.name, component.distribution)
+        if key not in self._objects:
+            self._objects[key] = self._load(component, where)
+        return self._objects[key]
+
+    def find(
+        self, kind: str, name: str, where: str = "", *, requires: Iterable[str] = ()
+    ) -> Component:
+        """Which component ``name`` means; nothing is imported.
+
+        Raises: as ``resolve``, but PluginLoadError.
+        """
+        word = COMPONENT_KINDS[_known_kind(kind)]
+        distribution, _, bare = name.rpartition("/")
+        wanted = (
+            canonical_name(distribution)
+            if distribution
+            else self.policy.pins.get(f"{kind}:{bare}", "")
+        )
+        found = self._scan().get(kind, {}).get(bare, [])
+        candidates = [each for each in found if not wanted or each.distribution == wanted]
+        is_old = not candidates and bool(candidates := self._formerly(kind, name, wanted))
+        usable = [each for each in candidates if each.is_usable]
+        if len(usable) == 1:
+            if misfit := self._misfit(usable[0]):
+                raise _unfitting(usable[0], misfit, where)
+            if is_old:
+                self._warn(usable[0], name, where)
+            return usable[0]
+        if not candidates:
+            raise UnknownComponent(
+                f'unknown {word} "{name}".',
+                hint=self._advice(kind, bare, wanted, found, requires),
+                where=where,
+            )
+        if not usable and (
+            refused := next((each for each in candidates if each.status == "blocked"), None)
+        ):
+            told = (
+                f'the {word} "{name}" of {format_names([str(each) for each in candidates])} may '
+                "not be "
+                f"used: {refused.reason}."
+            )
+            raise ComponentBlocked(told, hint="Change the policy, or the workflow.", where=where)
+        if not usable:
+            raise _unfitting(candidates[0], candidates[0].reason, where)
+        ways = " or ".join(f'"{each.distribution}/{each.name}"' for each in usable)
+        if is_old:
+            claims = " and of ".join(f'"{each.name}" ({each})' for each in usable)
+            raise ComponentConflict(
+                f'the {word} "{name}" is an old name of {claims}.',
+                hint=f"Write {ways}.",
+                where=where,
+            )
+        raise ComponentConflict(
+            f'the {word} "{bare}" is provided by {" and ".join(map(str, usable))}.',
+            hint=f"Write {ways}, pin {kind}:{bare} to one of them (AXIL_PINS), or block one "
+            "(AXIL_BLOCK).",
+            where=where,
+        )
+
+    def _formerly(self, kind: str, name: str, wanted: str) -> list[Component]:
+        """The components that were called ``name`` before, by their manifests, which are read only
+        where nothing has the name now.
+        """
+        distribution, _, bare = name.rpartition("/")
+        whole = f"{canonical_name(distribution)}/{bare}"
+        found: list[Component] = []
+        for each in self.candidates(kind):
+            said = self.manifest(each.distribution)
+            described = said.find(kind, each.name) if said is not None else None
+            aliases = described.aliases if described is not None else ()
+            if (bare in aliases and wanted in ("", each.distribution)) or (
+                distribution and whole in aliases
+            ):
+                # who blocked the old name is obeyed where it is still written
+                rule = f"{kind}:{bare}"
+                is_refused = each.is_usable and rule in self.policy.block
+                found.append(
+                    replace(each, status="blocked", reason=f"the policy blocks {rule}")
+                    if is_refused
+                    else each
+                )
+        return found
+
+    def _warn(self, component: Component, name: str, where: str) -> None:
+        told = (
+            f'"{name}" is an old name of the {COMPONENT_KINDS[component.kind]} '
+            f'"{component.name}" of '
+            f"{component}."
+        )
+        now = f"{component.distribution}/{component.name}" if "/" in name else component.name
+        problem = Problem(
+            "AX326", where, told, f'Write "{now}"; the old name will be gone one day.', "warning"
+        )
+        if problem not in self._told:
+            self._told.add(problem)
+            self.tell(problem)
+
+    def _misfit(self, component: Component) -> str:
+        """Why a component cannot be used with this kernel, by its manifest; empty: it can."""
+        if (
+            component.status == "registered"
+            or component.distribution == KERNEL
+            or component.distribution not in self._packages
+        ):
+            return ""
+        said = self.manifest(component.distribution)
+        return (
+            incompatibility(component.kind, said.spec[component.kind])
+            if said is not None and component.kind in said.spec
+            else ""
+        )
+
+    def _advice(
+        self, kind: str, name: str, wanted: str, found: Sequence[Component], requires: Iterable[str]
+    ) -> str:
+        if found:
+            return (
+                f"{wanted} does not provide it; {format_names([str(each) for each in found])} does."
+            )
+        provider, fault = self.provider(kind, name)
+        if provider and not (wanted and provider != wanted) and not self._is_installed(provider):
+            return f"It is provided by {provider} (not installed): pip install {provider}"
+        versions: Mapping[str, str] = (
+            cast("Mapping[str, str]", requires)
+            if isinstance(requires, Mapping)
+            else dict.fromkeys(requires, "")
+        )
+        missing = {
+            canonical_name(each): version
+            for each, version in versions.items()
+            if not self._is_installed(canonical_name(each))
+        }
+        if missing:
+            wishes = " ".join(
+                f'"{each}{version}"' if version else each for each, version in missing.items()
+            )
+            return (
+                f"The workflow requires {format_names(list(missing))} (not installed): pip install "
+                f"{wishes}"
+            )
+        names = self.names(kind)
+        there = f"Installed: {format_names(names)}." if names else "None is installed."
+        return " ".join(part for part in (self._similar(kind, name) or there, fault) if part)
+
+    def provider(self, kind: str, name: str) -> tuple[str, str]:
+        """The distribution that is known to provide a component, installed or not; and what is
+        wrong with the site's index.
+        """
+        component = f"{kind}:{name}"
+        if provider := component_index().get(component, ""):
+            return provider, ""
+        if not self.policy.index:
+            return "", ""
+        try:
+            with open(self.policy.index, encoding="utf-8") as file:
+                found: Any = json.load(file)
+            return canonical_name(str(cast("Mapping[str, str]", found).get(component, ""))), ""
+        except (OSError, ValueError, AttributeError) as error:
+            return "", f"(The site's index {self.policy.index} cannot be read: {error}.)"
+
+    def _is_installed(self, distribution: str) -> bool:
+        if distribution in self._dists:
+            return True
+        if self._given is not None:
+            return False
+        import importlib_metadata
+
+        try:
+            importlib_metadata.version(distribution)
+        except (importlib_metadata.PackageNotFoundError, ValueError):
+            return False
+        return True
+
+    def _similar(self, kind: str, name: str) -> str:
+        hint = did_you_mean(name, self.names(kind))
+        if not hint:
+            # what they lack, no installation would bring
+            installed = {each.distribution for each in self.candidates()}
+            known = [
+                word for word, provider in component_index().items() if provider not in installed
+            ]
+            elsewhere = [word.split(":")[1] for word in known if word.startswith(f"{kind}:")]
+            hint = did_you_mean(name, elsewhere)
+            near = re.search(r'"(.+)"', hint)
+            return (
+                f"{hint[:-1]} ({component_index()[f'{kind}:{near[1]}']}, not installed)?"
+                if near
+                else ""
+            )
+        near = re.search(r'"(.+)"', hint)
+        providers = self._scan()[kind][near[1]] if near else []
+        return f"{hint[:-1]} ({format_names([str(each) for each in providers])}, installed)?"
+
+    def _load(self, component: Component, where: str) -> Any:
+        target = _TARGET.match(component.value)
+        try:
+            if target is None:
+                raise ImportError(f'"{component.value}" is not module:attribute')
+            found: Any = importlib.import_module(target["module"])
+            for name in (target["attributes"] or "").split("."):
+                found = getattr(found, name) if name else found
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as error:
+            # whatever a plugin does while it is imported, SystemExit included, costs only itself
+            cause = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+            raise PluginLoadError(
+                f'the {COMPONENT_KINDS[component.kind]} "{component.name}" is provided by '
+                f"{component}, "
+                "which failed to import "
+                f"{component.value} ({cause}).",
+                hint=self._extra(component, error)
+                or (
+                    "Other plugins are not affected. More: axil plugins doctor "
+                    f"{component.distribution}"
+                ),
+                where=where,
+            ) from error
+        return found
+
+    def _extra(self, component: Component, error: BaseException) -> str:
+        """The extra that would bring a module which is missing."""
+        missing = (
+            canonical_name((error.name or "").partition(".")[0])
+            if isinstance(error, ModuleNotFoundError)
+            else ""
+        )
+        for requirement in getattr(self._dists.get(component.distribution), "requires", None) or ():
+            parts = re.match(r"\s*([\w.-]+).*;.*extra\s*==\s*['\"]([\w.-]+)['\"]", requirement)
+            if missing and parts and canonical_name(parts[1]) == missing:
+                return f'It needs an extra: pip install "{component.distribution}[{parts[2]}]"'
+        return ""
+
+    # -- the scan
+
+    def _scan(self) -> dict[str, dict[str, list[Component]]]:
+        if self._found is None:
+            found: dict[str, dict[str, list[Component]]] = {}
+            # metadata is parsed anew whenever it is asked: once for each distribution is enough
+            known: dict[int, tuple[str, str]] = {}
+            groups: dict[str, tuple[str, int]] = {}
+            for entry in entry_points(self.unreadable) if self._given is None else self._given:
+                kind, major = groups.get(entry.group) or groups.setdefault(
+                    entry.group, kind_of_group(entry.group)
+                )
+                if kind not in COMPONENT_KINDS and kind != MANIFEST:
+                    continue
+                dist = entry.dist
+                identity = known.get(id(dist)) or known.setdefault(id(dist), _identity(dist))
+                self._dists.setdefault(identity[0], dist)
+                if kind == MANIFEST:
+                    self._packages.setdefault(identity[0], entry.value)
+                else:
+                    _add(
+                        found.setdefault(kind, {}).setdefault(entry.name, []),
+                        self._component(kind, major, entry, identity),
+                    )
+            self._found = found
+        return self._found
+
+    def _component(
+        self, kind: str, major: int, entry: EntryPoint, identity: tuple[str, str]
+    ) -> Component:
+        distribution, version = identity
+        refused = self.policy.refuses(kind, entry.name, distribution)
+        misfit = "" if major == 1 else incompatibility(kind, f"{major}.0")
+        return Component(
+            kind=kind,
+            name=entry.name,
+            distribution=distribution,
+            version=version,
+            value=entry.value,
+            status="blocked" if refused else "unfit" if misfit else "available",
+            reason=refused or misfit,
+        )
+
+
+def _add(same: list[Component], component: Component) -> None:
+    """Of one distribution the first is kept, unless only the later one is written for this
+    kernel.
+    """
+    for i, each in enumerate(same):
+        if each.distribution == component.distribution:
+            if each.status == "unfit":
+                same[i] = component
+            return
+    same.append(component)
+
+
+_FOLDER: Final = re.compile(r"([A-Za-z0-9][\w.]*)-([^-/\\]+)\.dist-info")
+
+
+def _identity(distribution: Any) -> tuple[str, str]:
+    """Name and version, from the name of the metadata's folder where it has one; empty where the
+    metadata does not say.
+    """
+    folder = _FOLDER.fullmatch(str(getattr(getattr(distribution, "_path", None), "name", "")))
+    if folder:
+        return canonical_name(folder[1]), folder[2]
+    try:
+        return canonical_name(distribution.name), str(distribution.version)
+    except Exception:  # noqa: BLE001
+        # incomplete metadata raises whatever it was parsed with; the component may be sound
+        return "", ""
+
+
+def _unfitting(component: Component, misfit: str, where: str) -> PluginContract:
+    told = (
+        f'the {COMPONENT_KINDS[component.kind]} "{component.name}" of {component} cannot be '
+        f"used: {misfit}."
+    )
+    hint = f"Upgrade the older side: pip install --upgrade {KERNEL} {component.distribution}"
+    return PluginContract(told, hint=hint, where=where, id="AX310")
+
+
+def _known_kind(kind: str) -> str:
+    if kind not in COMPONENT_KINDS:
+        raise ValueError(
+            (
+                f'no kind of component is called "{kind}"; there are '
+                f"{format_names(sorted(COMPONENT_KINDS), 20)}. "
+                f"{did_you_mean(kind, COMPONENT_KINDS)}"
+            ).strip()
+        )
+    return kind
+
+
+def _log(problem: Problem) -> None:
+    import logging
+
+    logging.getLogger("axil.registry").warning("%s", problem)
+
+
+_index: dict[str, str] | None = None
+
+
+def component_index() -> Mapping[str, str]:
+    """Where components come from that are not installed: ``kind:name`` → distribution, shipped with
+    the kernel.
+    """
+    global _index
+    if _index is None:
+        _index = json.loads(pkgutil.get_data("axil", "index.json") or b"{}")
+    return _index or {}
+
+
+_current: Registry | None = None
+
+
+def default_registry() -> Registry:
+    """The registry of this process, made when it is first asked for."""
+    global _current
+    if _current is None:
+        _current = Registry()
+    return _current
+
+
+@contextmanager
+def use_registry(registry: Registry) -> Generator[Registry]:
+    """Makes ``registry`` the default within a ``with``, in all threads: for tests."""
+    global _current
+    before, _current = _current, registry
+    try:
+        yield registry
+    finally:
+        _current = before

@@ -1,0 +1,451 @@
+"""The driver of one run on an event loop: commands of the scheduler become deeds, and deeds become
+its events.
+
+An inline body costs a call; an async body costs a task if it waits (see ``pool``); a thread body a
+thread. Whatever learns how a body ended works on until nothing is due; ``drive`` does what is left
+over, and the end.
+
+Outcomes are recorded in the order in which they take effect, and bodies whose effects could be
+noticed outside start only when all before them is safe (see ``recorder``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import math
+import time
+from collections.abc import Awaitable
+from typing import Any, cast
+
+from axil.contract.context import Clock, Context, Executor, SubRunResult
+from axil.contract.decisions import Deciders, Fail, Outcome, Replace
+from axil.contract.observers import Observers
+from axil.errors import AxilError, HookFailed, LimitReached, RunCancelled
+from axil.kernel.events import (
+    Command,
+    DecideLimit,
+    DropBodies,
+    End,
+    RecordFiring,
+    RecordRound,
+    Return,
+    SubRun,
+)
+from axil.kernel.machine import Machine
+from axil.kernel.outcomes import FrameResult
+from axil.kernel.plan import PlanNode
+from axil.kernel.scheduler import RunningFrame, Scheduler
+from axil.kernel.scopes import output_of
+from axil.kernel.spec import Limits
+from axil.kernel.state import State
+from axil.kernel.tokens import Activation, Changes, Out, Task, new_tuple
+from axil.kernel.values import isolate
+from axil.runtime.gate import Gate
+from axil.runtime.meters import begin_meter
+from axil.runtime.pool import SLICE, LocalExecutor, Work, WorkerPool
+from axil.runtime.recorder import Progress, Recorder
+from axil.runtime.result import Options, Result, made
+from axil.runtime.services import REAL_CLOCK, Pause, RunServices, paused_by
+
+
+class RunLoop:
+    """The driver of one run, and the owner of its worker pool."""
+
+    __slots__ = (
+        "_deciders", "_heard", "_is_bare", "_is_local", "_most", "_plan", "_recorder", "_started",
+        "_turn_ends", "_waiter", "_waiters", "limits", "meter", "observers", "pool", "scheduler",
+        "services",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        run_id: str,
+        options: Options,
+        recorder: Recorder | None,
+        root: Machine,
+    ) -> None:
+        """``recorder``: what records the run, and knows what is not done again; ``root``: what it
+        runs, not started yet.
+        """
+        self._recorder, self._plan = recorder, root.plan
+        self.limits: Limits = options.limits or root.plan.graph.limits
+        most = self.limits.firings
+        self._most: float = math.inf if most is None else most
+        self.meter = begin_meter(self.limits, options.meter, self.halt)
+        self.observers = observers = Observers.freeze(options.hooks, options.observers, run_id)
+        kinds = ("started", "finished", "failed", "skipped")
+        self._heard: dict[str, Any] = {kind: getattr(observers, f"firing_{kind}") for kind in kinds}
+        reports = [kind for kind, call in self._heard.items() if call is not None]
+        known = None if recorder is None else recorder.known
+        deciders = Deciders(options.hooks)
+        self.scheduler = Scheduler(
+            root,
+            known=known,
+            records=recorder is not None,
+            reports=reports,
+            asks_limits=deciders.has_limits,
+        )
+        if recorder is not None and known is not None:
+            self.meter.usage.firings = recorder.used.get("firings", 0)
+            self.meter.restore(recorder.used)
+            self.scheduler.cycles.update(recorder.cycles)
+        self._started = observers.firing_started
+        self._deciders = deciders
+        self.pool = WorkerPool(self.limits, recorder, self)
+        self.pool.announce = None if self._started is None else self._announce
+        clock: Clock = options.clock or REAL_CLOCK
+        executor: Executor = options.executor or LocalExecutor(options.threads, run_id)
+        progress = Progress(clock, self.meter, self.scheduler.cycles)
+        if recorder is not None:
+            progress.before = recorder.elapsed
+            recorder.follow(progress)
+        self.services = RunServices(
+            run_id,
+            options,
+            observers,
+            clock,
+            self.meter,
+            executor,
+            self,
+            progress,
+            recorder,
+        )
+        if deciders:
+            self.pool.gate = Gate(run_id, deciders, clock, self.wake)
+        self._is_local = type(executor) is LocalExecutor
+        self._is_bare = self._is_local and recorder is None
+        # of bodies that wait for sub-runs
+        self._waiters: dict[RunningFrame, asyncio.Future[FrameResult]] = {}
+        self._waiter: asyncio.Future[None] | None = None
+        self._turn_ends = 0.0
+
+    def start(self, inputs: Any) -> None:
+        """Put what ``@entry`` carries of ``inputs``."""
+        self.scheduler.begin(inputs)
+
+    # ------------------------------------------------------------------ the loop
+
+    async def drive(self) -> None:
+        """See to what no worker does: the beginning, what a slice of time did not suffice for, and
+        the end.
+        """
+        pool, scheduler = self.pool, self.scheduler
+        while pool.broken is None:
+            if not scheduler.is_stopped:
+                pool.admit()
+            while pool.refused:
+                self._conclude(*pool.refused.popleft())
+            self._work()
+            if pool.gate is not None and not scheduler.is_stopped:
+                pool.admit()  # what the gate holds back is asked for when all that is due is known
+            if scheduler.is_stopped or not (scheduler.is_due or pool.is_busy):
+                return
+            pool.call()
+            if scheduler.is_due or pool.refused:
+                await asyncio.sleep(0)
+                # what is worked out waits for what is written down, now and then
+                await self.services.kept()
+            else:
+                self._waiter = asyncio.get_running_loop().create_future()
+                await self._waiter
+        raise pool.broken
+
+    def _work(self) -> None:
+        """Do what the scheduler commands until there is nothing more, for a slice of time at
+        most.
+        """
+        scheduler = self.scheduler
+        self._turn_ends = turn_ends = time.monotonic() + SLICE
+        done = 0
+        while (command := scheduler.next()) is not None:
+            if type(command) is End:
+                break
+            self._do(command)
+            done += 1
+            if not done & 3 and time.monotonic() > turn_ends:
+                break
+        if scheduler.reports:
+            self._report()
+        if scheduler.is_stopped:
+            self.pool.is_closed_to_new = True
+
+    def _do(self, command: Command | None) -> None:
+        """Do a command, and those that follow from it at once."""
+        scheduler, most = self.scheduler, self._most
+        usage, started = self.meter.usage, self._started
+        is_first = True
+        while command is not None:
+            if scheduler.reports:
+                self._report()
+            if type(command) is not Task:
+                command = self._carry_out(command)
+                continue
+            task = command
+            fired = usage.firings
+            if fired >= most:
+                most = self._extended()
+            if fired >= most:
+                scheduler.put_back(task)
+                return
+            if not is_first and (
+                scheduler.is_stopped or (not fired & 3 and time.monotonic() > self._turn_ends)
+            ):
+                scheduler.put_back(task)
+                return
+            is_first = False
+            usage.firings = fired + 1
+            node = task.owner.plan.nodes[task.node]
+            if not node.quick or self.pool.gate is not None:
+                self.pool.put(Work(task, node))
+                return
+            if started is not None:
+                started(new_tuple(Activation, (task.frame, node.name, task.ordinal)), "node")
+            try:
+                out = node.call(task, self._context(task, node) if node.wants_ctx else None)
+            except Pause as pause:
+                usage.firings -= 1  # it counts when it goes on
+                scheduler.wait(task, pause.questions)
+                return
+            except Exception as error:  # noqa: BLE001  # a body may raise anything
+                scheduler.fail(task, error)
+                return
+            if type(out) is not Out and inspect.isawaitable(out):
+                self.pool.put(Work(task, node, out))
+                return
+            command = scheduler.finish(task, out)
+
+    def _extended(self) -> float:
+        """Ask plugins for further firings; return how many there may be. Without any, halt."""
+        told = f"the run fired {self._most} times, which is its limit."
+        limit = LimitReached(told, id="AX412")
+        try:
+            more = cast("int", self._deciders.limit(limit, "firings"))
+        except HookFailed as error:
+            self.halt(error)
+            return self._most
+        if not more:
+            self.halt(limit)
+        self._most += more
+        return self._most
+
+    def _decide(self, limit: LimitReached) -> Command | None:
+        """Ask plugins what becomes of a cycle's limit."""
+        try:
+            return self.scheduler.decide(self._deciders.limit(limit, "cycle") == "exit")
+        except HookFailed as error:
+            self.halt(error)
+            return None
+
+    def _carry_out(self, command: Command) -> Command | None:
+        """Do a command that starts no body; return what follows."""
+        scheduler, recorder = self.scheduler, self._recorder
+        if recorder is not None and isinstance(command, (RecordFiring, RecordRound)):
+            try:
+                recorder.record(command)
+            except AxilError as error:  # a value cannot be kept
+                scheduler.refuse(error)
+                return None
+            return scheduler.recorded()
+        if isinstance(command, DecideLimit):
+            return self._decide(command.limit)
+        if type(command) is Return:
+            self._return(command)
+        elif type(command) is DropBodies:
+            self.pool.drop()
+        return None
+
+    def _report(self) -> None:
+        """Tell observers what has happened."""
+        reports, heard = self.scheduler.reports, self._heard
+        finished = heard["finished"]
+        for kind, activation, node, data in reports:
+            if kind == "finished":
+                # what an observer does to the payload is not seen elsewhere
+                if finished is not None:
+                    finished(activation, node, isolate(data))
+                continue
+            call = heard[kind]
+            if call is None:
+                continue
+            if kind == "failed":
+                call(activation, node, data)
+            else:
+                call(activation, node)
+        reports.clear()
+
+    # ------------------------------------------------------------------ bodies
+
+    def _context(self, task: Task, node: PlanNode) -> Context:
+        return Context(self.services, task, Activation(task.frame, node.name, task.ordinal))
+
+    def begin(self, work: Work) -> Awaitable[Any]:
+        """Begin one body."""
+        task, node = work.task, work.node
+        if work.doing is not None:
+            return work.doing
+        if self._is_bare and node.is_coroutine and not node.wants_ctx:
+            return node.call(task, None)
+        is_external = self._recorder is not None and node.vertex.effects == "external"
+        # awaited as it is, with nothing around it
+        is_here = self._is_local and node.is_coroutine and not is_external
+        ctx = self._context(task, node) if node.wants_ctx or not is_here else None
+        if ctx is None or is_here:
+            return node.call(task, ctx)
+        return (
+            self.services.execute_once(node.body, task, ctx)
+            if is_external
+            else self.services.execute(node.body, task, ctx)
+        )
+
+    def _announce(self, work: Work) -> None:
+        if self._started is not None and work.doing is None and not work.is_announced:
+            work.is_announced = True
+            self._started(Activation(work.task.frame, work.node.name, work.task.ordinal), "node")
+
+    def hear(self, work: Work, out: Any, error: BaseException | None) -> None:
+        """See ``PoolOwner``."""
+        scheduler, task = self.scheduler, work.task
+        if error is not None:
+            self._hear_error(work, error)
+        else:
+            if self.pool.gate is not None:
+                self.pool.gate.done(work)
+            command = scheduler.finish(task, out)
+            if command is not None:
+                self._turn_ends = time.monotonic() + SLICE
+                self._do(command)
+        if scheduler.is_due or scheduler.is_stopped or scheduler.reports:
+            self._work()
+        if scheduler.is_due or scheduler.is_stopped:
+            self.wake()
+
+    def _hear_error(self, work: Work, error: BaseException) -> None:
+        scheduler, task = self.scheduler, work.task
+        if isinstance(error, asyncio.CancelledError):
+            if scheduler.is_stopped or scheduler.is_dropped(task):
+                return
+            error = RunCancelled("the body was cancelled from outside")
+        if (pause := paused_by(error)) is not None:
+            activation = Activation(task.frame, work.node.name, task.ordinal)
+            if not scheduler.is_dropped(task):
+                self.meter.usage.firings -= 1  # it counts when it goes on
+            scheduler.wait(task, self.services.all_asked(activation, pause).questions)
+        elif self.pool.gate is None or not isinstance(error, Exception):
+            scheduler.fail(task, error)
+        elif not scheduler.is_dropped(task):
+            outcome = self.pool.gate.after_failure(work, error)
+            if outcome is not None:
+                self._conclude(work, outcome)
+                return
+            scheduler.try_again(task)
+            work.worker = work.doing = None
+            self.pool.put(work)
+
+    def _conclude(self, work: Work, outcome: Outcome) -> None:
+        """Take in the outcome that a plugin decided on for a firing."""
+        scheduler, task = self.scheduler, work.task
+        self._announce(work)
+        if isinstance(outcome, Fail):
+            scheduler.fail(task, outcome.error)
+            return
+        out = Out(None, {}, frozenset())
+        if isinstance(outcome, Replace):
+            out = Out(outcome.output, outcome.writes)
+        self._do(scheduler.finish(task, out))
+
+    def is_dropped(self, task: Task) -> bool:
+        """See ``PoolOwner``."""
+        return self.scheduler.is_dropped(task)
+
+    def depth(self, task: Task) -> int:
+        """See ``PoolOwner``."""
+        return self.scheduler.depth(task)
+
+    # ------------------------------------------------------------------ sub-runs of bodies
+
+    async def enter(self, task: Task, sub: SubRun) -> SubRunResult:
+        """Run a plan inside the firing of ``task``, and wait for what it comes to.
+
+        Raises: NodeFailed, Pause: as it ends.
+        """
+        running = self.scheduler.enter(task, sub)
+        waiter = self._waiters[running] = asyncio.get_running_loop().create_future()
+        self.pool.leave_room(task)
+        try:
+            ended = await waiter
+        except asyncio.CancelledError:  # nothing waits for it any more
+            self.scheduler.drop([running])
+            self._work()
+            raise
+        finally:
+            self._waiters.pop(running, None)
+            await self.pool.take_room_again(task)
+        return SubRunResult(output_of(sub.plan.graph, ended), Changes(ended.changes), ended.fired)
+
+    def _return(self, command: Return) -> None:
+        """Give a sub-run's result to the body that waits for it, if it still does."""
+        run, ended, error, questions = command
+        waiter = self._waiters.get(run)  # type: ignore[call-overload]  # what ``enter`` gave
+        if waiter is None or waiter.done():
+            return
+        if ended is not None:
+            waiter.set_result(ended)
+        else:
+            waiter.set_exception(Pause(*questions) if error is None else error)
+
+    # ------------------------------------------------------------------ ends
+
+    def halt(self, why: AxilError) -> None:
+        """Start nothing more; from any thread."""
+        self.scheduler.stop(why)
+        self.pool.is_closed_to_new = True
+        self.services.at_home(self.wake)
+
+    def wake(self) -> None:
+        """See ``PoolOwner``."""
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    async def stop(self) -> None:
+        """Cancel bodies at work, innermost frames first, and wait until they are gone."""
+        while self.pool:
+            await self.pool.cancel_deepest()
+
+    def conclude(self) -> tuple[Result, State]:
+        """What the run has come to, and the state it leaves."""
+        scheduler = self.scheduler
+        ending = scheduler.ending()
+        self.meter.usage.seconds = self.services.elapsed
+        ended = scheduler.ended()
+        result = made(
+            self.services.run_id,
+            self._plan.graph,
+            ended,
+            ending,
+            self.meter.usage,
+            scheduler.cycles,
+        )
+        return result, ended.state
+
+    async def close(self) -> None:
+        """The run is over: let go of its threads, its recorder, and of whatever would hold it
+        longer than its users do.
+        """
+        try:
+            await self.services.executor.close()
+        finally:
+            if self._recorder is not None:
+                self._recorder.close()
+            self.services.is_closed = True
+            self.services.subs = _Over()
+            self.scheduler.close()
+            self.pool.close()
+            self.meter.close()
+
+
+class _Over:
+    """What a run that has ended offers to bodies that could not be stopped."""
+
+    async def enter(self, task: Task, sub: SubRun) -> SubRunResult:
+        raise RunCancelled("the run has ended")

@@ -1,0 +1,445 @@
+"""Worker pool for the bodies of one run: concurrency limits, lanes, cancellation.
+
+A firing that cannot start yet waits in its lane, in order. One that may start is *due*, and a
+*worker* runs it: an asyncio task that runs one body after another as long as none of them has to
+wait. Where a body waits, its worker waits with it, and another worker, started before the body was,
+runs what else is due. So a body that waits costs a task and one that does not costs none, and each
+has a task of its own while it is at work. A worker ends with the body that leaves something behind
+in it: a changed context variable, a cancellation.
+
+``Executor`` is the protocol for running bodies elsewhere: it gets one body, its task and its
+context, and gives what the body gives.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from axil.contract.context import Context
+from axil.errors import RunCancelled
+from axil.kernel.plan import Body, PlanNode
+from axil.kernel.scheduler import Queue
+from axil.kernel.spec import Limits
+from axil.kernel.tokens import Task
+from axil.runtime.recorder import Recorder
+
+if TYPE_CHECKING:
+    from axil.contract.decisions import Outcome
+    from axil.runtime.gate import Gate
+
+SLICE = 0.005
+"""Seconds of work before the event loop gets a turn."""
+
+_AT_LENGTH = 10
+"""Bodies that take longer than a slice before the loop gets a turn in any case: most of them wait,
+and give it one themselves.
+"""
+
+
+class LocalExecutor:
+    """Async bodies on the event loop, the others in threads of their own pool."""
+
+    __slots__ = ("_name", "_pool", "_threads")
+
+    def __init__(self, threads: int, name: str) -> None:
+        """``threads``: how many bodies may block at the same time; ``name``: of whom they are."""
+        self._threads, self._name = threads, name
+        self._pool: ThreadPoolExecutor | None = None
+
+    async def execute(self, body: Body, task: Task, ctx: Context) -> Any:
+        """See ``Executor``.
+
+        A thread that is cancelled is left to finish; what it gives is thrown away.
+        """
+        if body.mode != "thread":
+            out = body(task, ctx)
+            return await out if inspect.isawaitable(out) else out
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix=f"axil-{self._name}")
+        context = copy_context()
+
+        def call() -> Any:
+            try:
+                return context.run(body, task, ctx)
+            except StopIteration as error:
+                # a future refuses it, and whoever awaits it would wait for ever
+                raise RuntimeError("the body raised StopIteration") from error
+
+        return await asyncio.get_running_loop().run_in_executor(self._pool, call)
+
+    async def close(self) -> None:
+        """Let the threads go; those that still run finish unseen."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+class Work:
+    """One body to be set to work, or at work."""
+
+    __slots__ = ("doing", "is_announced", "node", "task", "worker")
+
+    def __init__(self, task: Task, node: PlanNode, doing: Awaitable[Any] | None = None) -> None:
+        self.task, self.node = task, node
+        self.is_announced = False
+        """Whether observers have been told that it begins."""
+        self.doing = doing
+        """What the body gave, if it was begun as a call and has to be awaited after all."""
+        self.worker: asyncio.Task[None] | None = None
+        """Who does it; None: nobody yet."""
+
+
+class PoolOwner(Protocol):
+    """The callbacks of a pool: what it asks of the run that it belongs to."""
+
+    def begin(self, work: Work) -> Awaitable[Any]:
+        """Begin a body."""
+        ...
+
+    def hear(self, work: Work, out: Any, error: BaseException | None) -> None:
+        """Take in what it came to, an outcome or an error, and put what follows from it."""
+        ...
+
+    def is_dropped(self, task: Task) -> bool:
+        """Return whether nothing waits any more for the frame of a task."""
+        ...
+
+    def depth(self, task: Task) -> int:
+        """Return how many frames are around that of a task."""
+        ...
+
+    def wake(self) -> None:
+        """See to what no worker does: one has broken, no body is at work any more, or there may be
+        room for those who wait for it.
+        """
+        ...
+
+
+class _NoOwner:
+    """The owner of a pool whose run has ended: threads that could not be stopped may still call."""
+
+    def begin(self, work: Work) -> Awaitable[Any]:
+        raise RunCancelled("the run has ended")
+
+    def hear(self, work: Work, out: Any, error: BaseException | None) -> None:
+        pass
+
+    def is_dropped(self, task: Task) -> bool:
+        return False
+
+    def depth(self, task: Task) -> int:
+        return 0
+
+    def wake(self) -> None:
+        pass
+
+
+class WorkerPool:
+    """The bodies of one run: those that wait for room, those that are due, and those at work."""
+
+    __slots__ = (
+        "_context", "_due", "_idle", "_inside", "_is_roomy", "_is_securing", "_lanes", "_many",
+        "_next", "_recorder", "_returning", "_waiting", "_working", "announce", "broken", "gate",
+        "is_closed_to_new", "limits", "owner", "refused",
+    )  # fmt: skip
+
+    def __init__(self, limits: Limits, recorder: Recorder | None, owner: PoolOwner) -> None:
+        """``recorder``: what it records before a body is due is safe before the body begins."""
+        self.limits = limits
+        self.announce: Callable[[Work], None] | None = None
+        """Who is told of a body for which there is room."""
+        self.is_closed_to_new = False
+        """Nothing more is begun."""
+        self.broken: BaseException | None = None
+        """The error of a worker that is no outcome of a body."""
+        self.owner, self._recorder = owner, recorder
+        self.gate: Gate | None = None
+        """What decides which bodies start, and when; None: room alone."""
+        self.refused: deque[tuple[Work, Outcome]] = deque()
+        """Bodies that the gate lets not start, with the outcomes of their firings."""
+        self._due: Queue[Work] = Queue()
+        # due as soon as what was recorded before is safe
+        self._next: Queue[Work] = self._due if recorder is None else Queue()
+        self._is_roomy = limits.concurrency is None
+        self._is_securing = False
+        self._idle = 0  # workers that were started and have not run yet
+        # to call at once: twice as many whenever one finds something to do, for then bodies wait
+        self._many = 1
+        self._context: contextvars.Context | None = None  # what each worker begins with
+        self._waiting: dict[str | None, deque[Work]] = {}
+        self._working: dict[Task, Work] = {}  # due, or in a worker
+        # bodies that wait for sub-runs of their own, which need the room they take
+        self._inside: dict[Task, int] = {}
+        # bodies whose sub-run has ended, waiting for room
+        self._returning: dict[Task, asyncio.Future[None]] = {}
+        self._lanes: dict[str | None, int] = {}
+
+    def __bool__(self) -> bool:
+        """Whether any body is due or at work."""
+        return bool(self._working)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether any body is due, at work, or held back by the gate."""
+        return bool(self._working or self.refused) or (
+            self.gate is not None and any(self._waiting.values())
+        )
+
+    @property
+    def at_work(self) -> int:
+        """How many bodies are at work or wait for room; not those that wait for sub-runs of their
+        own.
+        """
+        return len(self._working) - len(self._inside) + sum(map(len, self._waiting.values()))
+
+    # ------------------------------------------------------------------ room
+
+    def put(self, work: Work) -> None:
+        """A body to be done: due if there is room and nobody waits for it, else behind those who
+        do.
+        """
+        lane = work.node.vertex.lane
+        if lane is None and self._is_roomy and self.gate is None:
+            self._admit(work)
+            return
+        if lane not in self._waiting:
+            self._waiting[lane] = deque()
+        self._waiting[lane].append(work)
+        if self.gate is None:
+            self.admit()
+        else:  # asked when all that is due is known
+            self.owner.wake()
+
+    def admit(self) -> None:
+        """Make due what there is room for now: bodies that come back from a sub-run first, then
+        lane by lane, in order.
+        """
+        if self.is_closed_to_new:
+            return
+        for task, coming_back in list(self._returning.items()):
+            if self._has_room(self._lane_of(task)):
+                self._come_back(task)
+                del self._returning[task]
+                coming_back.set_result(None)
+        for lane, queue in self._waiting.items():
+            while queue and self._has_room(lane):
+                work = queue.popleft() if self.gate is None else self._pass_gate(self.gate, queue)
+                if work is None:
+                    break
+                self._lanes[lane] = self._lanes.get(lane, 0) + 1
+                self._admit(work)
+
+    def _pass_gate(self, gate: Gate, queue: deque[Work]) -> Work | None:
+        """Take what the gate lets start next; None: the rest of the queue is held back."""
+        # a body that waits for a sub-run of its own waits for what is held back here
+        is_idle = len(self._working) == len(self._inside)
+        while (taken := gate.take(queue, is_idle)) is not None:
+            work, outcome = taken
+            if outcome is None:
+                return work
+            self.refused.append((work, outcome))
+            self.owner.wake()
+        return None
+
+    def _admit(self, work: Work) -> None:
+        self._working[work.task] = work
+        self._next.put(work)
+        if self.announce is not None:
+            self.announce(work)
+
+    def _has_room(self, lane: str | None) -> bool:
+        most = self.limits.concurrency
+        if most is not None and len(self._working) - len(self._inside) >= most:
+            return False
+        return lane is None or self._lanes.get(lane, 0) < self.limits.lanes.get(lane, 1)
+
+    # ------------------------------------------------------------------ workers
+
+    def call(self) -> None:
+        """Start workers for what is due, unless some have been started and have not run yet."""
+        if (
+            self._idle
+            or self.is_closed_to_new
+            or not (self._due.front or (self._next.front and not self._is_securing))
+        ):
+            return
+        if self._context is None:
+            self._context = copy_context()
+        self._idle = max(1, min(self._many, len(self._due)))
+        for _ in range(self._idle):
+            # Not made by the loop's factory, which may begin tasks at once: workers would begin in
+            # one another.
+            asyncio.Task(self._worker(), context=self._context.copy())
+
+    async def _secure(self, recorder: Recorder) -> None:
+        """Wait until all that is recorded is safe; then what was to be done when the waiting began
+        is due.
+        """
+        self._is_securing = True
+        try:
+            many = len(self._next)
+            if (waiting := recorder.kept()) is not None:
+                await waiting
+            for _ in range(many):
+                self._due.put(self._next.take())
+        finally:
+            self._is_securing = False
+
+    async def _worker(self) -> None:
+        """Do what is due, one body after another, until nothing is, or a body left something
+        behind.
+        """
+        me = cast("asyncio.Task[None]", asyncio.current_task())
+        due, working = self._due, self._working
+        self._idle -= 1
+        self._many = min(2 * self._many, 64) if due.front else 1
+        began, at_length = time.monotonic(), 0
+        turn_ends = began + SLICE
+        try:
+            while not self.is_closed_to_new:
+                if not due.front:
+                    if self._recorder is None or self._is_securing or not self._next.front:
+                        break
+                    await self._secure(self._recorder)
+                    continue
+                work = due.take()
+                if due.front and not self._idle:
+                    self.call()  # while this one waits, should it have to
+                if work.task not in working:  # it was dropped
+                    continue
+                work.worker = me
+                out: Any = None
+                error: BaseException | None = None
+                try:
+                    out = await self.owner.begin(work)
+                except (GeneratorExit, KeyboardInterrupt, SystemExit):
+                    raise
+                except BaseException as raised:  # noqa: BLE001  # a body may raise anything
+                    error = raised
+                finally:
+                    self._leave(work)
+                self.owner.hear(work, out, error)
+                if self._waiting or self._returning:
+                    self.admit()
+                if not working:
+                    self.owner.wake()
+                # left behind by the body: the next one is not to find it
+                if me.cancelling() or copy_context() != self._context:
+                    break
+                now = time.monotonic()
+                if now > turn_ends:
+                    at_length += 1
+                    if now - began < SLICE or at_length > _AT_LENGTH:
+                        await asyncio.sleep(0)
+                        now, at_length = time.monotonic(), 0
+                    turn_ends = now + SLICE
+                began = now
+        except asyncio.CancelledError:
+            # by somebody who took it for the task of a body that has ended
+            pass
+        except GeneratorExit:  # the loop is gone
+            raise
+        except BaseException as broken:  # noqa: BLE001
+            # the recorder failed, or we did, or the process is to end: the run raises it
+            self.broken, self.is_closed_to_new = broken, True
+            self.owner.wake()
+        self.call()
+
+    def _leave(self, work: Work) -> None:
+        del self._working[work.task]
+        if (lane := work.node.vertex.lane) is not None:
+            self._lanes[lane] -= 1
+
+    # ------------------------------------------------------------------ sub-runs of bodies
+
+    def _lane_of(self, task: Task) -> str | None:
+        return task.owner.plan.nodes[task.node].vertex.lane
+
+    def leave_room(self, task: Task) -> None:
+        """The body of ``task`` waits for a sub-run of its own: it leaves its room, in its lane too,
+        to others.
+        """
+        self._inside[task] = self._inside.get(task, 0) + 1
+        if self._inside[task] == 1:
+            lane = self._lane_of(task)
+            self._lanes[lane] = self._lanes.get(lane, 0) - 1
+        self.owner.wake()
+
+    async def take_room_again(self, task: Task) -> None:
+        """The sub-run has ended: wait for room to go on, ahead of those who have not begun."""
+        self._inside[task] -= 1
+        if self._inside[task]:
+            return
+        self._inside[task] = 1  # still without room
+        if self.is_closed_to_new or self._has_room(
+            self._lane_of(task)
+        ):  # no room is given any more
+            self._come_back(task)
+            return
+        back = self._returning[task] = asyncio.get_running_loop().create_future()
+        try:
+            await back
+        except asyncio.CancelledError:
+            if self._returning.pop(task, None) is not None:
+                self._come_back(task)
+            raise
+
+    def _come_back(self, task: Task) -> None:
+        del self._inside[task]
+        lane = self._lane_of(task)
+        self._lanes[lane] = self._lanes.get(lane, 0) + 1
+
+    # ------------------------------------------------------------------ going home
+
+    def drop(self) -> None:
+        """Give up bodies in frames that nobody waits for any more: cancel those at work, and begin
+        none of the others.
+        """
+        is_dropped = self.owner.is_dropped
+        for work in [work for work in self._working.values() if is_dropped(work.task)]:
+            if work.worker is not None:
+                work.worker.cancel()
+            else:
+                self._leave(work)
+        for lane, queue in self._waiting.items():
+            self._waiting[lane] = deque(work for work in queue if not is_dropped(work.task))
+            if self.gate is not None:
+                for work in queue:
+                    if is_dropped(work.task):
+                        self.gate.done(work)
+
+    async def cancel_deepest(self) -> None:
+        """Begin nothing more, cancel the bodies of the deepest frames, and wait until they are
+        gone.
+        """
+        self.is_closed_to_new = True
+        for work in [work for work in self._working.values() if work.worker is None]:
+            self._leave(work)
+        if not self._working:
+            return
+        depth = self.owner.depth
+        deepest = max(depth(task) for task in self._working)
+        workers = [
+            work.worker
+            for work in self._working.values()
+            if work.worker is not None and depth(work.task) == deepest
+        ]
+        for worker in workers:
+            worker.cancel()
+        await asyncio.wait(workers)
+
+    def close(self) -> None:
+        """The run has ended, and is held by nothing here: it is freed with whoever held it last,
+        not when a collector comes by.
+        """
+        self.owner, self.announce = _NoOwner(), None
+        if self.gate is not None:
+            self.gate.close()
+            self.gate = None

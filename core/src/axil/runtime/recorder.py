@@ -1,0 +1,228 @@
+"""The protocol of recorders: what a run asks of whatever records it, and what it is told.
+
+A run without a recorder keeps nothing, and nothing of what is here is made for it. With one, each
+fact is recorded before the run goes on from it: outcomes in the order in which they take effect,
+and what a body read, did or asked under the name of its activation. A body whose effects could be
+noticed outside begins only when all before it is kept.
+
+A recorder is made with a run, before anything runs, and knows then what was recorded of the run
+earlier. ``follow`` comes first, then ``begin``, then facts, each with ``record``, then ``end`` and
+``close``. What is known from before is read with ``known``, for outcomes, and with ``recall``, for
+the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
+
+from axil.contract.context import Call, Clock, Question
+from axil.contract.meters import Meter
+from axil.kernel.events import CycleTally, Known, RecordFiring, RecordRound
+from axil.kernel.state import State
+from axil.kernel.tokens import Activation
+from axil.runtime.result import Result
+
+
+class ClockRead(NamedTuple):
+    """The time that a body read."""
+
+    activation: Activation
+    call: Call
+    seconds: float
+    """Since the run began, without the time between its parts."""
+
+
+class SleepBegun(NamedTuple):
+    """A sleep of a body."""
+
+    activation: Activation
+    call: Call
+    until: float
+    """In seconds of the run."""
+    wall: float | None
+    """The same in seconds since 1970; None: the clock has no date."""
+
+
+class EffectBegun(NamedTuple):
+    """A body, or a step of one, with effects outside is about to run."""
+
+    activation: Activation
+    step: str = ""
+    """Empty: the body itself."""
+    times: int = 1
+    """How often it was about to run so far."""
+
+
+class StepDone(NamedTuple):
+    """The result of a step of a body."""
+
+    activation: Activation
+    name: str
+    value: Any
+    request: str | None
+    """A digest of what was asked for; None: nothing was said of it."""
+
+
+class Asked(NamedTuple):
+    """A question without an answer."""
+
+    activation: Activation
+    question: Question
+    is_shown: bool = False
+    """Whether somebody has it before them, and may still answer while the body waits."""
+
+
+class Answered(NamedTuple):
+    """The answer to a question."""
+
+    question: str
+    """Its id."""
+    value: Any
+    is_late: bool = False
+    """Whether nobody gave it: the question was due."""
+
+
+Fact: TypeAlias = (
+    RecordFiring | RecordRound | ClockRead | SleepBegun | EffectBegun | StepDone | Asked | Answered
+)
+"""What a recorder is told."""
+F = TypeVar("F", ClockRead, SleepBegun, EffectBegun, StepDone)
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far a run is: what a recorder keeps with each fact, so that a resumed run counts on from
+    there.
+    """
+
+    clock: Clock
+    meter: Meter
+    cycles: Mapping[str, CycleTally]
+    """How its cycles ended so far, by path."""
+    before: float = 0.0
+    """Seconds that earlier parts of the run took."""
+    started: float | None = None
+    """When this part began, by the clock; None: it has not."""
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds the run has taken, over all its parts."""
+        if self.started is None:
+            return self.before
+        return self.before + self.clock.now() - self.started
+
+
+class Recorder(Protocol):
+    """What records one run."""
+
+    @property
+    def inputs(self) -> Any:
+        """What the run's ``@entry`` edges carry: what it was begun with, where it is resumed."""
+        ...
+
+    @property
+    def state(self) -> Mapping[str, Any]:
+        """What goes over the graph's own first values: the state that a thread was left in, and
+        what is given with the inputs.
+        """
+        ...
+
+    @property
+    def thread(self) -> str:
+        """The thread that the run belongs to; empty: none."""
+        ...
+
+    @property
+    def known(self) -> Known | None:
+        """The outcomes that were recorded before; None: the run is new."""
+        ...
+
+    @property
+    def used(self) -> Mapping[str, Any]:
+        """What was used before, as ``Meter.told`` says it."""
+        ...
+
+    @property
+    def cycles(self) -> Mapping[str, CycleTally]:
+        """How cycles ended before, by path."""
+        ...
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds that earlier parts of the run took."""
+        ...
+
+    @property
+    def due(self) -> Mapping[str, float]:
+        """When questions are due, by question id, in seconds since 1970."""
+        ...
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the run has come to an end, or paused, and nothing happened since."""
+        ...
+
+    def recall(self, kind: type[F], activation: Activation, key: Any, /) -> F | None:
+        """Return what was recorded before of one call or step of a body; None: nothing.
+
+        Of ``EffectBegun`` None as well where it is known what came of it.
+        """
+        ...
+
+    def follow(self, progress: Progress, /) -> None:
+        """Take note of how far the run is, which is read with each fact."""
+        ...
+
+    def begin(self, answers: Mapping[str, Any], /) -> Mapping[str, Any]:
+        """Record that the run begins or goes on, and answers; return all answers, by question id.
+
+        Args:
+            answers: those given now, by question id; recorded if they are new.
+        Raises: JournalError: nothing was recorded.
+        """
+        ...
+
+    def record(self, fact: Fact, /) -> None:
+        """Record a fact, behind all before it; it is safe when ``kept`` says so.
+
+        Raises: AxilError: it cannot be recorded; the run may go on without it.
+        """
+        ...
+
+    def take(self, answers: Sequence[Any], /) -> Mapping[str, Any]:
+        """Record answers that an engine brings while it has the run, in the form in which it
+        stores them; return them by question id.
+
+        Raises: JournalError: the record takes nothing any more.
+        """
+        ...
+
+    def kept(self) -> Awaitable[None] | None:
+        """Return None if all that was recorded is safe, else an awaitable: when it is done, it is.
+
+        Raises: JournalError.
+        """
+        ...
+
+    def end(self, result: Result, state: State, /) -> None:
+        """Record how the run ended, and the state it leaves."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the run; nothing is recorded after that. May be called again."""
+        ...
+
+
+__all__ = [
+    "Answered",
+    "Asked",
+    "ClockRead",
+    "EffectBegun",
+    "Fact",
+    "Progress",
+    "Recorder",
+    "SleepBegun",
+    "StepDone",
+]

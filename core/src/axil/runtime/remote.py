@@ -1,0 +1,235 @@
+"""A body and its firing as plain data, for executors that run bodies in another process, or on
+another machine.
+
+No code travels and nothing is unpickled. What travels is a *job*: the name of a component with its
+config, or of a function that can be imported, with what the node says about state; and for each
+firing its payloads and its state, as a journal would keep them. Whoever gets a job makes the body
+from it by the same planner, once, and runs it as often as it is asked to.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from axil._door import provided
+from axil.compiler.nodes import CustomNode, FunctionNode
+from axil.compiler.planner import CompileOptions, compile_spec
+from axil.errors import AxilError, Problem, SpecError
+from axil.kernel.plan import Graph, Plan
+from axil.kernel.spec import EdgeSpec, GraphSpec, NodeSpec, Use
+from axil.kernel.state import Schema, State
+from axil.kernel.tokens import ENTRY, EXIT, Out, Task, Token
+
+Job = Mapping[str, Any]
+"""JSON data; two jobs that are equal are the same body."""
+
+
+def job_of(spec: NodeSpec, payload: str, schema: Schema, *, state: str = "") -> Job:
+    """The job of a node's own body.
+
+    Args:
+        spec: the node, in a graph whose edges carry ``payload`` and whose state is of ``schema``.
+        state: where the class of a typed state can be imported from, ``module:Class``.
+    Raises: SpecError (AX544): it cannot be named.
+    """
+    job: dict[str, Any] = {"node": spec.id, "payload": payload}
+    if spec.use is not None:
+        job["use"] = {
+            "type": spec.use.type,
+            "config": _plain(spec, "its config", dict(spec.use.config)),
+        }
+    else:
+        job["function"], job["kind"] = _function(spec)
+    for name in ("pull", "push", "attributes"):
+        if getattr(spec, name) is not None:
+            job[name] = _plain(spec, f"its {name}", dict(getattr(spec, name)))
+    if state:
+        job["state"] = state
+    elif schema.view is not None or any(
+        field.encode is not None for field in schema.fields.values()
+    ):
+        raise _unnamed(
+            spec, "its state is typed, and nobody says by which class", 'Say state: "module:Class".'
+        )
+    return job
+
+
+def _plain(spec: NodeSpec, what: str, value: Any) -> Any:
+    encode_value, _ = _coders("encode")
+    try:
+        return encode_value(json.loads(json.dumps(value, allow_nan=False)))
+    except (TypeError, ValueError, AxilError) as error:
+        raise _unnamed(
+            spec, f"{what} is not plain data ({error})", "Give what can be written in a file."
+        ) from None
+
+
+def _function(spec: NodeSpec) -> tuple[str, str]:
+    """Where the function of a node can be imported from, and what the node makes of it."""
+    body, kind = spec.body, "function"
+    if isinstance(body, CustomNode):
+        if body.memories or body.tools or body.retrievers:
+            raise _unnamed(
+                spec, "it is given memories, tools or retrievers", "Make them inside the function."
+            )
+        body, kind = body.forward, "custom"
+    elif isinstance(body, FunctionNode):
+        body = body.function
+    module, name = getattr(body, "__module__", None), getattr(body, "__qualname__", "")
+    if not callable(body) or not isinstance(module, str) or not name or "<" in name:
+        raise _unnamed(
+            spec, "it is no function of a module", "Put the function at the top of a module."
+        )
+    if module == "__main__":
+        raise _unnamed(
+            spec,
+            "it is in the script that was started",
+            "Put the function into a module that the script imports.",
+        )
+    found: Any = sys.modules.get(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if found is not body:
+        raise _unnamed(
+            spec,
+            f"{module}:{name} is something else",
+            "Is it decorated? Give the function a name of its own.",
+        )
+    return f"{module}:{name}", kind
+
+
+def _unnamed(spec: NodeSpec, why: str, hint: str) -> SpecError:
+    where = str(spec.place) if spec.place is not None else f'node "{spec.id}"'
+    return SpecError(Problem("AX544", where, f"its body cannot be run elsewhere: {why}.", hint))
+
+
+# --------------------------------------------------------------------------------------------------
+
+
+def plan_of_job(job: Job) -> Plan:
+    """A plan of one node, whose body it is.
+
+    Raises: SpecError, PluginError, ImportError: it cannot be made here.
+    """
+    decode_value, _ = _coders("decode")
+    use = (
+        Use(type=job["use"]["type"], config=decode_value(job["use"]["config"]))
+        if "use" in job
+        else None
+    )
+    setting = CompileOptions(allow_code=True)  # whoever sent the job has allowed it
+    if use is not None and any(
+        hasattr(setting.resolve("nodes", use.type, job["node"]), name) for name in ("bind", "scope")
+    ):
+        told = f'its body cannot be run elsewhere: a "{use.type}" is bound to the graph around it.'
+        raise SpecError(
+            Problem(
+                "AX544",
+                f'node "{job["node"]}"',
+                told,
+                "Run what it does heavily in a node of its own.",
+            )
+        )
+    function: Any = None if use is not None else imported(job["function"])
+    body: Any = (
+        None
+        if use is not None
+        else CustomNode(function)
+        if job["kind"] == "custom"
+        else FunctionNode(function)
+    )
+    rules = {
+        name: decode_value(job[name]) for name in ("pull", "push", "attributes") if name in job
+    }
+    spec = GraphSpec(
+        id=job["node"],
+        nodes=(NodeSpec(id=job["node"], use=use, body=body, **rules),),
+        edges=(
+            EdgeSpec(source=ENTRY, target=job["node"]),
+            EdgeSpec(source=job["node"], target=EXIT),
+        ),
+        schema=_schema(job["state"]) if "state" in job else None,
+        payload=job["payload"],
+    )
+    return compile_spec(spec, setting)
+
+
+def imported(path: str) -> Any:
+    """What ``module:name`` leads to. Raises: ImportError, AttributeError."""
+    module, _, name = path.partition(":")
+    found: Any = importlib.import_module(module)
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def _schema(path: str) -> Schema:
+    schema_of = provided("axil_typed.schema", "schema_of", wanted="a typed state")
+    return schema_of(imported(path))
+
+
+# --------------------------------------------------------------------------------------------------
+
+
+def _coders(way: str) -> tuple[Any, Any]:
+    """Return what encodes, or decodes, a value and a delta. Raises: NotInstalled (AX306)."""
+    module, wanted = "axil_journals.values", "a body as plain data"
+    value, delta = (provided(module, f"{way}_{each}", wanted=wanted) for each in ("value", "delta"))
+    return value, delta
+
+
+def encode_task(task: Task, schema: Schema) -> dict[str, Any]:
+    """A firing as plain data.
+
+    Raises: JournalError (AX501): a payload or a value of the state is none.
+    """
+    encode_value, encode_delta = _coders("encode")
+    return {
+        "frame": list(task.frame),
+        "ordinal": list(task.ordinal),
+        "payloads": [
+            [token.edge, encode_value(token.payload), list(token.ordinal)] for token in task.tokens
+        ],
+        "state": encode_delta(dict(task.state.items()), schema),
+    }
+
+
+def decode_task(plain: Mapping[str, Any], graph: Graph) -> Task:
+    """The firing that ``sent`` was given."""
+    decode_value, decode_delta = _coders("decode")
+    state: State = graph.schema.start(decode_delta(plain["state"], graph.schema))
+    tokens = tuple(
+        Token(edge, decode_value(payload), state, tuple(ordinal))
+        for edge, payload, ordinal in plain["payloads"]
+    )
+    return Task(tuple(plain["frame"]), 0, tuple(plain["ordinal"]), tokens, state)
+
+
+def encode_outcome(out: Out, schema: Schema) -> dict[str, Any]:
+    """An outcome as plain data. Raises: JournalError (AX501)."""
+    encode_value, encode_delta = _coders("encode")
+    to: Sequence[str] | None = None if out.to is None else sorted(out.to)
+    return {"output": encode_value(out.output), "delta": encode_delta(out.delta, schema), "to": to}
+
+
+def decode_outcome(plain: Mapping[str, Any], schema: Schema) -> Out:
+    """The outcome that ``encode_outcome`` was given."""
+    decode_value, decode_delta = _coders("decode")
+    to = None if plain["to"] is None else frozenset(cast("list[str]", plain["to"]))
+    return Out(decode_value(plain["output"]), decode_delta(plain["delta"], schema), to)
+
+
+__all__ = [
+    "Job",
+    "decode_outcome",
+    "decode_task",
+    "encode_outcome",
+    "encode_task",
+    "imported",
+    "job_of",
+    "plan_of_job",
+]

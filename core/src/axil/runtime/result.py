@@ -1,0 +1,185 @@
+"""What a run is asked to do, and what it comes to."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from axil.contract.context import Channel, Clock, Question
+from axil.contract.messages import Message
+from axil.contract.meters import MeterMaker, RunUsage
+from axil.contract.views import thawed
+from axil.errors import AxilError, RunError
+from axil.kernel.events import CycleTally, Ending, Status
+from axil.kernel.outcomes import FrameResult
+from axil.kernel.plan import Graph
+from axil.kernel.scopes import output_of
+from axil.kernel.spec import Limits
+from axil.kernel.values import thaw
+from axil.runtime.meters import begin_meter
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from axil_journals.journal import Journal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How to run; everything has a sensible absence."""
+
+    run_id: str = ""
+    """Empty: a fresh one.
+
+    The id of a run that the journal knows goes on with it, if graph and input are the same.
+    """
+    resuming: bool = False
+    """Go on with a run that the journal knows, whatever its input was."""
+    journal: Journal | None = None
+    """None: nothing is kept, and a run that pauses cannot be resumed."""
+    thread: str = ""
+    """The conversation that the run continues: it begins with the state in which the thread's last
+    run ended. Needs a journal.
+    """
+    migrate: bool = False
+    """Go on with a run that was begun with another version of the graph or of its plugins: what was
+    done stays done, under the names that it was done under; the rest runs as it is now. It is that
+    version's run from then on."""
+    origin: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Plain data that the journal keeps with the run: which file it was, with what variables."""
+    pins: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, "Mapping[str, str]"])
+    """The distributions that the graph's components come from, with their versions; a workflow
+    knows them.
+    """
+    answers: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Answers to questions that an earlier part of the run asked, by question id."""
+    channel: Channel | None = None
+    observers: Sequence[Any] = ()
+    """Objects with methods named like the observer hooks."""
+    hooks: Any = None
+    """A pluggy manager; see ``axil.plugin.hook_manager``."""
+    clock: Clock | None = None
+    limits: Limits | None = None
+    """None: the graph's own."""
+    meter: MeterMaker | None = None
+    """Makes what counts what is used and knows limits of other names; None: axil-budget's."""
+    deps: Any = None
+    workspace: Path | None = None
+    allow: frozenset[str] = frozenset()
+    """What files may do: ``code``."""
+    executor: Any = None
+    """Where bodies run (``axil.driver.Executor``); None: here. It is closed with the run."""
+    threads: int = 64
+    """Bodies that may block at the same time, in threads of the run's own."""
+
+    def identified(self) -> str:
+        """The run's id."""
+        return self.run_id or os.urandom(8).hex()
+
+
+def _nothing_used() -> RunUsage:
+    return begin_meter(Limits(), None, lambda _: None).usage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What a run came to.
+
+    Only ``done`` is a whole result; anything else is partial, and ``error`` says why.
+    """
+
+    status: Status
+    run_id: str
+    output: Any = None
+    """Fields (a dict), the text of the final message, or the final state; None if nothing reached
+    the exit.
+    """
+    state: Any = None
+    """The final state, as its schema's kind; a dict for attribute graphs."""
+    attributes: dict[str, Any] = field(default_factory=dict[str, Any])
+    """The final state as a plain dict."""
+    messages: tuple[Message, ...] = ()
+    """Message graphs: the messages of the final output."""
+    exits: Mapping[str, tuple[Any, ...]] = field(default_factory=dict[str, "tuple[Any, ...]"])
+    """Every payload that left, by the node it came from."""
+    questions: tuple[Question, ...] = ()
+    usage: RunUsage = field(default_factory=_nothing_used)
+    """What was used: firings, seconds, and what the run's meter counts."""
+    cycles: Mapping[str, CycleTally] = field(default_factory=dict[str, CycleTally])
+    """How cycles ended, by path."""
+    error: AxilError | None = None
+
+    def __iter__(self) -> Any:
+        """``output, attributes = result``."""
+        return iter((self.output, self.attributes))
+
+
+def made(
+    run_id: str,
+    graph: Graph,
+    ended: FrameResult,
+    ending: Ending,
+    usage: RunUsage,
+    cycles: Mapping[str, CycleTally],
+) -> Result:
+    """The result of a run: what its frame left behind, as callers want it."""
+    schema, payload = graph.schema, graph.spec.payload
+    attributes = thawed(ended.state.plain())
+    state = schema.view(schema.start(attributes.copy())) if schema.view else attributes
+    exits: dict[str, list[Any]] = {}
+    for exit in ended.exits:
+        source = graph.edges[exit.edge].source
+        exits.setdefault(graph.vertices[source].name if source >= 0 else "@entry", []).append(
+            thaw(exit.payload)
+        )
+    output: Any = None
+    messages: tuple[Message, ...] = ()
+    if ending.status == "done":
+        output = state if payload == "state" else thaw(output_of(graph, ended))
+        if payload == "messages":
+            messages = tuple(output or ())
+            output = messages[-1]["content"] if messages else None
+        elif output is None:
+            output = {}
+    result = Result(
+        status=ending.status,
+        run_id=run_id,
+        output=output,
+        state=state,
+        attributes=attributes,
+        messages=messages,
+        exits={name: tuple(payloads) for name, payloads in exits.items()},
+        questions=ending.questions,
+        usage=usage,
+        cycles=cycles,
+        error=ending.error,
+    )
+    if isinstance(ending.error, RunError):
+        ending.error.result = result
+    return result
+
+
+class Event(NamedTuple):
+    """One thing that happened in a run, for those who watch it."""
+
+    kind: str
+    """``run_started``, ``firing_started``, ``chunk``, ``firing_finished``, ``firing_failed``,
+    ``firing_skipped``, ``run_finished``.
+    """
+    activation: Any = None
+    data: Any = None
+    lost: int = 0
+    """Chunks that were dropped just before this event because the reader was slow."""
+
+
+__all__ = [
+    "CycleTally",
+    "Ending",
+    "Event",
+    "Options",
+    "Result",
+    "Status",
+    "made",
+]

@@ -1,0 +1,377 @@
+"""What bodies ask of a run, answered: clock, sleep, questions, steps, chunks.
+
+Everything read here is recorded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from axil._door import provided
+from axil.contract.context import (
+    Call,
+    Channel,
+    Clock,
+    Context,
+    Executor,
+    Question,
+    StepCall,
+    SubRunResult,
+)
+from axil.contract.meters import Meter
+from axil.contract.observers import Observers
+from axil.errors import Overdue, Uncertain
+from axil.kernel.events import SubRun
+from axil.kernel.plan import Body
+from axil.kernel.tokens import Activation, Out, Task
+from axil.kernel.values import MISSING
+from axil.runtime.recorder import (
+    Answered,
+    Asked,
+    ClockRead,
+    EffectBegun,
+    Fact,
+    Progress,
+    Recorder,
+    SleepBegun,
+    StepDone,
+)
+from axil.runtime.result import Options
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# seconds between looks of a thread that waits for the run's loop whether the run has ended
+_LOOK = 1.0
+
+
+class Pause(BaseException):
+    """Raised inside a body that asked and got no answer; not an ``Exception``, so that bodies do
+    not swallow it.
+    """
+
+    def __init__(self, *questions: Question) -> None:
+        super().__init__(*questions)
+        self.questions = questions
+
+
+def paused_by(error: BaseException) -> Pause | None:
+    """The pause that an error is, or that a group of errors comes to; None: something else is
+    wrong.
+    """
+    if isinstance(error, Pause):
+        return error
+    if isinstance(error, BaseExceptionGroup):
+        parts = [
+            paused_by(part) for part in cast("BaseExceptionGroup[BaseException]", error).exceptions
+        ]
+        if all(part is not None for part in parts):
+            return Pause(
+                *(question for part in parts if part is not None for question in part.questions)
+            )
+    return None
+
+
+class RealClock:
+    """The machine's clock."""
+
+    def now(self) -> float:
+        """Seconds, never going back."""
+        return time.monotonic()
+
+    def wall(self) -> float:
+        """Seconds since 1970; may be set."""
+        return time.time()
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+        await asyncio.sleep(seconds)
+
+
+REAL_CLOCK = RealClock()
+
+
+class Subs(Protocol):
+    """Runs plans inside firings."""
+
+    async def enter(self, task: Task, sub: SubRun) -> SubRunResult: ...
+
+
+@dataclass(slots=True)
+class RunServices:
+    """One run's answers to its bodies; the ``Host`` of their contexts."""
+
+    run_id: str
+    options: Options
+    observers: Observers
+    clock: Clock
+    meter: Meter
+    executor: Executor
+    subs: Subs
+    progress: Progress
+    recorder: Recorder | None = None
+    """None: nothing is recorded."""
+    loop: asyncio.AbstractEventLoop | None = None
+    home: int = 0
+    """The thread of the loop: what a body in another thread says is brought there, so observers are
+    called in one thread.
+    """
+    open: dict[Activation, list[Question]] = field(default_factory=dict[Activation, list[Question]])
+    """Questions without an answer, by who asked."""
+    answers: dict[str, Any] = field(default_factory=dict[str, Any])
+    """All that were given, by question."""
+    is_closed: bool = False
+    """The run has ended: what is still said by threads that could not be stopped is heard by
+    nobody.
+    """
+    diverged: frozenset[Activation] = frozenset()
+    """Those that asked for something else than is recorded: what they recorded after that is not
+    theirs any more.
+    """
+
+    @property
+    def thread(self) -> str:
+        # a run that is resumed belongs to the thread it was begun in, whatever is said now
+        return "" if self.recorder is None else self.recorder.thread
+
+    @property
+    def workspace(self) -> Path | None:
+        return self.options.workspace
+
+    @property
+    def deps(self) -> Any:
+        return self.options.deps
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds the run has taken, over all its parts."""
+        return self.progress.elapsed
+
+    def note(self, fact: Fact) -> None:
+        """Record a fact, if there is a recorder; it is safe when ``kept`` says so."""
+        if self.recorder is not None:
+            self.recorder.record(fact)
+
+    async def kept(self) -> None:
+        """Wait until everything recorded is safe."""
+        if self.recorder is not None and (waiting := self.recorder.kept()) is not None:
+            await waiting
+
+    async def keep(self, fact: Fact) -> None:
+        """Record a fact, if there is a recorder, and wait until it and all before it are safe."""
+        self.note(fact)
+        await self.kept()
+
+    def allows(self, what: str) -> bool:
+        return what in self.options.allow
+
+    def emit(self, activation: Activation, chunk: Any) -> None:
+        if self.observers.chunk is not None and not self.is_closed:
+            self.at_home(self.observers.chunk, activation, chunk)
+
+    def at_home(self, call: Callable[..., None], *values: Any) -> None:
+        """Call ``call`` in the thread of the run's loop.
+
+        The loop is closed: the run has ended, and nobody hears.
+        """
+        if self.loop is None or threading.get_ident() == self.home:
+            call(*values)
+        else:
+            with suppress(RuntimeError):
+                self.loop.call_soon_threadsafe(call, *values)
+
+    def now(self, activation: Activation, call: Call) -> float:
+        recorder = self.recorder
+        if recorder is None:
+            return self.elapsed
+        if (known := recorder.recall(ClockRead, activation, call)) is not None:
+            return known.seconds
+        now = self.elapsed
+        if not self.is_closed:
+            read = ClockRead(activation, call, now)
+            if self.loop is not None and threading.get_ident() != self.home:
+                self._keep_from_afar(read, self.loop)
+            else:
+                self.note(read)
+        return now
+
+    def _keep_from_afar(self, fact: Fact, loop: asyncio.AbstractEventLoop) -> None:
+        """As ``keep``, in another thread.
+
+        The run ends meanwhile, and its loop with it: nobody will ask what was kept.
+        """
+        from concurrent.futures import wait
+
+        kept = asyncio.run_coroutine_threadsafe(self.keep(fact), loop)
+        while not self.is_closed and not wait([kept], _LOOK).done:
+            pass
+        if kept.done():
+            kept.result()
+
+    async def sleep(self, activation: Activation, call: Call, seconds: float) -> None:
+        recorder = self.recorder
+        known = None if recorder is None else recorder.recall(SleepBegun, activation, call)
+        # a clock that knows the date: time passes while nothing runs
+        wall: Callable[[], float] | None = getattr(self.clock, "wall", None)
+        # one that lets go of a run while it sleeps; see ``ManagedRun``
+        rest: Any = getattr(self.clock, "rest", None)
+        if known is None:
+            until, ends = self.elapsed + seconds, None
+            date = None if wall is None else wall() + seconds
+            await self.keep(SleepBegun(activation, call, until, date))
+        else:
+            until, ends = known.until, known.wall
+        left = max(
+            0.0,
+            until - self.elapsed
+            if ends is None or wall is None
+            else min(until - self.elapsed, ends - wall()),
+        )
+        if wall is None or rest is None:
+            await self.clock.sleep(left)
+        else:
+            due, timer = {"due": wall() + left}, f"{activation}~{call}"
+            await rest(
+                left,
+                Question(text="a time", kind="timer", data=due, id=timer, node=activation.path),
+            )
+
+    async def ask(self, activation: Activation, call: Call, question: Question) -> Any:
+        asked = replace(question, id=f"{activation}?{call}", node=activation.path)
+        if asked.id in self.answers:
+            return _answered(asked, self.answers[asked.id])
+        deadline: Any = None
+        if asked.within_seconds is not None:
+            due: Mapping[str, float] = {} if self.recorder is None else self.recorder.due
+            deadline = _of_deadlines("deadline")(asked, due, self.clock)
+            asked = deadline.question
+        answer = await self._told(activation, asked, deadline)
+        if answer is Overdue:
+            answer = self.answers[asked.id] = _of_deadlines("late")(asked)
+            await self.keep(Answered(asked.id, answer, is_late=True))
+            return _answered(asked, answer)
+        if answer is MISSING:
+            self.note(Asked(activation, asked))
+            # before it is safe: another question of the body may end it meanwhile
+            self.open.setdefault(activation, []).append(asked)
+            await self.kept()
+            raise Pause(asked)
+        await self.keep(Answered(asked.id, answer))
+        return answer
+
+    async def _told(self, activation: Activation, asked: Question, deadline: Any) -> Any:
+        """What a channel answers; ``MISSING``: nobody can now; the class ``Overdue``: it is too
+        late.
+
+        Args:
+            deadline: the question's; None: it has none.
+        """
+        channel: Channel | None = self.options.channel
+        if deadline is None:
+            return MISSING if channel is None else await channel.ask(asked)
+        if deadline.left <= 0:
+            return Overdue
+        if channel is None:
+            return MISSING
+        if deadline.is_new:
+            await self.keep(Asked(activation, asked, is_shown=True))
+        return await _of_deadlines("in_time")(channel, deadline, self.clock)
+
+    def all_asked(self, activation: Activation, pause: Pause) -> Pause:
+        """``pause``, and what else the same body asked without an answer, side by side."""
+        asked = {
+            question.id: question for question in (*self.open.pop(activation, ()), *pause.questions)
+        }
+        return Pause(*asked.values())
+
+    async def step(self, activation: Activation, step: StepCall) -> Any:
+        if (recorder := self.recorder) is None:
+            return await step.call()
+        request = step.request() if callable(step.request) else step.request
+        asked = None if request is None else _digest(request)[:16]
+        known = (
+            None
+            if activation in self.diverged
+            else recorder.recall(StepDone, activation, step.name)
+        )
+        if known is not None:
+            if known.request == asked:
+                return known.value
+            self.diverged |= {activation}
+        told = await self.begin(activation, step.name) if step.effects == "external" else None
+        value = await step.call() if told is None else told["output"]
+        await self.keep(StepDone(activation, step.name, value, asked))
+        return value
+
+    async def begin(self, activation: Activation, step: str = "") -> Any:
+        """Before something with effects outside: record that it is about to happen.
+
+        If it was about to happen when the run broke off, nobody knows whether it did, so a person
+        is asked. Returns: None: do it; a mapping with ``output``: it happened, and came to that.
+        Raises: Uncertain: give it up; Pause.
+        """
+        recorder = self.recorder
+        known = None if recorder is None else recorder.recall(EffectBegun, activation, step)
+        if known is not None:
+            what = f"{activation.path}: {step}" if step else activation.path
+            text = (
+                f"{what} was about to run when the run broke off; whether it did is not known. "
+                "Run it again?"
+            )
+            asked = Question(
+                text=text,
+                kind="uncertain",
+                options=("retry", "fail"),
+                data={"key": self.key(activation, step)},
+            )
+            answer = await self.ask(activation, f"{step}!{known.times}", asked)
+            if isinstance(answer, Mapping) and "output" in answer:
+                return cast("Mapping[str, Any]", answer)
+            if answer != "retry":
+                raise Uncertain(f"{what} was given up: it was about to run when the run broke off.")
+        await self.keep(EffectBegun(activation, step))
+        return None
+
+    def key(self, activation: Activation, step: str = "") -> str:
+        return _digest([self.run_id, *activation, step])[:32]
+
+    async def enter(self, task: Task, sub: SubRun) -> SubRunResult:
+        return await self.subs.enter(task, sub)
+
+    async def execute(self, body: Body, task: Task, ctx: Context) -> Any:
+        return await self.executor.execute(body, task, ctx)
+
+    async def execute_once(self, body: Body, task: Task, ctx: Context) -> Any:
+        """Execute a body whose effects must not happen twice unasked: with a word before, which is
+        safe when it begins.
+        """
+        happened = await self.begin(ctx.activation)
+        if happened is not None:
+            return Out(happened["output"])
+        return await self.executor.execute(body, task, ctx)
+
+    def spend(self, activation: Activation, amounts: Mapping[str, float]) -> None:
+        self.at_home(self.meter.spend, activation, amounts)
+
+
+def _of_deadlines(name: str) -> Any:
+    """Return a function that keeps the deadlines of questions. Raises: NotInstalled (AX306)."""
+    return provided("axil_journals.deadlines", name, wanted="a question with a deadline")
+
+
+def _answered(question: Question, answer: Any) -> Any:
+    """Return what a body gets for an answer. Raises: Overdue: nobody gave it in time."""
+    return answer if answer is not MISSING else _of_deadlines("answered")(question, answer)
+
+
+def _digest(data: Any) -> str:
+    import hashlib
+
+    return hashlib.sha256(json.dumps(data, sort_keys=True, default=repr).encode()).hexdigest()

@@ -1,0 +1,342 @@
+"""The doors of axil: three modules that hold all public names and load none before it is used."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.util
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from axil._door import PROVIDED_BY, table_of
+
+DOORS = ("axil", "axil.plugin", "axil.driver")
+
+LOADED = """
+import importlib, json, sys
+importlib.import_module(sys.argv[1])
+print(json.dumps(sorted(name for name in sys.modules if name.split(".")[0] == "axil")))
+"""
+
+EACH_FIRST = """
+import importlib, sys
+for source in sys.argv[1:]:
+    for name in [name for name in sys.modules if name.split(".")[0].startswith("axil")]:
+        del sys.modules[name]
+    importlib.import_module(source)
+"""
+
+HIDDEN = """
+import sys
+class Missing:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name in sys.argv[1:]:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Missing)
+"""
+
+
+def without(packages, code):
+    """Run code in a process in which packages are not installed; return what it printed."""
+    command = [sys.executable, "-W", "error", "-c", HIDDEN + code, *packages]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def is_installed(source):
+    return importlib.util.find_spec(source.partition(".")[0]) is not None
+
+
+def table(door):
+    return table_of(importlib.import_module(door)._SUBJECTS)
+
+
+def for_type_checkers(door):
+    """Return name → (module, name there), as the block below ``TYPE_CHECKING`` imports them."""
+    tree = ast.parse(Path(importlib.import_module(door).__file__).read_text("utf-8"))
+    blocks = [each for each in tree.body if isinstance(each, ast.If)]
+    (block,) = [each for each in blocks if ast.unparse(each.test) == "TYPE_CHECKING"]
+    found = {}
+    for each in block.body:
+        assert isinstance(each, ast.ImportFrom)
+        found |= {alias.asname or alias.name: (each.module, alias.name) for alias in each.names}
+    return found
+
+
+def test_each_name_belongs_to_one_door():
+    names = [name for door in DOORS for name in table(door)]
+    assert sorted(names) == sorted(set(names))
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_door_lists_the_names_of_its_table(door):
+    module = importlib.import_module(door)
+    assert sorted(module.__all__) == dir(module) == sorted(table(door))
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_type_checkers_see_what_a_door_gives(door):
+    assert for_type_checkers(door) == table(door)
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_every_name_of_a_door_is_what_its_module_defines(door):
+    module = importlib.import_module(door)
+    for name, (source, inner) in table(door).items():
+        if is_installed(source):
+            assert getattr(module, name) is getattr(importlib.import_module(source), inner)
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_name_that_a_door_does_not_have_is_an_attribute_error(door):
+    module = importlib.import_module(door)
+    with pytest.raises(AttributeError, match=f"module '{door}' has no attribute 'nonsense'"):
+        _ = module.nonsense
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_importing_a_door_loads_no_other_module(door):
+    done = subprocess.run(
+        [sys.executable, "-c", LOADED, door],
+        capture_output=True,
+        check=True,
+        text=True,
+        timeout=600,
+    )
+    assert set(json.loads(done.stdout)) == {"axil", "axil._door", door}
+
+
+def test_a_door_may_load_any_of_its_modules_first():
+    sources = sorted({module for door in DOORS for module, _ in table(door).values()})
+    sources = [source for source in sources if is_installed(source)]
+    subprocess.run([sys.executable, "-c", EACH_FIRST, *sources], check=True, timeout=600)
+
+
+def test_a_run_without_a_journal_imports_nothing_of_journals():
+    code = """
+import axil
+
+g = axil.RootGraph("asks")
+
+async def work():
+    return 1
+
+async def look(inputs, ctx):
+    ctx.now()
+    await ctx.sleep(0)
+    step = await ctx.step("work", work)
+    return {"n": inputs["n"] + step}
+
+async def ask(inputs, ctx):
+    return {"n": await ctx.ask("really?")}
+
+first, second = g.create_node(look, name="look"), g.create_node(ask, name="ask")
+g.edge_from_entry(first, ["n"])
+g.create_edge(first, second, ["n"])
+g.edge_to_exit(second, ["n"])
+print(axil.run_sync(g.build().run({"n": 1})).status)
+print(axil.run_sync(g.run({"n": 1}, answers={"ask?1": 2})).output)
+import sys
+print([name for name in sys.modules if name.startswith("axil_journals")])
+"""
+    assert without([], code).splitlines() == ["paused", "{'n': 2}", "[]"]
+
+
+# ---------------------------------------------------------------------- other distributions
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_name_of_a_missing_distribution_says_what_to_install(door):
+    packages = {name: source.partition(".")[0] for name, (source, _) in table(door).items()}
+    provided = {name: PROVIDED_BY[each] for name, each in packages.items() if each in PROVIDED_BY}
+    code = f"""
+import importlib
+from axil.plugin import NotInstalled
+
+door = importlib.import_module({door!r})
+for name, distribution in {provided!r}.items():
+    try:
+        getattr(door, name)
+    except NotInstalled as error:
+        assert str(error) == (
+            f"AX306 {door}.{{name}} needs {{distribution}}, which is not installed. "
+            f"Install it: pip install {{distribution}}"
+        ), error
+        assert error.distribution == distribution
+        assert isinstance(error, ImportError)
+    else:
+        raise AssertionError(name)
+"""
+    without(PROVIDED_BY, code)
+
+
+def test_an_error_inside_a_distribution_is_not_taken_for_a_missing_one():
+    code = """
+import types
+sys.modules["axil_engine"] = package = types.ModuleType("axil_engine")
+package.__path__ = []
+from axil.driver import LocalEngine
+"""
+    with pytest.raises(
+        AssertionError, match=r"ModuleNotFoundError: No module named 'axil_engine.engine'"
+    ):
+        without([], code)
+
+
+def test_without_files_load_says_what_to_install():
+    code = """
+import axil
+for load in (axil.load, axil.Workflow.from_file):
+    try:
+        load("flow.json")
+    except ImportError as error:
+        print(error)
+"""
+    told = (
+        "AX306 axil.load needs axil-files, which is not installed. Install it: pip install "
+        "axil-files"
+    )
+    assert without(["axil_files"], code).splitlines() == [told, told]
+
+
+def test_without_other_distributions_a_graph_is_built_and_run_in_memory():
+    code = """
+import axil
+g = axil.RootGraph("hello", attributes={"seen": 0})
+def greet(inputs, attributes):
+    attributes["seen"] += 1
+    return {"text": f"hello {inputs['name']}"}
+node = g.create_node(axil.CustomNode, name="greet", forward=greet)
+g.edge_from_entry(node, ["name"])
+g.edge_to_exit(node, ["text"])
+print(g.build().invoke({"name": "world"}))
+"""
+    assert without(PROVIDED_BY, code) == "({'text': 'hello world'}, {'seen': 1})\n"
+
+
+def test_without_budgets_a_limit_that_core_does_not_count_says_what_to_install():
+    code = """
+import axil
+g = axil.RootGraph("hello")
+node = g.create_node(axil.CustomNode, name="greet", forward=lambda inputs: {"text": "hello"})
+g.edge_from_entry(node, keys={})
+g.edge_to_exit(node, ["text"])
+g.build()
+for limits in (axil.Limits(tokens=5), axil.Limits(firings=5, cost=0.5, tokens=5)):
+    try:
+        g.invoke({}, limits=limits)
+    except ImportError as error:
+        print(error)
+"""
+    told = "needs axil-budget, which is not installed. Install it: pip install axil-budget"
+    assert without(["axil_budget"], code).splitlines() == [
+        f"AX306 a limit on tokens {told}",
+        f"AX306 a limit on cost and tokens {told}",
+    ]
+
+
+def test_without_budgets_a_run_counts_what_its_bodies_spend():
+    code = """
+import axil
+async def body(ctx):
+    ctx.spend(cost=0.5, input_tokens=3)
+    with await ctx.reserve(model="small", characters=9) as hold:
+        hold.settle(model="small", input_tokens=2)
+    try:
+        ctx.ledger
+    except ImportError as error:
+        print(error)
+    return {}
+g = axil.RootGraph("spends")
+g.edge_from_entry(g.create_node(body, name="a"), keys={})
+g.edge_to_exit("a", keys={})
+limits = axil.Limits(firings=5)
+result = axil.run_sync(g.build().run({}, limits=limits, journal=axil.MemoryJournal()))
+print(result.status, result.usage.firings, result.usage.amounts)
+"""
+    told = (
+        "AX306 ctx.ledger needs axil-budget, which is not installed. Install it: pip install "
+        "axil-budget"
+    )
+    counted = "done 1 {'cost': 0.5, 'input_tokens': 5}"
+    assert without(["axil_budget"], code).splitlines() == [told, counted]
+
+
+WITH_A_JOURNAL = """
+import axil
+
+class Journal:
+    def __getattr__(self, name):
+        raise AssertionError(name)  # nothing is asked of it
+
+g = axil.RootGraph("asks")
+
+async def ask(inputs, ctx):
+    return {"n": await ctx.ask(axil.Question(text="really?", within_seconds=1))}
+
+node = g.create_node(ask, name="ask")
+g.edge_from_entry(node, ["n"])
+g.edge_to_exit(node, ["n"])
+g.build()
+for doing in (
+    lambda: g.run({"n": 1}, journal=Journal()),
+    lambda: g.resume("run", journal=Journal()),
+    lambda: g.run({"n": 1}),
+):
+    try:
+        axil.run_sync(doing())
+    except ImportError as error:
+        print(error)
+    except axil.NodeFailed as failed:
+        print(failed.__cause__)
+"""
+
+
+def test_without_journals_what_needs_one_says_what_to_install():
+    told = "AX306 {} needs axil-journals, which is not installed. Install it: pip install "
+    told += "axil-journals"
+    wanted = ("a run with a journal", "Workflow.resume", "a question with a deadline")
+    assert without(["axil_journals"], WITH_A_JOURNAL).splitlines() == [*map(told.format, wanted)]
+
+
+def test_without_typed_state_a_model_says_what_to_install():
+    code = """
+import axil
+
+class Brief: pass
+for act in (lambda: axil.RootGraph("g", state=Brief), lambda: axil.schema_of(Brief)):
+    try:
+        act()
+    except ImportError as error:
+        print(error)
+print(type(axil.RootGraph("g", state=axil.Schema())).__name__)
+"""
+    told = "AX306 {} needs axil-typed, which is not installed. Install it: pip install axil-typed"
+    assert without(["axil_typed"], code).splitlines() == [
+        told.format("state=Brief"), told.format("axil.schema_of"), "RootGraph",
+    ]  # fmt: skip
+
+
+def test_without_dependencies_runs_are_not_pinned_and_none_is_refused():
+    code = """
+from axil import EdgeSpec, GraphSpec, MemoryJournal, NodeSpec, Use, Workflow, run_sync
+from axil.driver import recorded_graph
+nodes = (NodeSpec(id="a", use=Use(type="custom")),)
+edges = (EdgeSpec(source="@entry", target="a"), EdgeSpec(source="a", target="@exit"))
+flow = Workflow(GraphSpec(id="g", nodes=nodes, edges=edges, payload="fields"))
+journal = MemoryJournal()
+run_sync(flow.run({"x": 1}, journal=journal, run_id="here"))
+pins = {"acme": {"version": "1.0"}}
+run_sync(flow.run({"x": 1}, journal=journal, run_id="there", pins=pins))
+print([recorded_graph(journal.entries(run)).get("pins") for run in ("here", "there")])
+print(flow.pins, run_sync(flow.resume("there", journal=journal)).output)
+"""
+    assert without(["axil_dependencies"], code).splitlines() == [
+        "[None, {'acme': {'version': '1.0'}}]", "{} {'x': 1}",
+    ]  # fmt: skip

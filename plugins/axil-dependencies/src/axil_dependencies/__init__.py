@@ -1,0 +1,6 @@
+"""What workflows need: components, their distributions, and the versions a run is pinned to."""
+
+from axil_dependencies.needs import Dependencies, Dependency, dependencies_of
+from axil_dependencies.versions import pins, recorded_files
+
+__all__ = ["Dependencies", "Dependency", "dependencies_of", "pins", "recorded_files"]

@@ -1,0 +1,862 @@
+"""Laws of LocalEngine: runs are stored, unloaded while they wait, reloaded and recovered."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import random
+import weakref
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+
+from axil import MemoryJournal, Out, Question, Workflow, run_sync
+from axil.driver import Entry, ManagedRun, ReplayIndex
+from axil.plugin import EngineError, JournalError
+from axil_engine import LocalEngine
+from axil_engine.engine import MAX_RECOVERIES
+from axil_testing.clock import VirtualClock
+
+from .tools import node, with_parts, workflow, written
+
+DAY = 86_400.0
+
+
+def asking(times: int = 1) -> Workflow:
+    """Return a workflow that asks so many questions and adds up the answers."""
+
+    async def body(task: Any, ctx: Any) -> Out:
+        said = [await ctx.ask(f"number {n}?", name=f"n{n}") for n in range(times)]
+        return Out({"sum": sum(said)})
+
+    return workflow([node("a", body, mode="async")], ["in a", "a out"])
+
+
+def sleeping(seconds: float = DAY) -> Workflow:
+    async def body(task: Any, ctx: Any) -> Out:
+        await ctx.sleep(seconds)
+        return Out({"slept": seconds})
+
+    return workflow([node("a", body, mode="async")], ["in a", "a out"], id="sleeping")
+
+
+def within(seconds: float, doing: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+    async def go() -> Any:
+        async with asyncio.timeout(seconds):
+            return await doing()
+
+    return run_sync(go())
+
+
+# ---------------------------------------------------------------------------------- begun and ended
+
+
+def test_the_result_of_a_run_can_be_asked_for_again_later():
+    async def go() -> None:
+        flow = workflow(["a"], ["in a", "a out"])
+        async with LocalEngine() as engine:
+            run_id = await engine.start(flow, {})
+            assert (await engine.result(run_id)).output == {"by": "a"}
+            assert (await engine.result(run_id)).output == {"by": "a"}
+            standing = engine.get(run_id)
+            assert (standing.info.status, standing.output) == ("done", {"by": "a"})
+            assert [info.run_id for info in engine.list()] == [run_id]
+
+    within(60, go)
+
+
+def test_a_started_run_is_stored_before_it_runs_and_another_engine_runs_it():
+    journal = MemoryJournal()
+    flow = workflow(["a"], ["in a", "a out"])
+
+    async def accepts() -> str:
+        engine = LocalEngine(journal, [flow], loaded=0)
+        async with engine:
+            run_id = await engine.start(flow, {"n": 1})
+            assert [entry.kind for entry in journal.entries(run_id)] == ["run"]
+            assert engine.list()[0].status == "queued"
+            return run_id
+
+    async def goes_on(run_id: str) -> None:
+        async with LocalEngine(journal, [flow]) as engine:
+            assert (await engine.result(run_id)).status == "done"
+
+    run_id = within(60, accepts)
+    within(60, lambda: goes_on(run_id))
+
+
+def test_a_run_that_is_started_twice_under_one_id_runs_once():
+    ran: list[str] = []
+
+    def body(task: Any, ctx: Any) -> Out:
+        ran.append("a")
+        return Out({})
+
+    async def go() -> None:
+        flow = workflow([node("a", body)], ["in a", "a out"])
+        async with LocalEngine() as engine:
+            for _ in range(2):
+                assert await engine.start(flow, {"n": 1}, run_id="r") == "r"
+            await engine.result("r")
+            await engine.start(flow, {"n": 1}, run_id="r")
+            with pytest.raises(JournalError, match="AX505"):
+                await engine.start(flow, {"n": 2}, run_id="r")
+            await engine.idle()
+
+    within(60, go)
+    assert ran == ["a"]
+
+
+def test_a_failed_run_has_a_failed_result_now_and_later():
+    def body(task: Any, ctx: Any) -> Out:
+        raise LookupError("no")
+
+    async def go() -> None:
+        flow = workflow([node("a", body)], ["in a"])
+        async with LocalEngine() as engine:
+            run_id = await engine.start(flow)
+            first, later = await engine.result(run_id), await engine.result(run_id)
+            assert first.status == later.status == "failed"
+            assert "no" in str(later.error)
+            assert "no" in engine.get(run_id).error
+
+    within(60, go)
+
+
+# ------------------------------------------------------------------------------------------- people
+
+
+def test_an_answer_resumes_the_run_and_is_given_once():
+    async def go() -> None:
+        flow = asking(2)
+        async with LocalEngine() as engine:
+            run_id = await engine.start(flow)
+            await engine.idle()
+            (question,) = engine.get(run_id).questions
+            assert isinstance(question, Question)
+            assert question.text == "number 0?"
+            with pytest.raises(EngineError, match="AX541"):
+                await engine.answer(run_id, {"a?no such": 1})
+            await engine.answer(run_id, {question.id: 40})
+            with pytest.raises(EngineError, match="AX541"):
+                await engine.answer(run_id, {question.id: 41})
+            await engine.idle()
+            await engine.answer(run_id, {engine.get(run_id).questions[0].id: 2})
+            assert (await engine.result(run_id)).output == {"sum": 42}
+
+    within(60, go)
+
+
+def test_an_answer_is_taken_while_other_branches_run_and_nothing_runs_twice():
+    ran: list[str] = []
+
+    async def go() -> None:
+        goes_on = asyncio.Event()
+
+        async def asks(task: Any, ctx: Any) -> Out:
+            return Out({"n": await ctx.ask("how many?", name="n")})
+
+        async def works(task: Any, ctx: Any) -> Out:
+            ran.append("b")
+            await goes_on.wait()
+            return Out({"m": 1})
+
+        nodes = [node("a", asks, mode="async"), node("b", works, mode="async")]
+        flow = workflow(nodes, ["in a", "in b", "a out", "b out"])
+        async with LocalEngine() as engine:
+            run_id = await engine.start(flow)
+            for _ in range(50):
+                await asyncio.sleep(0)
+            assert engine.loaded == 1
+            await engine.answer(run_id, {"a?n": 5})
+            assert ReplayIndex(engine.journal.entries(run_id)).answers == {"a?n": 5}
+            goes_on.set()
+            assert (await engine.result(run_id)).output == {"n": 5, "m": 1}
+
+    within(60, go)
+    assert ran == ["b"]
+
+
+# ------------------------------------------------------------------------------------------- timers
+
+
+def test_a_sleeping_run_is_unloaded_and_reloaded_when_its_sleep_ends():
+    async def go() -> None:
+        clock = VirtualClock()
+        async with LocalEngine(clock=clock, patience_seconds=5) as engine:
+            run_id = await engine.start(sleeping())
+            result = await engine.result(run_id)
+            assert (result.output, clock.now()) == ({"slept": DAY}, DAY)
+            kinds = [entry.kind for entry in engine.journal.entries(run_id)]
+            assert kinds.count("ended") == 2  # it was put away once
+
+    within(60, go)
+
+
+def test_a_sleeping_run_stays_loaded_while_another_of_its_bodies_works():
+    async def go() -> None:
+        clock = VirtualClock()
+        goes_on = asyncio.Event()
+
+        async def sleeps(task: Any, ctx: Any) -> Out:
+            await ctx.sleep(60)
+            goes_on.set()
+            return Out({"slept": True})
+
+        async def works(task: Any, ctx: Any) -> Out:
+            await goes_on.wait()
+            return Out({"worked": True})
+
+        nodes = [node("a", sleeps, mode="async"), node("b", works, mode="async")]
+        flow = workflow(nodes, ["in a", "in b", "a out", "b out"])
+        async with LocalEngine(clock=clock, patience_seconds=5) as engine:
+            run_id = await engine.start(flow)
+            assert (await engine.result(run_id)).output == {"slept": True, "worked": True}
+            assert [entry.kind for entry in engine.journal.entries(run_id)].count("ended") == 1
+
+    within(60, go)
+
+
+def test_several_sleeps_of_one_run_end_in_their_order():
+    woken: list[str] = []
+
+    async def go() -> None:
+        clock = VirtualClock()
+
+        def napping(name: str, seconds: float) -> Any:
+            async def body(task: Any, ctx: Any) -> Out:
+                await ctx.sleep(seconds)
+                woken.append(name)
+                return Out({name: clock.now() >= seconds})
+
+            return node(name, body, mode="async")
+
+        nodes = [napping("long", 7200), napping("short", 2), napping("middle", 3600)]
+        edges = [edge.format(each.id) for each in nodes for edge in ("in {}", "{} out")]
+        flow = workflow(nodes, edges)
+        async with LocalEngine(clock=clock, patience_seconds=5) as engine:
+            result = await engine.result(await engine.start(flow))
+            assert result.output == {"long": True, "short": True, "middle": True}
+
+    within(60, go)
+    assert woken == ["short", "middle", "long"]
+
+
+def test_timers_are_in_the_journal_and_another_engine_reloads_the_run():
+    journal, flow, clock = MemoryJournal(), sleeping(), VirtualClock()
+
+    async def begins() -> str:
+        async with LocalEngine(journal, [flow], clock=clock) as engine:
+            run_id = await engine.start(flow)
+            await clock.sleep(10)
+            assert engine.get(run_id).due == DAY
+            assert engine.get(run_id).questions == ()
+            return run_id
+
+    async def wakes(run_id: str) -> None:
+        async with LocalEngine(journal, [flow], clock=clock) as engine:
+            assert (await engine.result(run_id)).status == "done"
+            assert clock.now() >= DAY
+
+    run_id = within(60, begins)
+    within(60, lambda: wakes(run_id))
+
+
+@pytest.mark.parametrize("years", [10, -10])
+def test_a_sleep_ends_once_and_in_time_when_the_wall_clock_is_set(years):
+    woken: list[float] = []
+
+    class Walled(VirtualClock):
+        offset = 1e9
+
+        def wall(self) -> float:
+            return self.now() + self.offset
+
+    async def go() -> None:
+        clock = Walled()
+
+        async def body(task: Any, ctx: Any) -> Out:
+            await ctx.sleep(DAY)
+            woken.append(clock.now())
+            return Out({})
+
+        async with LocalEngine(clock=clock) as engine:
+            flow = workflow([node("a", body, mode="async")], ["in a", "a out"])
+            run_id = await engine.start(flow)
+            await engine.idle()
+            clock.offset += years * 365 * DAY
+            await engine.resume(run_id)  # what is left of a sleep is never more than was asked for
+            assert (await engine.result(run_id)).status == "done"
+            assert clock.now() < 2 * DAY
+            assert len(woken) == 1
+
+    within(60, go)
+
+
+def test_a_run_is_resumed_at_the_deadline_of_its_question():
+    asked = {"id": "a?n", "node": "a", "text": "?", "kind": "text", "options": [], "due": 50.0}
+    ended = {"status": "paused", "questions": [asked]}
+    facts = [Entry("run", data=_header(asking())), Entry("ended", data=ended)]
+    journal = written(facts)
+
+    async def go() -> None:
+        clock = VirtualClock()
+        async with LocalEngine(journal, [asking()], clock=clock) as engine:
+            assert engine.get("r").due == 50.0
+            await clock.sleep(49)
+            assert not any(entry.kind == "resumed" for entry in journal.entries("r"))
+            await clock.sleep(2)
+            await engine.idle()
+            assert any(entry.kind == "resumed" for entry in journal.entries("r"))
+
+    within(60, go)
+
+
+def _header(flow: Workflow) -> dict[str, Any]:
+    return {"graph": "g", "digest": flow.spec.digest(), "inputs": {}, "values": {}}
+
+
+# --------------------------------------------------------------------------------------------- many
+
+
+def test_a_thousand_runs_are_loaded_a_few_at_a_time_and_answered_in_any_order():
+    """A waiting run has no object in memory."""
+    chance = random.Random(7)
+    seen: weakref.WeakSet[ManagedRun] = weakref.WeakSet()
+    most = 0
+
+    async def body(task: Any, ctx: Any) -> Out:
+        nonlocal most
+        most = max(most, engine.loaded)
+        n = task.tokens[0].payload["n"]
+        return Out({"sum": n + await ctx.ask("how many?", name="n")})
+
+    async def end(task: Any, ctx: Any) -> Out:
+        await ctx.sleep(DAY)
+        return Out({"sum": task.tokens[0].payload["sum"]})
+
+    nodes = [node("a", body, mode="async"), node("b", end, mode="async")]
+    flow = workflow(nodes, ["in a", "a b", "b out"])
+
+    class Watching(LocalEngine):
+        def _load(self, run_id: str) -> None:
+            super()._load(run_id)
+            seen.add(self._loaded[run_id].run)
+
+    engine = Watching(clock=VirtualClock(), loaded=20, patience_seconds=1)
+
+    async def go() -> None:
+        async with engine:
+            ids = [await engine.start(flow, {"n": n}, run_id=f"r{n}") for n in range(1000)]
+            await engine.idle()
+            gc.collect()
+            assert len(seen) == 0
+            assert {engine.get(run_id).info.status for run_id in ids[::100]} == {"paused"}
+            results = [asyncio.ensure_future(engine.result(run_id)) for run_id in ids]
+            await asyncio.sleep(0)
+            chance.shuffle(ids)
+            for run_id in ids:
+                await engine.answer(run_id, {"a?n": int(run_id[1:])})
+            ended = await asyncio.gather(*results)
+            assert [result.output for result in ended] == [{"sum": 2 * n} for n in range(1000)]
+            del ended, results
+            gc.collect()
+            assert len(seen) == 0
+
+    within(600, go)
+    assert 1 < most <= 20
+
+
+# -------------------------------------------------------------------------- cancelled, left, closed
+
+
+def test_runs_are_cancelled_whatever_their_status():
+    async def go() -> None:
+        async def forever(task: Any, ctx: Any) -> Out:
+            await asyncio.Event().wait()
+            return Out({})
+
+        at_work, asks = workflow([node("a", forever, mode="async")], ["in a"], id="w"), asking()
+        async with LocalEngine(loaded=1) as engine:
+            paused = await engine.start(asks)
+            await engine.idle()
+            working = await engine.start(at_work)
+            queued = await engine.start(asks)
+            ids = (paused, working, queued)
+            statuses = [engine.get(run_id).info.status for run_id in ids]
+            assert statuses == ["paused", "running", "queued"]
+            waits = asyncio.ensure_future(engine.result(paused))
+            await asyncio.sleep(0)
+            for run_id in (paused, queued, working):
+                await engine.cancel(run_id, "enough")
+                assert engine.get(run_id).info.status == "cancelled"
+                assert (await engine.result(run_id)).status == "cancelled"
+            assert (await waits).status == "cancelled"
+            done = await engine.start(workflow(["a"], ["in a", "a out"], id="done"))
+            await engine.result(done)
+            await engine.cancel(done)
+            assert engine.get(done).info.status == "done"
+            await engine.resume(paused)
+            await engine.idle()
+            assert engine.get(paused).info.status == "paused"
+
+    within(60, go)
+
+
+def test_closing_interrupts_loaded_runs_and_the_next_engine_recovers_them():
+    journal, ran = MemoryJournal(), list[str]()
+
+    async def go() -> None:
+        hold, begun = asyncio.Event(), asyncio.Event()
+
+        async def slow(task: Any, ctx: Any) -> Out:
+            ran.append("b")
+            begun.set()
+            await hold.wait()
+            return Out({"done": True})
+
+        def first(task: Any, ctx: Any) -> Out:
+            ran.append("a")
+            return Out({})
+
+        flow = workflow([node("a", first), node("b", slow, mode="async")], ["in a", "a b", "b out"])
+        async with LocalEngine(journal) as engine:
+            run_id = await engine.start(flow)
+            await begun.wait()
+            waits = asyncio.ensure_future(engine.result(run_id))
+            await asyncio.sleep(0)
+        with pytest.raises(EngineError, match="AX540"):
+            await waits
+        with pytest.raises(EngineError, match="AX540"):
+            await engine.start(flow)
+        assert journal.runs()[0].status == "open"
+        hold.set()
+        async with LocalEngine(journal, [flow]) as engine:
+            assert (await engine.result(run_id)).output == {"done": True}
+
+    within(60, go)
+    assert ran == ["a", "b", "b"]
+
+
+def test_closing_with_grace_lets_loaded_runs_end():
+    async def go() -> None:
+        async def slow(task: Any, ctx: Any) -> Out:
+            for _ in range(20):
+                await asyncio.sleep(0)
+            return Out({"done": True})
+
+        flow = workflow([node("a", slow, mode="async")], ["in a", "a out"])
+        engine = LocalEngine()
+        async with engine:
+            run_id = await engine.start(flow)
+            await asyncio.sleep(0)
+            await engine.close(grace_seconds=30)
+        assert engine.get(run_id).info.status == "done"
+
+    within(60, go)
+
+
+def test_a_run_of_an_unknown_workflow_is_recovered_only_if_find_returns_it(caplog):
+    flow = asking()
+    journal = written([Entry("run", data={**_header(flow), "origin": {"file": "letters.yaml"}})])
+
+    async def go() -> None:
+        async with LocalEngine(journal) as engine:
+            await engine.idle()
+            assert "AX542" in caplog.text
+            with pytest.raises(EngineError, match="AX542"):
+                await engine.resume("r")
+        asked: list[Any] = []
+
+        def find(header: Any) -> Workflow:
+            asked.append(header["origin"])
+            return flow
+
+        async with LocalEngine(journal, find=find) as engine:
+            await engine.idle()
+            assert engine.get("r").info.status == "paused"
+        assert asked == [{"file": "letters.yaml"}]
+
+    within(60, go)
+
+
+def test_a_run_that_was_recovered_too_often_without_progress_is_not_recovered(caplog):
+    flow = workflow(["a"], ["in a", "a out"])
+    facts = [Entry("run", data=_header(flow)), *[Entry("resumed")] * MAX_RECOVERIES]
+
+    async def go() -> None:
+        async with LocalEngine(written(facts), [flow]) as engine:
+            await engine.idle()
+            assert "AX543" in caplog.text
+            assert engine.get("r").info.status == "open"
+            await engine.resume("r")
+            assert (await engine.result("r")).status == "done"
+
+    within(60, go)
+
+
+# ------------------------------------------------------------------------------------ beside others
+
+
+def test_a_pending_result_is_resolved_when_another_process_ends_the_run(monkeypatch):
+    monkeypatch.setattr("axil_engine.engine.RECHECK_SECONDS", 0.001)
+
+    async def go() -> None:
+        flow, journal = asking(), MemoryJournal()
+        async with LocalEngine(journal, [flow]) as waits, LocalEngine(journal, [flow]) as works:
+            run_id = await waits.start(flow)
+            await waits.idle()
+            result = asyncio.ensure_future(waits.result(run_id))
+            await asyncio.sleep(0)
+            await works.answer(run_id, {"a?n0": 7})
+            assert (await works.result(run_id)).output == {"sum": 7}
+            assert (await result).output == {"sum": 7}
+
+    within(60, go)
+
+
+def test_a_run_that_another_engine_ends_while_it_is_loaded_has_the_result_of_the_other():
+    class Late(MemoryJournal):
+        ended: Entry | None = None
+
+        def open(self, run_id: str) -> Any:
+            book = super().open(run_id)
+            if self.ended is not None:  # another one ends the run first
+                other, ended, self.ended = super().open(run_id), self.ended, None
+                other.append(ended)
+                other.close()
+            return book
+
+    async def go() -> None:
+        journal, flow = Late(), asking()
+        async with LocalEngine(journal, [flow]) as engine:
+            run_id = await engine.start(flow)
+            await engine.idle()
+            results = [asyncio.ensure_future(engine.result(run_id)) for _ in range(2)]
+            await asyncio.sleep(0)
+            journal.ended = Entry("ended", data={"status": "cancelled", "error": "by the other"})
+            results[0].cancel()
+            await engine.resume(run_id)
+            result = await results[1]
+            assert (result.status, str(result.error)) == ("cancelled", "AX400 by the other")
+            assert (await engine.result(run_id)).status == "cancelled"
+
+    within(60, go)
+
+
+def test_a_run_that_another_process_holds_cannot_be_loaded():
+    async def go() -> None:
+        journal, flow = MemoryJournal(), asking()
+        async with LocalEngine(journal, [flow]) as engine:
+            run_id = await engine.start(flow)
+            await engine.idle()
+            held = journal.open(run_id)
+            held.append(Entry("clock", (), "a", (), {"call": 9, "value": 0.0}))
+            result = asyncio.ensure_future(engine.result(run_id))
+            await asyncio.sleep(0)
+            await engine.resume(run_id)
+            with pytest.raises(JournalError, match="AX506"):
+                await result
+            held.close()
+
+    within(60, go)
+
+
+def test_a_queued_run_that_cannot_be_cancelled_keeps_its_place():
+    async def go() -> None:
+        hold = asyncio.Event()
+
+        async def slow(task: Any, ctx: Any) -> Out:
+            await hold.wait()
+            return Out({})
+
+        first = workflow([node("a", slow, mode="async")], ["in a", "a out"])
+        second = workflow(["b"], ["in b", "b out"], id="second")
+        async with LocalEngine(loaded=1) as engine:
+            ids = [await engine.start(flow) for flow in (first, second)]
+            held = engine.journal.open(ids[1])
+            held.append(Entry("clock", (), "b", (), {"call": 9, "value": 0.0}))
+            with pytest.raises(JournalError, match="AX506"):
+                await engine.cancel(ids[1])
+            held.close()
+            hold.set()
+            assert [(await engine.result(run_id)).status for run_id in ids] == ["done", "done"]
+
+    within(60, go)
+
+
+def test_a_run_that_is_queued_while_an_answer_to_it_is_refused_is_loaded():
+    """The run is loaded when its lock is released, whatever happened."""
+    written, goes_on = asyncio.Event(), asyncio.Event()
+
+    class Slow(MemoryJournal):
+        is_slow = False
+
+        def open(self, run_id: str) -> Any:
+            book = super().open(run_id)
+            if self.is_slow:
+                self.is_slow = False
+                book.kept = refused  # type: ignore[method-assign]
+            return book
+
+    async def refused() -> None:
+        written.set()
+        await goes_on.wait()
+        raise JournalError("the disk is full.", id="AX512")
+
+    async def go() -> None:
+        journal, flow = Slow(), asking()
+        async with LocalEngine(journal, [flow]) as engine:
+            run_id = await engine.start(flow)
+            await engine.idle()
+            journal.is_slow = True
+            answer = asyncio.ensure_future(engine.answer(run_id, {"a?n0": 7}))
+            await written.wait()
+            await engine.resume(run_id)
+            goes_on.set()
+            with pytest.raises(JournalError, match="AX512"):
+                await answer
+            assert (await engine.result(run_id)).output == {"sum": 7}
+
+    within(60, go)
+
+
+# ------------------------------------------------------------------------------- at unlucky moments
+
+
+class Slow(MemoryJournal):
+    """A journal that stores entries of one kind only when it is told to go on."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__()
+        self.kind, self.reached, self.goes_on = kind, asyncio.Event(), asyncio.Event()
+
+    def open(self, run_id: str) -> Any:
+        return _SlowBook(super().open(run_id), self)
+
+
+class _SlowBook:
+    def __init__(self, book: Any, journal: Slow) -> None:
+        self._book, self._journal = book, journal
+        self._unsafe: list[Entry] = []
+        self.entries, self.close = book.entries, book.close
+
+    def append(self, entry: Entry) -> None:
+        is_slow = entry.kind == self._journal.kind and not self._journal.goes_on.is_set()
+        if self._unsafe or is_slow:
+            self._unsafe.append(entry)
+        else:
+            self._book.append(entry)
+
+    def kept(self) -> Any:
+        return self._waited() if self._unsafe else None
+
+    async def _waited(self) -> None:
+        self._journal.reached.set()
+        await self._journal.goes_on.wait()
+        while self._unsafe:
+            self._book.append(self._unsafe.pop(0))
+
+
+def test_a_run_that_is_cancelled_while_it_pauses_is_cancelled():
+    async def go() -> None:
+        journal = Slow("ended")
+        async with LocalEngine(journal) as engine:
+            run_id = await engine.start(asking())
+            result = asyncio.create_task(engine.result(run_id))
+            await journal.reached.wait()
+            cancelling = asyncio.create_task(engine.cancel(run_id, "enough"))
+            await asyncio.sleep(0)
+            journal.goes_on.set()
+            await cancelling
+            assert engine.get(run_id).info.status == "cancelled"
+            assert (await result).status == "cancelled"
+
+    within(60, go)
+
+
+def test_a_run_that_is_started_twice_at_once_under_one_id_runs_once():
+    ran: list[str] = []
+
+    def body(task: Any, ctx: Any) -> Out:
+        ran.append("a")
+        return Out({})
+
+    async def go() -> None:
+        flow = workflow([node("a", body)], ["in a", "a out"])
+        journal = Slow("run")
+        async with LocalEngine(journal) as engine:
+            both = [asyncio.create_task(engine.start(flow, {"n": 1}, run_id="r")) for _ in range(2)]
+            await journal.reached.wait()
+            await asyncio.sleep(0)
+            journal.goes_on.set()
+            assert await asyncio.gather(*both) == ["r", "r"]
+            assert (await engine.result("r")).status == "done"
+
+    within(60, go)
+    assert ran == ["a"]
+
+
+def test_a_cancelled_close_is_finished_by_the_next_one():
+    async def go() -> None:
+        closing = asyncio.Event()
+
+        async def body(task: Any, ctx: Any) -> Out:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                closing.set()
+                await asyncio.sleep(0)
+            return Out({})
+
+        async with LocalEngine() as engine:
+            flow = workflow([node("a", body, mode="async")], ["in a", "a out"])
+            run_id = await engine.start(flow)
+            result = asyncio.create_task(engine.result(run_id))
+            await asyncio.sleep(0)
+            first = asyncio.create_task(engine.close(grace_seconds=DAY))
+            await asyncio.sleep(0)
+            first.cancel()
+            await asyncio.wait([first])
+        assert engine.loaded == 0
+        assert closing.is_set()
+        with pytest.raises(EngineError, match="AX540"):
+            await result
+
+    within(60, go)
+
+
+def test_a_second_close_waits_until_the_engine_is_closed():
+    async def go() -> None:
+        cleaned = asyncio.Event()
+
+        async def body(task: Any, ctx: Any) -> Out:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                for _ in range(10):
+                    await asyncio.sleep(0)
+                cleaned.set()
+            return Out({})
+
+        engine = await LocalEngine().__aenter__()
+        await engine.start(workflow([node("a", body, mode="async")], ["in a", "a out"]))
+        for _ in range(10):
+            await asyncio.sleep(0)
+        first = asyncio.create_task(engine.close())
+        await asyncio.sleep(0)
+        await engine.close()
+        assert cleaned.is_set()
+        assert engine.loaded == 0
+        await first
+
+    within(60, go)
+
+
+def test_an_engine_that_is_entered_again_provisions_again_and_recovers_its_runs():
+    journal = MemoryJournal()
+
+    class Held:
+        is_ready = False
+
+        async def provision(self) -> None:
+            self.is_ready = True
+
+        async def close(self) -> None:
+            self.is_ready = False
+
+    held = Held()
+
+    def body(task: Any, ctx: Any) -> Out:
+        return Out({"ready": held.is_ready})
+
+    flow = workflow([node("a", body)], ["in a", "a out"])
+    object.__setattr__(flow.plan.graph, "components", (held,))
+
+    async def go() -> None:
+        async with LocalEngine(journal, [flow], loaded=0) as before:
+            left = await before.start(flow)
+        engine = LocalEngine(journal, [flow], loaded=0)
+        async with engine:
+            assert engine.get(left).info.status == "queued"  # and there is no room
+            engine.max_loaded = 1
+            assert (await engine.result(await engine.start(flow))).output == {"ready": True}
+            await engine.idle()
+            engine.max_loaded = 0
+            queued = await engine.start(flow)
+        engine.max_loaded = 1
+        async with engine:
+            for run_id in (left, queued):
+                assert (await engine.result(run_id)).output == {"ready": True}
+
+    within(60, go)
+
+
+def test_a_run_for_which_find_raises_is_not_recovered():
+    journal = MemoryJournal()
+    flow = workflow(["a"], ["in a", "a out"])
+
+    async def go() -> None:
+        async with LocalEngine(journal, loaded=0) as engine:
+            run_id = await engine.start(flow)
+
+        def find(header: Any) -> Workflow:
+            raise FileNotFoundError("its file is gone")
+
+        async with LocalEngine(journal, find=find) as engine:
+            assert engine.get(run_id).info.status == "open"
+            other = await engine.start(workflow(["b"], ["in b", "b out"]))
+            assert (await engine.result(other)).status == "done"
+
+    within(60, go)
+
+
+def test_a_run_that_waits_for_its_components_can_be_cancelled():
+    class Never:
+        async def provision(self) -> None:
+            reached.set()
+            await asyncio.Event().wait()
+
+    reached = asyncio.Event()
+    flow = workflow(["a"], ["in a", "a out"])
+    object.__setattr__(flow.plan.graph, "components", (Never(),))
+
+    async def go() -> None:
+        async with LocalEngine() as engine:
+            run_id = await engine.start(flow)
+            result = asyncio.create_task(engine.result(run_id))
+            await reached.wait()
+            await engine.cancel(run_id, "enough")
+            assert (engine.get(run_id).info.status, engine.loaded) == ("cancelled", 0)
+            assert (await result).status == "cancelled"
+
+    within(60, go)
+
+
+# --------------------------------------------------------------------------------------- components
+
+
+def test_runs_that_start_together_wait_for_the_components_of_the_first():
+    flow, log = with_parts(x="")
+
+    async def go():
+        async with LocalEngine() as engine:
+            ids = [await engine.start(flow, {}) for _ in range(3)]
+            return [(await engine.result(run_id)).status for run_id in ids]
+
+    assert asyncio.run(asyncio.wait_for(go(), 60)) == ["done"] * 3
+    assert log == ["provision x", "run x", "run x", "run x", "close x"]
+
+
+def test_components_that_could_not_be_provisioned_are_provisioned_for_the_next_run():
+    flow, log = with_parts(x="provision")
+
+    async def go():
+        async with LocalEngine() as engine:
+            for _ in range(2):
+                with pytest.raises(OSError, match="x"):
+                    await engine.result(await engine.start(flow, {}))
+
+    asyncio.run(asyncio.wait_for(go(), 60))
+    assert log == ["provision x", "close x"] * 2

@@ -1,0 +1,474 @@
+"""Workflow files: a document becomes a ``GraphSpec``, and everything that is wrong with it is said
+at once.
+
+The format is the one of DevAll's YAML files with additions; its keys are listed in ``format``.
+Nothing is resolved and nothing is imported here but the loader. How what a file says becomes what
+the kernel knows:
+
+- ``start`` becomes edges from ``@entry``, before all others. ``end`` becomes edges to ``@exit``
+  that carry and do not trigger, so that an end inside a cycle does not end the cycle; behind the
+  ends comes the first node without out-edges, for runs in which no end had an output.
+- ``keep_message`` and ``clear_…`` become marks on what the edge carries. A node that receives
+  marks, or has a ``context_window``, gets the wrapper ``inbox``, which reads them.
+- ``dynamic`` on edges becomes the wrapper ``map`` or ``tree`` of their target.
+- ``is_majority_voting`` replaces the edges: the input goes to all nodes, and their outputs to a
+  node of type ``vote``.
+- A condition ``true`` is none, ``false`` is ``always_false``, a name is the condition of that name,
+  and so is ``{type: function, config: {name: …}}``; processors alike.
+- A node whose type has a *dialect* is handed to it: a function from what was read to the node that
+  is meant, for files that were written for something else. It is found by the node's type, so only
+  files that have such a node import it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import stat
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, cast
+
+from axil import ConfigError, GraphSpec, NodeSpec, PluginError, Problem, SpecError, Use
+from axil.plugin import (
+    Place,
+    PluginContract,
+    Registry,
+    default_registry,
+    make_component,
+)
+from axil_files.documents import (
+    LARGEST,
+    PLACEHOLDER,
+    Document,
+    Loader,
+    measure,
+    parse_json,
+    parse_toml,
+    refused,
+    resolve,
+)
+from axil_files.format import ROOT, Shapes, is_version_0, json_schema
+from axil_files.reader import Reader
+from axil_files.writer import dump
+
+__all__ = [
+    "Document",
+    "Loader",
+    "Reading",
+    "dump",
+    "include",
+    "inline",
+    "json_schema",
+    "load",
+    "parse_json",
+    "parse_toml",
+    "spec_from",
+]
+
+MOST_INCLUDED = 16
+"""How deep files may include files."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """With what a document is read."""
+
+    vars: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Stronger than the file's own."""
+    outer: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Weaker than the file's own: those of the graph around this one."""
+    environment: Mapping[str, str] | None = None
+    """Where names that are no variables are looked up; None: the process's.
+
+    A server gives what its users may see.
+    """
+    allow_code: bool = False
+    """Whether types may be import paths."""
+    registry: Registry | None = None
+    """Where update strategies of declared fields are found; None: the process's own."""
+    folder: str = ""
+    """Where the file lies: what it includes is looked up here, then in ``root``."""
+    root: str = ""
+    """The first file's folder; nothing outside it is included."""
+    trail: tuple[str, ...] = ()
+    """The files on the way to this one, itself included."""
+    texts: dict[str, str] = field(default_factory=dict[str, str])
+    """The texts of workflow files by their paths below ``root``: what is here is not read from the
+    disk, what is read is added.
+    """
+
+
+def load(
+    path: str | os.PathLike[str],
+    *,
+    vars: Mapping[str, Any] | None = None,
+    registry: Registry | None = None,
+    allow_code: bool = False,
+    environment: Mapping[str, str] | None = None,
+    texts: dict[str, str] | None = None,
+) -> GraphSpec:
+    """The graph that a workflow file describes.
+
+    Args:
+        vars: values for ``${NAME}``, stronger than the file's own ``vars``; the environment comes
+            last.
+        registry: where the loader for the file's suffix is found.
+        allow_code: whether the file may name code by import path.
+        environment: instead of the process's, for servers and tests.
+        texts: the texts of the file and of those it includes, by their paths below its folder. What
+            is here is not read from the disk; what is read is added. Kept, it is the workflow as it
+            was, whatever becomes of the files.
+    Raises: SpecError with everything that was found. UnknownComponent: there is no loader for the
+    suffix.
+    """
+    name = os.fspath(path)
+    real = os.path.realpath(name)
+    folder = os.path.dirname(real)
+    reading = Reading(
+        vars=vars or {},
+        environment=environment,
+        allow_code=allow_code,
+        registry=registry,
+        folder=folder,
+        root=folder,
+        trail=(real,),
+        texts={} if texts is None else texts,
+    )
+    return spec_from(_parsed(name, real, reading), reading)
+
+
+def include(
+    name: str,
+    outer: Mapping[str, Any],
+    *,
+    where: str = "",
+    registry: Registry | None = None,
+    reading: Reading | None = None,
+) -> GraphSpec:
+    """The graph in a file that another file mentions.
+
+    Args:
+        name: its path, from the folder of the mentioning file, or from that of the first one;
+            nothing outside the latter.
+        outer: ``extras`` of the mentioning graph; its variables are seen, weaker than the file's
+            own.
+        where: the place that mentions it, for messages.
+        reading: environment and allowance for code.
+    Raises: SpecError: AX117 a circle, more than 16 levels, or outside the folder; and what ``load``
+    raises.
+    """
+    base = reading or Reading()
+    if not outer.get("folder"):
+        raise SpecError(
+            Problem(
+                "AX117",
+                where,
+                f"nothing says where {name} is to be looked up.",
+                "Load the workflow from a file.",
+            )
+        )
+    folder = str(outer["folder"])
+    root = os.path.realpath(str(outer.get("root") or folder))
+    trail = tuple(cast("tuple[str, ...]", outer.get("trail", ())))
+    texts: dict[str, str] = outer.get("texts", base.texts)
+    real = _included(name, folder, root, (where, texts))
+    shown = os.path.relpath(real, os.path.dirname(trail[0])) if trail else name
+    if real in trail:
+        circle = " → ".join(os.path.basename(each) for each in (*trail[trail.index(real) :], real))
+        raise SpecError(
+            Problem(
+                "AX117",
+                where,
+                f"{name} includes itself: {circle}.",
+                "A loop is a cycle of edges, not of files.",
+            )
+        )
+    if len(trail) >= MOST_INCLUDED:
+        raise SpecError(
+            Problem(
+                "AX117",
+                where,
+                f"{name} would be included at a depth of more than {MOST_INCLUDED}.",
+                "Make it flatter.",
+            )
+        )
+    inner = replace(
+        base,
+        outer=outer.get("vars", {}),
+        registry=registry or base.registry,
+        folder=os.path.dirname(real),
+        root=root,
+        trail=(*trail, real),
+        texts=texts,
+    )
+    return spec_from(_parsed(shown, real, inner), inner)
+
+
+def inline(
+    data: Any,
+    outer: Mapping[str, Any],
+    *,
+    place: Place | None = None,
+    reading: Reading | None = None,
+) -> GraphSpec:
+    """Read the graph that is written out in another one's config; ``data`` is as under ``graph``.
+
+    ``outer`` as for ``include``. Raises: SpecError.
+    """
+    base = reading or Reading()
+    lines = {(): place.line} if place is not None and place.line is not None else {}
+    name = (
+        f"{place.file} {place.path}".strip()
+        if place is not None and not lines
+        else place.file
+        if place is not None
+        else ""
+    )
+    around = {key: outer.get(key, "") for key in ("folder", "root")}
+    trail, texts = tuple(outer.get("trail", ())), outer.get("texts", base.texts)
+    inner = replace(base, outer=outer.get("vars", {}), trail=trail, texts=texts, **around)
+    root = {"version": outer["version"]} if outer.get("version") is not None else {}
+    return spec_from(
+        Document(data={**root, "graph": data}, lines=cast("Any", lines), name=name), inner
+    )
+
+
+def _unfit(spec: GraphSpec, registry: Registry | None) -> Iterator[Problem]:
+    """What is wrong with the components of a file that cannot be used anyway: so that it is all
+    said at once.
+
+    Settings with a variable that nothing is known for are left alone.
+    """
+    found = registry or default_registry()
+    lenient = is_version_0(spec.extras.get("version"))
+    uses = [("nodes", node.use, node.place) for node in spec.nodes]
+    uses += [("wrappers", use, node.place) for node in spec.nodes for use in node.wrappers]
+    uses += [("conditions", edge.condition, edge.place) for edge in spec.edges]
+    uses += [("processors", edge.process, edge.place) for edge in spec.edges]
+    for kind, use, place in uses:
+        if not isinstance(use, Use) or ":" in use.type:
+            continue
+        where = str(place or "")
+        try:
+            component = found.resolve(kind, use.type, where, requires=spec.requires)
+            if not PLACEHOLDER.search(repr(use.config)):
+                make_component(
+                    component,
+                    use.config,
+                    place.at("config") if place and kind == "nodes" else where,
+                    lenient=lenient,
+                )
+        except PluginError as error:
+            yield replace(error.problem, where=error.where or where)
+        except (ConfigError, SpecError) as error:
+            yield from (
+                replace(problem, where=problem.where or where) for problem in error.problems
+            )
+        except Exception:  # noqa: BLE001
+            # a plugin's fault; it is told when the rest of the file is mended
+            continue
+
+
+def _translated(spec: GraphSpec, registry: Registry | None) -> GraphSpec:
+    """The graph, with nodes of another origin as what they mean here.
+
+    Raises: PluginError: a dialect cannot be used.
+    """
+    found = registry or default_registry()
+    known = set(found.names("dialects"))
+
+    def meant(node: NodeSpec) -> NodeSpec:
+        if node.use is None or node.use.type not in known:
+            return node
+        given: Any = found.resolve("dialects", node.use.type, str(node.place or ""))(node, spec)
+        if not isinstance(given, NodeSpec):
+            told = (
+                f'the dialect "{node.use.type}" gave {type(given).__name__} instead of a NodeSpec.'
+            )
+            raise PluginContract(told, where=str(node.place or ""))
+        return given
+
+    return replace(spec, nodes=tuple(map(meant, spec.nodes))) if known else spec
+
+
+def _requirements(spec: GraphSpec, place: Place) -> Iterator[Problem]:
+    """Distributions that the file requires and that are missing or too old, as warnings."""
+    for name, wanted in spec.requires.items():
+        where = str(place.at("requires"))
+        try:
+            there = version(name)
+        except (PackageNotFoundError, ValueError):
+            yield Problem(
+                "AX119",
+                where,
+                f"the file requires {name}, which is not installed.",
+                f"pip install {name}",
+                "warning",
+            )
+            continue
+        least = re.search(r">=\s*(\d+(?:\.\d+)*)", wanted)
+        if least and _numbers(there) < _numbers(least[1]):
+            told = f"the file requires {name} {wanted}, and {there} is installed."
+            yield Problem("AX119", where, told, f"pip install --upgrade {name}", "warning")
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """``1.2.0rc1`` → ``(1, 2)``: what tells which version is older."""
+    found = re.match(r"\d+(?:\.\d+)*", version)
+    numbers = [int(part) for part in found[0].split(".")] if found else []
+    while numbers and not numbers[-1]:
+        numbers.pop()
+    return tuple(numbers)
+
+
+def _included(name: str, folder: str, root: str, at: tuple[str, Mapping[str, str]]) -> str:
+    """The real path of a file inside ``root``.
+
+    ``at``: who mentions it, and the texts that are known.
+    """
+    where, texts = at
+    if "\0" in name or "://" in name:
+        raise SpecError(Problem("AX117", where, "only files can be included.", "Write a path."))
+    for start in dict.fromkeys((folder, root)):
+        real = os.path.realpath(os.path.join(start, name))
+        if os.path.commonpath([real, root]) != root:
+            told = f"{name} is outside the workflow's folder."
+            raise SpecError(
+                Problem("AX117", where, told, "Put it into the folder of the first file, or below.")
+            )
+        if os.path.exists(real) or _below(root, real) in texts:
+            return real
+    told = (
+        _near(os.path.join(folder, name))
+        or "Paths begin at the folder of the file that mentions them."
+    )
+    raise SpecError(Problem("AX100", where, f"no file {name}.", told))
+
+
+def _below(root: str, real: str) -> str:
+    return os.path.relpath(real, root).replace(os.sep, "/")
+
+
+def parse(name: str, real: str, registry: Registry | None = None) -> Document:
+    """The document in a file, as it lies on the disk; see ``load`` for what it means.
+
+    Raises: SpecError.
+    """
+    return _parsed(name, real, Reading(registry=registry, root=os.path.dirname(real)))
+
+
+def _parsed(name: str, real: str, reading: Reading) -> Document:
+    """The document in a file, within bounds.
+
+    ``name`` is what messages call it, ``real`` its path without links.
+    """
+    key = _below(reading.root, real)
+    if key not in reading.texts and os.path.isdir(real):
+        raise refused("AX100", name, None, "this is a folder.", "Name a workflow file in it.")
+    suffix = Path(name).suffix.lower().lstrip(".")
+    if not suffix:
+        hint = "Call it flow.yaml or flow.json."
+        raise refused(
+            "AX100",
+            name,
+            None,
+            "a workflow file is known by its suffix, and this one has none.",
+            hint,
+        )
+    if key not in reading.texts:
+        reading.texts[key] = _text(name, real)
+    loader: Any = (reading.registry or default_registry()).resolve("loaders", suffix, name)
+    document = (loader() if isinstance(loader, type) else loader)(reading.texts[key], name)
+    if not isinstance(document, Document):
+        raise PluginContract(
+            f'the loader "{suffix}" gave {type(document).__name__} instead of a Document.',
+            where=name,
+        )
+    measure(document)
+    return document
+
+
+def _text(name: str, real: str) -> str:
+    try:  # neither a pipe that nobody writes to nor a link put here in the meantime is followed
+        descriptor = os.open(
+            real, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+        )
+        with open(descriptor, "rb") as file:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise refused("AX100", name, None, "this is not a file.", "Name a file.")
+            data = file.read(LARGEST + 1)
+    except FileNotFoundError:
+        raise refused("AX100", name, None, "no such file.", _near(real)) from None
+    except OSError as error:
+        raise refused(
+            "AX100", name, None, f"it cannot be read: {error.strerror or error}."
+        ) from error
+    if len(data) > LARGEST:
+        raise refused(
+            "AX144",
+            name,
+            None,
+            f"larger than {LARGEST} bytes.",
+            "Split it; a subgraph can be a file of its own.",
+        )
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise refused(
+            "AX140", name, line, "this is not text in UTF-8.", "Save it as UTF-8."
+        ) from error
+
+
+def _near(path: str) -> str:
+    try:
+        stems = {Path(name).stem: name for name in sorted(os.listdir(os.path.dirname(path) or "."))}
+        near = difflib.get_close_matches(Path(path).stem, stems, n=1)
+        return f'Did you mean "{stems[near[0]]}"?' if near else ""
+    except OSError:
+        return ""
+
+
+def spec_from(document: Document, reading: Reading | None = None) -> GraphSpec:
+    """The graph that a document describes. Raises: SpecError with everything that was found."""
+    using = reading or Reading()
+    measure(document)
+    problems: list[Problem] = []
+    data = document.data
+    own = cast("dict[str, Any]", data).get("vars") if isinstance(data, dict) else None
+    variables = {
+        **using.outer,
+        **cast("dict[str, Any]", own if isinstance(own, dict) else {}),
+        **using.vars,
+    }
+    environment = os.environ if using.environment is None else using.environment
+    resolved = resolve(document, variables, environment, problems.append)
+    measure(resolved.document)
+    shapes = Shapes(resolved.document, problems.append)
+    shapes.fits(resolved.document.data, ROOT, ())
+    spec = Reader(
+        resolved.document, shapes, allow_code=using.allow_code, registry=using.registry
+    ).file()
+    spec = _translated(spec, using.registry) if spec is not None else None
+    errors = [problem for problem in problems if problem.severity == "error"]
+    if errors or spec is None:
+        raise SpecError(
+            dict.fromkeys([*errors, *(_unfit(spec, using.registry) if spec is not None else ())])
+        )
+    problems.extend(_requirements(spec, document.place()))
+    around = {
+        "folder": using.folder,
+        "root": using.root,
+        "trail": using.trail,
+        "texts": using.texts,
+        "vars": variables,
+        "environment": resolved.environment,
+        "warnings": tuple(problem for problem in problems if problem.severity == "warning"),
+    }
+    return replace(
+        spec, extras={**spec.extras, **{key: value for key, value in around.items() if value}}
+    )

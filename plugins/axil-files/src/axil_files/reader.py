@@ -1,0 +1,735 @@
+"""The reader of workflow files: data of the right shapes becomes nodes and edges.
+
+``files`` says by which rules.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, cast
+
+from axil import CycleLimit, EdgeSpec, GraphSpec, Limits, NodeSpec, Problem, Schema, SpecError, Use
+from axil.plugin import (
+    ENTRY,
+    EXIT,
+    Field,
+    Registry,
+    did_you_mean,
+    format_names,
+    format_value,
+    isolate,
+    with_usual_wrappers,
+)
+from axil_files.documents import Document, Keys
+from axil_files.format import FIELD, GRAPH, LIMITS, PRICE, Shapes, is_version_0, notes_field
+
+# Keys of a file that stand for components. The format fixes these names, and nothing else of the
+# components is known here: any distribution may provide them, and where none does, axil says so.
+NEVER: Final = "always_false"
+"""The condition that ``condition: false`` means."""
+INBOX: Final = "inbox"
+"""The wrapper that ``context_window``, ``keep_message`` and ``clear_…`` mean."""
+PER_PART: Final = frozenset({"map", "tree"})
+"""The wrappers that ``dynamic`` names; a node that has one of its own gets no other."""
+VOTE: Final = "vote"
+"""The node that ``is_majority_voting`` means."""
+INNER: Final = "subgraph"
+"""The node whose settings may hold a graph, which is checked with the file, while its lines are
+known.
+"""
+KEPT: Final = ("memory", "initial_instruction", "organization", "log_level", "args")
+"""Keys of a graph that are carried in ``extras``."""
+
+
+@dataclass(slots=True)
+class _Received:
+    """What edges ask of one node."""
+
+    marks: bool = False
+    dynamic: dict[str, Any] | None = None
+    kind: str = ""
+    first: str = ""
+    """The edge that said so first."""
+    edges: list[str] = field(default_factory=list[str])
+    usual: list[Use] = field(default_factory=list[Use])
+    """The wrappers that its graph puts around it."""
+
+
+class Reader:
+    """Reads one document. Parts whose shape is wrong were reported already and are left out."""
+
+    def __init__(
+        self,
+        document: Document,
+        shapes: Shapes,
+        *,
+        allow_code: bool = False,
+        registry: Registry | None = None,
+    ) -> None:
+        self._document, self._shapes, self._allow_code, self._registry = (
+            document,
+            shapes,
+            allow_code,
+            registry,
+        )
+
+    def file(self) -> GraphSpec | None:
+        """The graph of the whole document."""
+        data = self._document.data
+        graph = cast("dict[str, Any]", data).get("graph") if isinstance(data, dict) else None
+        if not isinstance(graph, dict):
+            return None
+        root = cast("dict[str, Any]", data)
+        extras = {} if root.get("version") is None else {"version": root["version"]}
+        return self.graph(
+            cast("dict[str, Any]", graph), ("graph",), _requirements(root.get("requires")), extras
+        )
+
+    def graph(
+        self,
+        data: dict[str, Any],
+        keys: Keys,
+        requires: Mapping[str, str],
+        extras: Mapping[str, Any],
+    ) -> GraphSpec | None:
+        """A graph from what a file has under ``graph``, or under a subgraph's config."""
+        if not isinstance(data.get("nodes"), list):
+            return None
+        names = self._names(data["nodes"], (*keys, "nodes"))
+        if not data["nodes"] and not data.get("edges"):
+            self._problem(
+                "AX142",
+                (*keys, "nodes"),
+                "a graph without nodes does nothing.",
+                "Write at least one: {id: a, type: passthrough}.",
+            )
+        received: dict[str, _Received] = {name: _Received() for name in names}
+        usual = self._usual(data.get("node_wrappers"), (*keys, "node_wrappers"))
+        for item in data["nodes"]:
+            if (
+                isinstance(item, dict)
+                and (name := cast("dict[str, Any]", item).get("id")) in received
+            ):
+                received[str(name)].usual = [
+                    use
+                    for kind in ("*", cast("Any", item).get("type"))
+                    for use in usual.get(str(kind), ())
+                ]
+        edges = list(self._edges(_list(data, "edges"), (*keys, "edges"), names, received))
+        nodes = [
+            n
+            for i, item in enumerate(data["nodes"])
+            if (n := self._node(item, (*keys, "nodes", i), received))
+        ]
+        start = self._mentioned(data, "start", keys, names)
+        end = self._mentioned(data, "end", keys, names)
+        payload = data.get("payload") or "messages"
+        if data.get("is_majority_voting") is True:
+            nodes, edges, end = self._voting(nodes, keys)
+        else:
+            left_open = data.get("end") == []
+            edges, end = self._connected(
+                edges, start, end, names, keys, payload=payload, left_open=left_open
+            )
+        schema, attributes, own = self._state(data, keys)
+        kept = {key: data[key] for key in KEPT if data.get(key) not in (None, "", [])}
+        stores = self._stores(_list(data, "memory"), (*keys, "memory"))
+        if stores:
+            own["growing"] = tuple(notes_field(name) for name in stores)
+        if is_version_0(extras.get("version")):
+            own["lenient"] = True
+        return GraphSpec(
+            id=str(data.get("id") or "") or _stem(self._document.name),
+            nodes=tuple(nodes),
+            edges=tuple(edges),
+            schema=schema,
+            attributes=attributes,
+            payload=payload,
+            end=tuple(end),
+            cycles=data.get("cycles") or "allow",
+            loop=self._controller(data, keys, names),
+            cycle_limits=self._cycle_limits(
+                data.get("cycle_limits"), (*keys, "cycle_limits"), names
+            ),
+            state_version=data.get("state_version") or 1,
+            migrations=self._migrations(data.get("migrations") or {}, (*keys, "migrations")),
+            limits=self._limits(data.get("limits"), (*keys, "limits")),
+            requires=requires,
+            description=str(data.get("description") or ""),
+            extras={**extras, **kept, **own},
+            place=self._document.place(*keys),
+        )
+
+    def _migrations(self, given: Mapping[Any, Any], keys: Keys) -> dict[int, str]:
+        """Import paths by version; whether they may be followed is asked when the plan is made."""
+        found: dict[int, str] = {}
+        for version, path in given.items():
+            if not str(version).isdecimal() or not isinstance(path, str) or ":" not in path:
+                told = f"expected a version and an import path, found {version!r}: {path!r:.80}."
+                self._problem("AX527", (*keys, version), told, "Write 1: my_module:from_1_to_2.")
+            else:
+                found[int(version)] = path
+        return found
+
+    def _problem(
+        self, id: str, keys: Keys, message: str, hint: str = "", *, warning: bool = False
+    ) -> None:
+        severity = "warning" if warning else "error"
+        self._shapes.report(Problem(id, str(self._document.place(*keys)), message, hint, severity))
+
+    def _fine(self, keys: Keys) -> bool:
+        return keys not in self._shapes.spoiled
+
+    # -- nodes
+
+    def _names(self, items: list[Any], keys: Keys) -> dict[str, int]:
+        names: dict[str, int] = {}
+        for i, item in enumerate(items):
+            name = cast("dict[str, Any]", item).get("id") if isinstance(item, dict) else None
+            if not isinstance(name, str) or not name:
+                continue
+            if name in names:
+                line = self._document.place(*keys, names[name]).line
+                on = f" (line {line})" if line else ""
+                self._problem(
+                    "AX101",
+                    (*keys, i, "id"),
+                    f'the node "{name}" is there already{on}.',
+                    "Give one of them another id.",
+                )
+            elif name.startswith("@"):
+                self._problem(
+                    "AX102",
+                    (*keys, i, "id"),
+                    f'"{name}" begins with @, as only names of axil do.',
+                    "Choose another id.",
+                )
+            names.setdefault(name, i)
+        return names
+
+    def _node(self, data: Any, keys: Keys, received: Mapping[str, _Received]) -> NodeSpec | None:
+        if not self._fine(keys):
+            return None
+        if data.get("dynamic") is not None:
+            hint = "Put it on the edges that lead here."
+            self._problem(
+                "AX118", (*keys, "dynamic"), "dynamic has no effect on a node.", hint, warning=True
+            )
+        use = self._use({"type": data["type"], "config": data.get("config")}, keys, "type")
+        self._subgraph(use, keys)
+        extras = {key: data[key] for key in ("input", "output") if data.get(key)}
+        if data.get("log_output") is False:
+            extras["log_output"] = False
+        return NodeSpec(
+            id=data["id"],
+            use=use,
+            join=self._join(data, keys),
+            lane=data.get("lane"),
+            effects=data.get("effects"),
+            wrappers=self._wrappers(data, keys, received[data["id"]]),
+            pull=self._either(data, "pull", "pull_keys", keys),
+            push=self._either(data, "push", "push_keys", keys),
+            attributes=data.get("attributes"),
+            description=data.get("description") or "",
+            extras=extras,
+            place=self._document.place(*keys),
+        )
+
+    def _wrappers(self, data: dict[str, Any], keys: Keys, received: _Received) -> tuple[Use, ...]:
+        own = [
+            self._use(item, (*keys, "wrappers", i), "type")
+            for i, item in enumerate(_list(data, "wrappers"))
+        ]
+        there = {use.type for use in own}
+        added: list[Use] = []
+        window = data.get("context_window") or 0
+        if (window or received.marks) and INBOX not in there:
+            added.append(Use(type=INBOX, config={"window": window}))
+        if received.dynamic is not None and not there & PER_PART:
+            added.append(
+                Use(
+                    type=received.kind,
+                    config={**received.dynamic, "edges": list(dict.fromkeys(received.edges))},
+                )
+            )
+        return (*added, *with_usual_wrappers(own, received.usual))
+
+    def _usual(self, value: Any, keys: Keys) -> dict[str, list[Use]]:
+        """The wrappers that a graph puts around its nodes, by their type."""
+        if not isinstance(value, dict) or not self._fine(keys):
+            return {}
+        lists = cast("dict[str, list[Any]]", value)
+        return {
+            kind: [self._use(item, (*keys, kind, i), "type") for i, item in enumerate(items)]
+            for kind, items in lists.items()
+        }
+
+    def _either(
+        self, data: dict[str, Any], name: str, old: str, keys: Keys
+    ) -> Mapping[str, str] | None:
+        if data.get(name) is not None and data.get(old) is not None:
+            self._problem(
+                "AX141", (*keys, old), f"{name} and {old} say the same.", f"Remove {old}."
+            )
+        value = data.get(name) if data.get(name) is not None else data.get(old)
+        return None if value is None else _mapping(value)
+
+    def _use(self, value: Any, keys: Keys, key: str = "") -> Use:
+        """A component and its config. An import path is code, and needs leave."""
+        named: dict[str, Any] = {"type": value} if isinstance(value, str) else value
+        if ":" in named["type"] and not self._allow_code:
+            where = keys if isinstance(value, str) or not key else (*keys, key)
+            told = f"import paths are not allowed in files, found {format_value(named['type'])}."
+            self._problem(
+                "AX148", where, told, "Name an installed component, or allow code for this run."
+            )
+        config = cast("dict[str, Any]", named.get("config") or {})
+        return Use(type=named["type"], config=config, place=self._document.place(*keys))
+
+    def _join(self, data: Mapping[str, Any], keys: Keys) -> str | Use | None:
+        """Return the join of a node: one of the kernel's by its name, or a component."""
+        given = data.get("join")
+        if given is None or given in ("gate", "all", "each"):
+            return given
+        return self._use(given, (*keys, "join"), "type")
+
+    def _subgraph(self, use: Use, keys: Keys) -> None:
+        """Look at a graph that is written into a node's config now, while its lines are known."""
+        if (
+            use.type != INNER
+            or use.config.get("type") != "config"
+            or not isinstance(use.config.get("config"), dict)
+        ):
+            return
+        inside = (*keys, "config", "config")
+        if self._shapes.fits(use.config["config"], GRAPH, inside):
+            self.graph(use.config["config"], inside, {}, {})
+
+    # -- edges
+
+    def _edges(
+        self,
+        items: list[Any],
+        keys: Keys,
+        names: Mapping[str, int],
+        received: Mapping[str, _Received],
+    ) -> Iterator[EdgeSpec]:
+        seen: dict[str, int] = {}
+        for i, data in enumerate(items):
+            here = (*keys, i)
+            if not self._fine(here):
+                continue
+            source, target = data["from"], data["to"]
+            sound = self._known(source, ENTRY, (*here, "from"), names) and self._known(
+                target, EXIT, (*here, "to"), names
+            )
+            edge = self._edge(data, here)
+            if edge.marks and target in received:
+                received[target].marks = True
+            if data.get("dynamic") is not None and target in received:
+                self._dynamic(data, here, received[target])
+            same = repr(replace(edge, place=None))
+            if same in seen:
+                self._problem(
+                    "AX106",
+                    here,
+                    f"the same edge is there already: edges[{seen[same]}].",
+                    "Remove one.",
+                    warning=True,
+                )
+            elif sound:
+                seen[same] = i
+                yield edge
+
+    def _edge(self, data: dict[str, Any], keys: Keys) -> EdgeSpec:
+        marks: dict[str, Any] = {"keep": True} if data.get("keep_message") else {}
+        if data.get("clear_context") or data.get("clear_kept_context"):
+            marks["clear"] = "all" if data.get("clear_kept_context") else "context"
+        return EdgeSpec(
+            source=data["from"],
+            target=data["to"],
+            trigger=data.get("trigger") is not False,
+            group=data.get("group") or "",
+            condition=self._condition(data.get("condition"), (*keys, "condition")),
+            keys=None if data.get("keys") is None else _mapping(data["keys"]),
+            process=self._processor(data.get("process"), (*keys, "process")),
+            carry_data=data.get("carry_data") is not False,
+            marks=marks,
+            extras={"description": data["description"]} if data.get("description") else {},
+            place=self._document.place(*keys),
+        )
+
+    def _known(self, name: str, outside: str, keys: Keys, names: Mapping[str, int]) -> bool:
+        if name in names or name == outside:
+            return True
+        if name in (ENTRY, EXIT):
+            told = "no edge leads to @entry." if name == ENTRY else "no edge starts at @exit."
+            self._problem("AX104", keys, told, "Turn the edge round.")
+        else:
+            hint = did_you_mean(name, names) or (
+                f"Nodes: {format_names(list(names))}." if names else ""
+            )
+            self._problem("AX104", keys, f'no node "{name}".', hint)
+        return False
+
+    def _condition(self, value: Any, keys: Keys) -> Use | None:
+        value = _function(value)
+        if value is None or value is True or value == "true":
+            return None
+        if value is False or value == "false":
+            return Use(type=NEVER)
+        if isinstance(value, str) and _STATEMENT.search(value):
+            hint = (
+                f"Write {{type: expression, config: {{expression: "
+                f"{json.dumps(value, ensure_ascii=False)}}}}}."
+            )
+            self._problem(
+                "AX103",
+                keys,
+                f"expected the name of a condition, found {format_value(value)}.",
+                hint,
+            )
+            return None
+        return self._use(value, keys, "type")
+
+    def _processor(self, value: Any, keys: Keys) -> Use | None:
+        value = _function(value)
+        return None if value is None else self._use(value, keys, "type")
+
+    def _dynamic(self, data: dict[str, Any], keys: Keys, received: _Received) -> None:
+        """One more edge that wants its target to run per part; all such edges of a node agree."""
+        dynamic, here = data["dynamic"], (*keys, "dynamic")
+        kind: str = dynamic["type"]
+        config: dict[str, Any] = dynamic.get("config") or {}
+        split: Any = dynamic.get("split") or "message"
+        named: dict[str, Any] = {"type": split} if isinstance(split, str) else split
+        asked: dict[str, Any] = {
+            "split": {"type": named["type"], "config": named.get("config") or {}}
+        }
+        asked["max_parallel"] = config.get("max_parallel") or 10
+        if kind == "tree":
+            asked["group_size"] = config.get("group_size") or 3
+        elif config.get("group_size") is not None:
+            self._problem(
+                "AX141",
+                (*here, "config", "group_size"),
+                'unknown key "group_size".',
+                "It belongs to trees.",
+            )
+        edge = f"edges[{keys[-1]}]"
+        if received.dynamic is None:
+            received.dynamic, received.kind, received.first = asked, kind, edge
+        elif (kind, asked) != (received.kind, received.dynamic):
+            theirs = {"type": received.kind, **received.dynamic}
+            differ = (
+                ["type"]
+                if kind != received.kind
+                else [key for key, value in asked.items() if theirs[key] != value]
+            )
+            told = (
+                f'{received.first} wants another {" and ".join(differ)} for the node "{data["to"]}"'
+            )
+            kinds = f": {received.kind} there, {kind} here" if "type" in differ else ""
+            self._problem("AX116", here, f"{told}{kinds}.", "Make them agree.")
+        received.edges.append(data["from"])
+
+    # -- start and end
+
+    def _mentioned(
+        self, data: dict[str, Any], key: str, keys: Keys, names: Mapping[str, int]
+    ) -> list[tuple[str, Keys]]:
+        """The nodes under ``start`` or ``end``, each once."""
+        value = data.get(key)
+        if not value or not self._fine((*keys, key)):
+            return []
+        items = (
+            [(value, (*keys, key))]
+            if isinstance(value, str)
+            else [(v, (*keys, key, i)) for i, v in enumerate(value)]
+        )
+        found: dict[str, Keys] = {}
+        for name, where in items:
+            if name in names:
+                found.setdefault(name, where)
+            else:
+                self._problem("AX104", where, f'no node "{name}".', did_you_mean(name, names))
+        return list(found.items())
+
+    def _connected(
+        self,
+        edges: list[EdgeSpec],
+        start: list[tuple[str, Keys]],
+        end: list[tuple[str, Keys]],
+        names: Mapping[str, int],
+        keys: Keys,
+        *,
+        payload: str,
+        left_open: bool,
+    ) -> tuple[list[EdgeSpec], list[str]]:
+        """The edges with those from ``@entry`` and to ``@exit``, and whose output is the result.
+
+        ``end: []`` leaves the end open, as DevAll's editor writes it: the first node without
+        out-edges, or no result at all.
+        """
+        given = {edge.target for edge in edges if edge.source == ENTRY}
+        exits = [edge.source for edge in edges if edge.target == EXIT]
+        targets = {edge.target for edge in edges if edge.trigger}
+        leaving = {edge.source for edge in edges if edge.target != EXIT}
+        fine = (
+            self._fine((*keys, "edges"))
+            and self._fine((*keys, "start"))
+            and self._fine((*keys, "end"))
+        )
+        if not start and not given and payload == "messages" and fine and names:
+            sources = [name for name in names if name not in targets]
+            hint = f"Write start: [{format_names(sources or list(names), 3)}]."
+            self._problem(
+                "AX114", keys, "no start: nothing says which nodes receive the input.", hint
+            )
+        entries = [
+            EdgeSpec(source=ENTRY, target=name, place=self._document.place(*where))
+            for name, where in start
+            if name not in given
+        ]
+        ends = [name for name, _ in end]
+        sinks = [name for name in names if name not in leaving]
+        if not ends and not exits and names and fine:
+            ends = sinks[:1]
+            if len(sinks) != 1:
+                found = (
+                    f"{len(sinks)} nodes have no out-edge ({format_names(sinks, 4)})"
+                    if sinks
+                    else "every node has an out-edge"
+                )
+                told = f"graph lacks a unique natural end; specify end: {found}."
+                hint = (
+                    f"Write end: [{(sinks or list(names))[0]}], or several in order of preference."
+                )
+                self._problem("AX115", keys, told, hint, warning=left_open)
+        elif not exits and sinks and sinks[0] not in ends:
+            ends.append(sinks[0])
+        there = set(exits)
+        where = dict(end)
+        leave = [
+            EdgeSpec(
+                source=name,
+                target=EXIT,
+                trigger=False,
+                place=self._document.place(*where.get(name, (*keys, "nodes", names[name]))),
+            )
+            for name in ends
+            if name not in there
+        ]
+        return [*entries, *edges, *leave], ends
+
+    def _voting(
+        self, nodes: list[NodeSpec], keys: Keys
+    ) -> tuple[list[NodeSpec], list[EdgeSpec], list[Any]]:
+        taken = {node.id for node in nodes}
+        name = next(
+            name
+            for name in (VOTE, *(f"{VOTE}_{i}" for i in range(2, len(taken) + 3)))
+            if name not in taken
+        )
+        place = self._document.place(*keys, "is_majority_voting")
+        edges = [EdgeSpec(source=ENTRY, target=node.id, place=place) for node in nodes]
+        edges += [EdgeSpec(source=node.id, target=name, place=place) for node in nodes]
+        vote = NodeSpec(id=name, use=Use(type=VOTE), place=place)
+        return (
+            [*nodes, vote],
+            [*edges, EdgeSpec(source=name, target=EXIT, trigger=False, place=place)],
+            [name],
+        )
+
+    # -- the rest
+
+    def _controller(self, data: dict[str, Any], keys: Keys, names: Mapping[str, int]) -> str:
+        name = data.get("loop") if self._fine((*keys, "loop")) else None
+        if name and name not in names:
+            self._problem("AX104", (*keys, "loop"), f'no node "{name}".', did_you_mean(name, names))
+        return name or ""
+
+    def _cycle_limits(
+        self, value: Any, keys: Keys, names: Mapping[str, int]
+    ) -> dict[str, CycleLimit]:
+        limits: dict[str, CycleLimit] = {}
+        for name, data in cast(
+            "dict[str, Any]", value if isinstance(value, dict) and self._fine(keys) else {}
+        ).items():
+            rounds = data.get("rounds") or 100
+            if isinstance(rounds, str) and rounds != "unlimited":
+                self._problem(
+                    "AX103",
+                    (*keys, name, "rounds"),
+                    f"expected a whole number, or unlimited, found {format_value(rounds)}.",
+                )
+            if name != "*" and name not in names:
+                self._problem(
+                    "AX105", (*keys, name), f'no node "{name}".', did_you_mean(name, names)
+                )
+            limit = CycleLimit(
+                rounds=None if isinstance(rounds, str) else rounds,
+                at_limit=data.get("at_limit") or "limited",
+            )
+            limits["" if name == "*" else name] = limit
+        return limits
+
+    def _limits(self, value: Any, keys: Keys) -> Limits:
+        if not isinstance(value, dict) or not self._fine(keys):
+            return Limits()
+        said: dict[str, Any] = {
+            key: item
+            for key, item in cast("dict[str, Any]", value).items()
+            if item is not None and key in _LIMITS
+        }
+        if "estimate" in said:
+            from axil.plugin import Estimator  # of axil-budget, which other files do without
+
+            said["estimate"] = Estimator(
+                **{key: item for key, item in said["estimate"].items() if item is not None}
+            )
+        if "pricing" in said:
+            unknown = said["pricing"].get("unknown") or "refuse"
+            here = (*keys, "pricing", "unknown")
+            if unknown not in ("refuse", "ignore") and not (
+                isinstance(unknown, dict) and self._shapes.fits(unknown, PRICE, here)
+            ):
+                if isinstance(unknown, str):
+                    self._problem(
+                        "AX103",
+                        here,
+                        f"expected refuse, ignore or a price, found {format_value(unknown)}.",
+                    )
+                return Limits()
+            from axil.plugin import Pricing
+
+            said["pricing"] = Pricing.read(said["pricing"])
+        return Limits(**said)
+
+    def _stores(self, stores: Sequence[Any], keys: Keys) -> dict[str, None]:
+        """Return the names of memories, each once; a name that comes twice is a problem."""
+        seen: dict[str, None] = {}
+        for i, store in enumerate(stores):
+            name = cast("dict[str, Any]", store).get("name") if isinstance(store, dict) else None
+            if isinstance(name, str) and name in seen:
+                self._problem(
+                    "AX143",
+                    (*keys, i, "name"),
+                    f'the memory "{name}" is there already.',
+                    "Give one of them another name.",
+                )
+            elif isinstance(name, str):
+                seen[name] = None
+        return seen
+
+    def _state(
+        self, data: dict[str, Any], keys: Keys
+    ) -> tuple[Schema | None, dict[str, Any], dict[str, Any]]:
+        """The schema (None: open), first values, and what ``extras`` remembers of the fields."""
+        attributes = {
+            **cast(
+                "dict[str, Any]",
+                data.get("attributes") if isinstance(data.get("attributes"), dict) else {},
+            )
+        }
+        state = cast(
+            "dict[str, Any]", data.get("state") if isinstance(data.get("state"), dict) else {}
+        )
+        typed = [
+            n
+            for n, v in state.items()
+            if isinstance(v, dict) and {"type", "strategy"} & cast("dict[str, Any]", v).keys()
+        ]
+        here = (*keys, "state")
+        if not typed:
+            return None, {**state, **attributes}, {}
+        fits = [self._shapes.fits(value, FIELD, (*here, name)) for name, value in state.items()]
+        if not all(fits):
+            return None, attributes, {}
+        return self._typed(state, here), attributes, {"state": state}
+
+    def _typed(self, state: dict[str, Any], keys: Keys) -> Schema | None:
+        from axil import generate_state_schema  # it needs pydantic; only typed state does
+
+        try:
+            fields = [
+                (name, data["type"], data.get("strategy") or "overwrite")
+                for name, data in state.items()
+            ]
+            own = self._registry
+            schema = generate_state_schema(
+                fields,
+                "state",
+                resolve=None if own is None else lambda name: own.resolve("reducers", name),
+            )
+        except SpecError as error:
+            for problem in error.problems:
+                named = re.search(r'field "(.*?)"$|field (\d+)$', problem.where)
+                at = (named[1] or list(state)[int(named[2])],) if named else ()
+                self._problem(problem.id, (*keys, *at), problem.message, problem.hint)
+            return None
+        declared = dict(schema.fields)
+        for name, data in state.items():
+            if "default" in data:
+                declared[name] = self._defaulted(
+                    declared[name], data["default"], (*keys, name, "default")
+                )
+        return replace(schema, fields=declared)
+
+    def _defaulted(self, declared: Field, value: Any, keys: Keys) -> Field:
+        """The field with a first value; checked now, and made again for each state."""
+        check = declared.validate
+        try:
+            first = value if check is None else check(value)
+        except Exception as error:  # noqa: BLE001  # a strategy of a plugin may raise anything
+            told = [line.strip() for line in str(error).splitlines()]
+            self._problem(
+                "AX103",
+                keys,
+                f"{format_value(value)} does not fit the field: "
+                f"{(told[1:2] or told)[0].partition(' [type=')[0]}.",
+            )
+            return declared
+        return replace(declared, default=lambda: isolate(first))
+
+
+_STATEMENT: Final = re.compile(r"[\s'\"=<>()]")
+"""What no name of a condition has, and an expression has."""
+_LIMITS: Final = frozenset(LIMITS["properties"])
+
+
+def _list(data: dict[str, Any], key: str) -> list[Any]:
+    value = data.get(key)
+    return cast("list[Any]", value) if isinstance(value, list) else []
+
+
+def _mapping(value: Any) -> dict[str, str]:
+    return dict.fromkeys(cast("list[str]", value), "") if isinstance(value, list) else dict(value)
+
+
+def _function(value: Any) -> Any:
+    """DevAll's ``{type: function, config: {name: …}}`` is the name."""
+    if isinstance(value, dict) and cast("dict[str, Any]", value).get("type") == "function":
+        config = cast("dict[str, Any]", value).get("config")
+        if isinstance(config, dict) and list(cast("dict[str, Any]", config)) == ["name"]:
+            return cast("dict[str, Any]", config)["name"]
+    return cast("Any", value)
+
+
+def _requirements(value: Any) -> dict[str, str]:
+    if isinstance(value, dict):
+        return {name: str(version or "") for name, version in cast("dict[str, Any]", value).items()}
+    items = cast("list[Any]", value) if isinstance(value, list) else []
+    found = [
+        re.match(r"\s*([A-Za-z0-9][\w.-]*)\s*(.*?)\s*$", item)
+        for item in items
+        if isinstance(item, str)
+    ]
+    return {match[1]: match[2] for match in found if match}
+
+
+def _stem(name: str) -> str:
+    return re.sub(r"\.[^./\\]*$", "", re.split(r"[/\\]", name)[-1]) or "graph"

@@ -1,0 +1,180 @@
+"""Laws of forks with other values or another graph, and of records that were migrated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Annotated, Any
+
+import pytest
+from pydantic import BaseModel
+
+from axil import MemoryJournal, Out, StateError, Workflow, run_sync, schema_of
+from axil.driver import ReplayIndex
+from axil.plugin import JournalError
+from axil_inspection import Edit, fork, moment
+
+from .tools import node, workflow
+
+
+class Brief(BaseModel):
+    topic: str = ""
+    notes: Annotated[list[str], "append"] = []
+    cost: Annotated[float, "sum"] = 0.0
+
+
+class Paper(BaseModel):
+    """``Brief``, one version on: the topic is a title, notes are numbered, the cost is in cents."""
+
+    title: str = ""
+    notes: Annotated[list[str], "append"] = []
+    cents: Annotated[int, "sum"] = 0
+
+
+def to_paper(values: dict[str, Any]) -> Mapping[str, Any]:
+    if "topic" in values:
+        values["title"] = values.pop("topic").title()
+    if "cost" in values:
+        values["cents"] = round(values.pop("cost") * 100)
+    if "notes" in values:
+        values["notes"] = [f"- {note}" for note in values["notes"]]
+    return values
+
+
+async def asks(task: Any, ctx: Any) -> Out:
+    return Out({}, {"notes": [await ctx.ask("?")]})
+
+
+def typed(model: type[BaseModel]) -> dict[str, Any]:
+    return {"schema": schema_of(model), "payload": "state"}
+
+
+def brief(**more: Any) -> Workflow:
+    first = node("a", lambda task, ctx: Out({}, {"topic": "growth", "notes": ["n1"], "cost": 0.25}))
+    nodes = [first, node("b", asks, mode="async", ctx=True)]
+    return workflow(nodes, ["in a", "a b", "b out"], **typed(Brief), **more)
+
+
+def paper(**more: Any) -> Workflow:
+    more = {"state_version": 2, "migrations": {1: to_paper}, **more}
+    first = node("a", lambda task, ctx: Out({}, {"title": "Growth", "notes": ["n1"], "cents": 25}))
+    nodes = [first, node("b", asks, mode="async", ctx=True)]
+    return workflow(nodes, ["in a", "a b", "b out"], **typed(Paper), **more)
+
+
+def paused(flow: Workflow, journal: Any, **options: Any) -> str:
+    given = {"topic": "seeds"} if "topic" in flow.plan.graph.schema.fields else {}
+    result = run_sync(flow.run(given, journal=journal, run_id="r", **options))
+    assert result.status == "paused"
+    return result.questions[0].id
+
+
+# ----------------------------------------------------------------------- other versions
+
+
+def test_a_fork_under_a_newer_state_is_migrated_and_the_old_run_is_not():
+    journal = MemoryJournal()
+    question = paused(brief(), journal)
+    run_sync(fork(journal, "r", "f", workflow=paper()))
+    answers = {question: "n2"}
+    forked = run_sync(paper().resume("f", journal=journal, answers=answers))
+    assert forked.state.notes == ["- n1", "n2"]
+    resumed = run_sync(brief().resume("r", journal=journal, answers=answers))
+    assert resumed.state.notes == ["n1", "n2"]
+
+
+def test_a_moment_of_a_migrated_run_has_the_newer_state():
+    journal = MemoryJournal()
+    question = paused(brief(), journal)
+    answers = {question: "n2"}
+    run_sync(paper().resume("r", journal=journal, answers=answers, migrate=True))
+    assert run_sync(moment(paper(), journal.entries("r"))).state["notes"] == ["- n1", "n2"]
+
+
+def test_a_moment_needs_no_plugin_in_the_version_that_the_run_is_pinned_to():
+    journal, flow = MemoryJournal(), brief()
+    question = paused(flow, journal)
+    header = ReplayIndex(journal.entries("r")).header
+    assert header is not None
+    other = {**header.data["pins"], "axil": {"version": "99.0"}}
+    answers = {question: "n2"}
+    run_sync(flow.resume("r", journal=journal, pins=other, answers=answers, migrate=True))
+    assert run_sync(moment(flow, journal.entries("r"))).result.status == "done"
+
+
+# ----------------------------------------------------------------------- edits
+
+
+def line() -> Workflow:
+    def body(name: str) -> Any:
+        def call(task: Any, ctx: Any) -> Out:
+            n = task.tokens[0].payload["n"] + 1
+            return Out({"n": n}, {name: n, "seen": dict(task.state).get("mark")})
+
+        return call
+
+    nodes = [node(name, body(name)) for name in "abc"]
+    return workflow(nodes, ["in a", "a b", "b c", "c out"], attributes={"mark": "first"})
+
+
+def forked(edit: Edit, at: int | None = None, flow: Workflow | None = None) -> Any:
+    flow = flow or line()
+    journal = MemoryJournal()
+    run_sync(flow.run({"n": 0}, journal=journal, run_id="r"))
+    run_sync(fork(journal, "r", "f", at=at, workflow=flow, edit=edit))
+    return run_sync(flow.resume("f", journal=journal))
+
+
+def test_a_fork_with_another_input_begins_at_the_beginning_unless_it_says_where():
+    attributes = forked(Edit(input={"n": 10})).attributes
+    assert attributes == {"mark": "first", "seen": "first", "a": 11, "b": 12, "c": 13}
+    assert forked(Edit(input={"n": 10}), at=2).attributes["b"] == 2
+
+
+def test_a_fork_with_another_state_is_seen_by_all_that_lies_behind_the_step():
+    result = forked(Edit(state={"mark": "second", "extra": 1}), at=3)
+    assert [result.attributes[name] for name in ("seen", "extra", "b")] == ["second", 1, 2]
+    assert forked(Edit(state={"mark": "second"}), at=1).attributes["seen"] == "second"
+
+
+def test_a_fork_with_another_outcome_goes_on_from_it():
+    assert forked(Edit(output={"n": 100}), at=2).attributes["c"] == 102
+
+
+def test_a_changed_field_that_grows_is_set_and_not_added_to():
+    def body(task: Any, ctx: Any) -> Out:
+        return Out({}, {"notes": [ctx.activation.node], "cost": 1})
+
+    nodes = [node(name, body, ctx=True) for name in "abc"]
+    flow = workflow(nodes, ["in a", "a b", "b c", "c out"], **typed(Brief))
+    journal = MemoryJournal()
+    run_sync(flow.run({"topic": "x"}, journal=journal, run_id="r"))
+    edit = Edit(state={"notes": ["other"], "cost": "40"})
+    run_sync(fork(journal, "r", "f", at=3, workflow=flow, edit=edit))
+    state = run_sync(flow.resume("f", journal=journal)).state
+    assert state == Brief(topic="x", notes=["other", "c"], cost=41)
+    with pytest.raises(StateError, match="AX20"):
+        run_sync(fork(journal, "r", "g", at=3, workflow=flow, edit=Edit(state={"nothing": 1})))
+    with pytest.raises(StateError, match="AX20"):
+        run_sync(fork(journal, "r", "g", at=3, workflow=flow, edit=Edit(state={"cost": "much"})))
+    assert journal.entries("g") == []
+
+
+def test_an_edit_that_fits_no_step_is_refused():
+    output = Edit(output={})
+    for edit, at in ((output, None), (Edit(state={"a": 1}), None), (output, 1), (output, 5)):
+        with pytest.raises(JournalError, match="AX528"):
+            forked(edit, at)
+    journal = MemoryJournal()
+    run_sync(line().run({"n": 0}, journal=journal, run_id="r"))
+    with pytest.raises(JournalError, match=r"AX528.*no workflow"):
+        run_sync(fork(journal, "r", "f", edit=Edit(input={})))
+
+
+def test_another_version_of_the_code_runs_behind_the_fork():
+    journal = MemoryJournal()
+    run_sync(line().run({"n": 0}, journal=journal, run_id="r"))
+    nodes = (*line().spec.nodes[:2], node("c", lambda task, ctx: Out({"n": -1})))
+    other = Workflow(replace(line().spec, nodes=nodes))
+    run_sync(fork(journal, "r", "f", at=3, workflow=other))
+    assert run_sync(other.resume("f", journal=journal)).output == {"n": -1}

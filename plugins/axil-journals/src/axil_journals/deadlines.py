@@ -1,0 +1,171 @@
+"""Deadlines of questions: until when a person may answer, and what is the answer then.
+
+A question with ``within_seconds`` is due at a time by the clock on the wall, which the journal
+keeps with it. So it is due when it was, whatever process goes on with the run. While a run waits
+for the answer it waits by its own clock, which never jumps: a clock on the wall that is put back
+makes nobody wait longer than was meant, and one that is put forward is noticed only by whoever
+resumes.
+
+What comes first counts, once: an answer, or the deadline. Both are facts in the journal.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from axil import MISSING, Question
+from axil.driver import Clock
+from axil.plugin import Channel, JournalError, Overdue
+from axil_journals.journal import Entry
+from axil_journals.replay import ReplayIndex
+from axil_journals.values import encode_value
+
+LATE = "deadline"
+"""What an answer is marked with (``by``) that nobody gave."""
+
+
+def wall_time(clock: Clock) -> float:
+    """Return seconds since 1970: by ``clock.wall`` if the clock has it, else by this machine."""
+    given: Any = getattr(clock, "wall", None)
+    return time.time() if given is None else float(given())
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """A question's, as one process sees it."""
+
+    question: Question
+    """With ``due``."""
+    left: float
+    """Seconds of the run's clock; not above zero: it has passed."""
+    is_new: bool
+    """Whether the journal does not know it yet."""
+
+
+def deadline(question: Question, known: Mapping[str, float], clock: Clock) -> Deadline | None:
+    """Until when ``question`` can be answered; None: for ever.
+
+    ``known``: when questions are due, as a journal says.
+    """
+    if question.within_seconds is None:
+        return None
+    now, due = wall_time(clock), known.get(question.id)
+    if due is None:
+        return Deadline(
+            replace(question, due=now + question.within_seconds), question.within_seconds, True
+        )
+    return Deadline(replace(question, due=due), min(due - now, question.within_seconds), False)
+
+
+async def in_time(channel: Channel, given: Deadline, clock: Clock) -> Any:
+    """What ``channel`` answers; ``Overdue``, the class, where the deadline came first."""
+    import asyncio
+
+    asking: asyncio.Task[Any] = asyncio.ensure_future(_asked(channel, given.question))
+    waiting = asyncio.ensure_future(clock.sleep(given.left))
+    try:
+        await asyncio.wait({asking, waiting}, return_when=asyncio.FIRST_COMPLETED)
+        return asking.result() if asking.done() else Overdue
+    finally:
+        for each in (asking, waiting):
+            each.cancel()
+        await asyncio.gather(asking, waiting, return_exceptions=True)
+
+
+async def _asked(channel: Channel, question: Question) -> Any:
+    return await channel.ask(question)
+
+
+def asked(question: Question) -> dict[str, Any]:
+    """What the journal keeps of a question that is shown to somebody who may still answer: that it
+    is open, and until when.
+    """
+    return {"id": question.id, **question.plain(), "shown": True}
+
+
+def late(question: Question) -> Any:
+    """What is recorded where nobody answered in time: the default; ``MISSING``: there is none."""
+    return MISSING if question.default is None else question.default
+
+
+def answered(question: Question, answer: Any) -> Any:
+    """What a body gets for a recorded answer.
+
+    Raises: Overdue (AX520): nobody answered in time, and there is no default.
+    """
+    if answer is MISSING:
+        asked = (question.text.strip().splitlines() or [question.id])[0]
+        told = f'nobody answered "{asked}" in time.'
+        raise Overdue(told, hint="Give the question a default, or let the node say where to go on.")
+    return answer
+
+
+# --------------------------------------------------------------------------------------------------
+
+
+def accept_answers(replay: ReplayIndex, given: Mapping[str, Any], clock: Clock) -> list[str]:
+    """Of the answers that are handed in when a run begins or goes on, those that are new, by
+    question.
+
+    Raises: JournalError: AX521 another answer was given before; AX522 the question was due before
+    now.
+    """
+    fresh: list[str] = []
+    for question, answer in given.items():
+        if question in replay.answers:
+            if encode_value(replay.answers[question]) != encode_value(answer):
+                raise JournalError(
+                    f'the question "{question}" has been answered.',
+                    id="AX521",
+                    hint="An answer is given once; a fork can take another.",
+                )
+            continue
+        if (due := replay.due.get(question)) is not None and due <= wall_time(clock):
+            told = f'the question "{question}" was due at {format_time(due)}.'
+            raise JournalError(
+                told,
+                id="AX522",
+                hint="Resume the run: it goes on without an answer, as the question says.",
+            )
+        fresh.append(question)
+    return fresh
+
+
+def format_time(due: float) -> str:
+    """A time by the clock on the wall, in UTC.
+
+    >>> format_time(0)
+    '1970-01-01 00:00:00 UTC'
+    """
+    return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(due))
+
+
+def open_questions(entries: Sequence[Entry]) -> list[Question]:
+    """The questions that a run waits for, as its journal has them: those it ended with, or those
+    that are open while it is at work.
+    """
+    replay = ReplayIndex(entries)
+    told: Iterable[Mapping[str, Any]]
+    if replay.ended is not None:
+        told = replay.ended.data.get("questions", ())
+    else:
+        told = [entry.data for name, entry in replay.asked.items() if name not in replay.answers]
+    return [_question(data, replay) for data in told]
+
+
+def _question(data: Mapping[str, Any], replay: ReplayIndex) -> Question:
+    entry = replay.asked.get(data["id"])
+    node = data.get("node") or (entry.activation.path if entry is not None else "")
+    return Question(
+        text=str(data.get("text", "")),
+        kind=str(data.get("kind", "text")),
+        options=tuple(data.get("options", ())),
+        default=data.get("default"),
+        data=data.get("data", {}),
+        id=str(data["id"]),
+        node=str(node),
+        due=data.get("due"),
+    )

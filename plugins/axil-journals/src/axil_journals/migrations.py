@@ -1,0 +1,390 @@
+"""An old run under a new graph: what its journal says, as the graph says it now.
+
+Theory of operation
+-------------------
+A graph's state has a version, and functions that lead from one version to the next. Entries are
+never rewritten: they are read as if they had been written under the version of today. A function
+gets what was written together, as plain data by field (a whole state; or only what one node wrote,
+and then most fields are absent), and gives the same under the next version. Fields that begin with
+``@`` are the nodes' own and are not shown to it.
+
+Which version an entry was written under is said by what begins a run, and by each ``resumed`` that
+went on with another graph: what comes behind it was written by that graph. Graphs inside a graph
+have versions of their own, by the path of their node.
+
+What a node did that the graph does not have any more is left out, and so is what an edge carried
+that is not there. All that is left has to fit: what does not is an error before anything runs, not
+in the middle of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+from axil import MISSING, AxilError, Schema
+from axil.driver import NO_RESET, Frame, ResolvedGraph as Graph
+from axil.plugin import FieldChange, JournalError, Plan, ResolvedNode, SubgraphBody, format_names
+from axil_journals.journal import Entry
+from axil_journals.values import decode_delta, decode_value, encode_value
+
+Migration = Callable[[dict[str, Any]], Mapping[str, Any]]
+"""From what was written under one version of a state to the same under the next."""
+
+SAID = ("digest", "states", "marked", "pins", "origin")
+"""What the beginning of a run says of the graph that it runs; a run that goes on with another says
+it again.
+"""
+
+
+def versions(graph: Graph) -> dict[str, int]:
+    """The versions of the states of a graph and of those inside it, by the path of their node;
+    those that are 1 are left out.
+    """
+    return {
+        path: inner.spec.state_version
+        for path, inner in _graphs(graph)
+        if inner.spec.state_version != 1
+    }
+
+
+def marked(graph: Graph) -> dict[str, list[str]]:
+    """Fields whose deltas the journal marks with whether they are of the field's type, by graph;
+    see ``Checks.encode_delta``.
+    """
+    found = {
+        path: sorted(name for name in inner.schema.fields if _is_marked(inner.schema, name))
+        for path, inner in _graphs(graph)
+    }
+    return {path: names for path, names in found.items() if names}
+
+
+def _graphs(graph: Graph) -> list[tuple[str, Graph]]:
+    found, stack = list[tuple[str, Graph]](), [("", graph)]
+    while stack:
+        path, outer = stack.pop()
+        found.append((path, outer))
+        for vertex in outer.vertices:
+            if isinstance(vertex.body, SubgraphBody):
+                stack.append(
+                    (f"{path}/{vertex.name}" if path else vertex.name, vertex.body.plan.graph)
+                )
+    return found
+
+
+def _is_marked(schema: Schema, name: str) -> bool:
+    declared = schema.fields.get(name)
+    return declared is not None and getattr(declared.decode, "__name__", "") == "decode_delta"
+
+
+def recorded_graph(entries: Iterable[Entry]) -> Mapping[str, Any]:
+    """What a run's journal says of the graph that it runs: at its beginning, or where it went on
+    with another last.
+    """
+    found: dict[str, Any] = {}
+    for entry in entries:
+        if entry.kind == "run":
+            found = dict(entry.data)
+        elif entry.kind == "resumed" and "now" in entry.data:
+            found.update(entry.data["now"])
+    return found
+
+
+def adapt_entries(
+    entries: Sequence[Entry], plan: Plan, *, migrate: bool = False
+) -> Sequence[Entry]:
+    """What is known of a run, as if the graph of ``plan`` had written it.
+
+    ``migrate``: also where another graph wrote it; else that is left to whoever compares the
+    digests. Raises: JournalError: AX525 no migration leads here; AX526 one failed, or what was
+    written does not fit the graph.
+    """
+    graph = plan.graph
+    before = recorded_graph(entries)
+    has_moved = any("now" in entry.data for entry in entries if entry.kind == "resumed")
+    if not before or not (migrate or has_moved):
+        return entries
+    is_other = before["digest"] != graph.spec.digest()
+    if not (migrate if is_other else has_moved):
+        return entries
+    walk = _Walk(graph)
+    return [read for entry in entries if (read := walk.entry(entry)) is not None]
+
+
+def left(state: Mapping[str, Any], before: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
+    """The state that a run of a thread left, as JSON data, as values of the state of today.
+
+    ``before``: what that run says of its graph.
+
+    Raises: JournalError: AX525, AX526.
+    """
+    walk = _Walk(plan.graph)
+    walk.heed(before)
+    where = "what the thread's last run left"
+    return walk.fitting(walk.written(state, ((), plan.graph), where), plan.graph, where)
+
+
+def graph_of_frame(graph: Graph, frame: Frame) -> Graph:
+    """The graph that a frame is of; of one that a body runs, as far as it is known."""
+    return _Walk(graph).at(frame)[1]
+
+
+class _Walk:
+    """From entry to entry, knowing under which versions each was written."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.now = versions(graph)
+        self.then: Mapping[str, int] = {}
+        self.marks: Mapping[str, Sequence[str]] = {}
+        self._names: dict[int, tuple[Mapping[str, ResolvedNode], frozenset[str]]] = {}
+
+    def heed(self, told: Mapping[str, Any]) -> None:
+        """What comes next was written by a graph of which this is said."""
+        self.then, self.marks = told.get("states", {}), told.get("marked", {})
+
+    def entry(self, entry: Entry) -> Entry | None:
+        """An entry as of today; None: the graph has nothing that it is about."""
+        data, where = entry.data, str(entry.activation) if entry.node else "what the run began with"
+        if entry.kind == "run" or (entry.kind == "resumed" and "now" in data):
+            self.heed(data if entry.kind == "run" else {**self._heeded(), **data["now"]})
+        if entry.kind == "run":
+            at = ((), self.graph)
+            changed = {
+                name: self.written(data[name], at, where)
+                for name in ("values", "before")
+                if name in data
+            }
+            for name in changed:
+                self.fitting(changed[name], self.graph, where)
+            return replace(entry, data={**data, **changed})
+        if entry.kind not in ("done", "round"):
+            return entry
+        path, graph, is_known = self.at(entry.frame)
+        if is_known and entry.kind == "done" and not self._has(graph, entry.node):
+            return None
+        at = (path, graph)
+        if entry.kind == "done":
+            sends = [
+                [n, p, v if v is None else self._fit(v, at, where)] for n, p, v in data["sends"]
+            ]
+            return replace(
+                entry, data={**data, "delta": self._fit(data["delta"], at, where), "sends": sends}
+            )
+        return replace(entry, data={**data, **self._round(data, at, where)})
+
+    def _heeded(self) -> dict[str, Any]:
+        return {"states": self.then, "marked": self.marks}
+
+    def _round(
+        self, data: Mapping[str, Any], at: tuple[Frame, Graph], where: str
+    ) -> dict[str, Any]:
+        """What a round of a cycle wrote, and what left it on edges that are still there."""
+        edges = self._known(at[1])[1]
+        found: dict[str, Any] = {
+            name: self._fit(data[name], at, where) for name in ("changes", "total") if name in data
+        }
+        for name in ("exits", "returns", "kept"):
+            if name in data:
+                found[name] = [
+                    [n, p, v if v is None else self._fit(v, at, where), o]
+                    for n, p, v, o in data[name]
+                    if n in edges
+                ]
+        return found
+
+    def at(self, frame: Frame) -> tuple[Frame, Graph, bool]:
+        """The path of the graph that a frame is of, and the graph; and whether it is surely that
+        one.
+        """
+        graph, path = self.graph, list[str]()
+        for part in frame:
+            vertex = self._known(graph)[0].get(part) if isinstance(part, str) else None
+            if vertex is None:
+                continue
+            if not isinstance(vertex.body, SubgraphBody):
+                return tuple(path), graph, False
+            graph = vertex.body.plan.graph
+            path.append(vertex.name)
+        return tuple(path), graph, True
+
+    def _known(self, graph: Graph) -> tuple[Mapping[str, ResolvedNode], frozenset[str]]:
+        """The nodes of a graph by their names, and the names of its edges."""
+        if id(graph) not in self._names:
+            self._names[id(graph)] = (
+                {v.name: v for v in graph.vertices},
+                frozenset(edge.name for edge in graph.edges),
+            )
+        return self._names[id(graph)]
+
+    def _has(self, graph: Graph, node: str) -> bool:
+        return node in self._known(graph)[0] or node.startswith("cycle(")
+
+    # -- what was written
+
+    def _fit(self, data: Mapping[str, Any], at: tuple[Frame, Graph], where: str) -> dict[str, Any]:
+        told = self.written(data, at, where)
+        self.fitting(told, at[1], where)
+        return told
+
+    def fitting(self, data: Mapping[str, Any], graph: Graph, where: str) -> dict[str, Any]:
+        """The values of what was written, which the schema of today takes.
+
+        Raises: JournalError (AX526).
+        """
+        try:
+            found = decode_delta(data, graph.schema)
+            if self.then != self.now:
+                _take(found, graph.schema)
+            return found
+        except (AxilError, ValueError, TypeError) as error:
+            told = (
+                f"{where} does not fit the state of this graph: {getattr(error, 'message', error)}"
+            )
+            hint = (
+                "Raise its state_version and give a migration that makes it fit, or finish the "
+                "run on the old version."
+            )
+            raise JournalError(told, id="AX526", hint=hint) from error
+
+    def written(
+        self, data: Mapping[str, Any], at: tuple[Frame, Graph], where: str
+    ) -> dict[str, Any]:
+        """What was written together, as JSON data, climbed to the version of today.
+
+        Raises: JournalError (AX525, AX526).
+        """
+        path, graph = "/".join(map(str, at[0])), at[1]
+        then, now = self.then.get(path, 1), self.now.get(path, 1)
+        if then == now:
+            return dict(data)
+        climb = _Climb(graph, (then, now), frozenset(self.marks.get(path, ())), where)
+        own = {name: value for name, value in data.items() if name.startswith("@")}
+        return {**own, **climb.up({name: value for name, value in data.items() if name not in own})}
+
+
+def _take(delta: Mapping[str, Any], schema: Schema) -> None:
+    """Nothing, if every field takes what is written to it.
+
+    Raises: StateError; and what a reducer raises.
+    """
+    for name, value in delta.items():
+        declared = schema.of(name)
+        deltas, reset = (
+            (value.deltas, value.reset) if type(value) is FieldChange else ((value,), NO_RESET)
+        )
+        if reset is not NO_RESET and reset is not MISSING:
+            schema.check({name: reset}, whole=True)
+        if declared.reducer.whole:
+            for each in deltas:
+                schema.check({name: each})
+        elif deltas:
+            schema.reduced(
+                declared, MISSING if declared.default is None else declared.default(), deltas
+            )
+
+
+class _Climb:
+    """One thing that was written, from version to version."""
+
+    def __init__(
+        self, graph: Graph, between: tuple[int, int], marks: frozenset[str], where: str
+    ) -> None:
+        self.graph, self.marks, self.where = graph, marks, where
+        self.then, self.now = between
+
+    def up(self, data: Mapping[str, Any]) -> dict[str, Any]:
+        """The same under the version of today.
+
+        What a frame did to a field in several steps is climbed step by step.
+        """
+        layers: list[dict[str, Any]] = [{}]
+        resets: dict[str, Any] = {}
+        for name, given in data.items():
+            if isinstance(given, dict) and cast("dict[str, Any]", given).get("@") == "change":
+                change = cast("dict[str, Any]", given)
+                if "reset" in change:
+                    resets[name] = change["reset"]
+                for number, delta in enumerate(change["v"], 1):
+                    while len(layers) <= number:
+                        layers.append({})
+                    layers[number][name] = delta
+            else:
+                layers[0][name] = given
+        whole, *parts = [self._layer(layer) if layer else {} for layer in layers]
+        anew = self._layer(resets) if resets else {}
+        for name in dict.fromkeys([*anew, *(name for part in parts for name in part)]):
+            deltas = [part[name] for part in parts if name in part]
+            whole[name] = {
+                "@": "change",
+                "v": deltas,
+                **({"reset": anew[name]} if name in anew else {}),
+            }
+        return whole
+
+    def _layer(self, data: Mapping[str, Any]) -> dict[str, Any]:
+        plain = {
+            name
+            for name in self.marks & data.keys()
+            if isinstance(data[name], list) and data[name][:1] == ["plain"]
+        }
+        given = {
+            name: decode_value(value[1] if name in self.marks else value)
+            for name, value in data.items()
+        }
+        values = dict(given)
+        for version in range(self.then, self.now):
+            values = self._step(version, values)
+        if self.then > self.now:
+            raise self._unled(f"and migrations lead forward only, not from {self.then}")
+        return {
+            name: self._told(name, value, name in plain and value is given.get(name))
+            for name, value in values.items()
+        }
+
+    def _told(self, name: str, value: Any, as_it_was: bool) -> Any:
+        data = encode_value(value)
+        return (
+            ["plain" if as_it_was else "typed", data]
+            if _is_marked(self.graph.schema, name)
+            else data
+        )
+
+    def _step(self, version: int, values: dict[str, Any]) -> dict[str, Any]:
+        migrations: Mapping[int, Migration] = self.graph.spec.migrations
+        if version not in migrations:
+            led = format_names([f"{each} to {each + 1}" for each in sorted(migrations)]) or "none"
+            raise self._unled(
+                f"and no migration leads from {version} to {version + 1} (there are: {led})"
+            )
+        try:
+            found = migrations[version](values)
+        except Exception as error:
+            told = (
+                f"{self.where}: the migration from version {version} failed: "
+                f"{type(error).__name__}: {error}"
+            )
+            hint = "It gets what was written together: often only some of the fields."
+            raise JournalError(told, id="AX526", hint=hint) from error
+        if not isinstance(cast("Any", found), Mapping) or not all(
+            isinstance(name, str) for name in cast("Any", found)
+        ):
+            told = (
+                f"{self.where}: the migration from version {version} gave "
+                f"{type(found).__name__}; expected fields with their values."
+            )
+            raise JournalError(told, id="AX526", hint="Return the mapping that it got, changed.")
+        return dict(found)
+
+    def _unled(self, why: str) -> JournalError:
+        told = (
+            f"the state was written under version {self.then}, the graph "
+            f'"{self.graph.spec.id}" '
+            f"has version {self.now}, {why}."
+        )
+        return JournalError(
+            told,
+            id="AX525",
+            hint="Give the missing migration, or finish the run on the version it began with.",
+        )

@@ -1,0 +1,226 @@
+"""The recorder that writes the facts of a run to a journal, as entries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+from axil import Activation, Options, Question, Result, State
+from axil.driver import (
+    Answered,
+    Asked,
+    ClockRead,
+    CycleTally,
+    EffectBegun,
+    Fact,
+    Known,
+    Progress,
+    RecordFiring,
+    RecordRound,
+    SleepBegun,
+    StepDone,
+)
+from axil.plugin import Plan
+from axil_journals.deadlines import LATE, accept_answers
+from axil_journals.journal import Entry
+from axil_journals.migrations import adapt_entries
+from axil_journals.records import (
+    Recorded,
+    beginning,
+    encode_round,
+    encode_step,
+    ending,
+    opening,
+    reopened,
+)
+from axil_journals.replay import ReplayIndex
+from axil_journals.values import decode_value, encode_value
+
+
+class JournalRecorder:
+    """A ``Recorder`` of one run, over the writer that its journal gives."""
+
+    def __init__(
+        self, run_id: str, plan: Plan, inputs: Any, values: Mapping[str, Any], options: Options
+    ) -> None:
+        """Open the run in its journal; nothing is written yet.
+
+        Args:
+            values: given with the inputs, checked.
+        Raises: JournalError: the run cannot be begun, or gone on with.
+        """
+        assert options.journal is not None
+        self._plan, self._options = plan, options
+        self._writer = options.journal.open(run_id)
+        entries = adapt_entries(self._writer.entries, plan, migrate=options.migrate)
+        self._replay = replay = ReplayIndex(entries)
+        self._first = (
+            beginning(plan, inputs, values, options)
+            if replay.header is None
+            else reopened(replay.header, plan, (inputs, values), options)
+        )
+        self.inputs, self.state = self._first.inputs, self._first.state
+        self.thread = self._first.thread
+        self.known: Known | None = None if replay.header is None else Recorded(replay)
+        self.used, self.elapsed, self.due = replay.used, replay.elapsed, replay.due
+        self.cycles = {
+            path: CycleTally(entries, rounds, dict(ends))
+            for path, (entries, rounds, ends) in replay.used.get("cycles", {}).items()
+        }
+        self.has_ended = replay.ended is not None
+        self.kept = self._writer.kept
+        self._progress: Progress
+        # what was said to be used, as last written
+        self._told: dict[str, Any] = {}
+
+    # ------------------------------------------------------------------ what is known
+
+    def recall(self, kind: type[Any], activation: Activation, key: Any, /) -> Any:
+        """See ``Recorder``."""
+        return _RECALLED[kind](self._replay, activation, key)
+
+    # ------------------------------------------------------------------ what is written
+
+    def follow(self, progress: Progress, /) -> None:
+        """See ``Recorder``."""
+        self._progress = progress
+
+    def begin(self, answers: Mapping[str, Any], /) -> Mapping[str, Any]:
+        """See ``Recorder``."""
+        replay = self._replay
+        fresh = accept_answers(replay, answers, self._progress.clock) if answers else ()
+        self._append(opening(replay.header, self._plan, self._first, self._options))
+        for question in fresh:
+            self.record(Answered(question, answers[question]))
+        return {**replay.answers, **{question: answers[question] for question in fresh}}
+
+    def record(self, fact: Fact, /) -> None:
+        """See ``Recorder``."""
+        self._append(_ENCODED[type(fact)](fact))
+
+    def take(self, answers: Sequence[Entry], /) -> Mapping[str, Any]:
+        """See ``Recorder``; the answers are entries of the kind ``answer``."""
+        for entry in answers:
+            self._append(entry)
+        return {entry.data["id"]: decode_value(entry.data["value"]) for entry in answers}
+
+    def end(self, result: Result, state: State, /) -> None:
+        """See ``Recorder``."""
+        self._append(ending(result, state, self.thread))
+
+    def close(self) -> None:
+        """See ``Recorder``."""
+        self._writer.close()
+
+    def _append(self, entry: Entry) -> None:
+        """Write an entry, whose data are its own, with what a resumed run has to count on from: the
+        time that has passed, and what was used.
+
+        What supersedes others says all of it; the rest say what is new.
+        """
+        progress = self._progress
+        meter, cycles, told = progress.meter, progress.cycles, self._told
+        used: dict[str, Any] = {"firings": meter.usage.firings}
+        if not told or cycles or meter.has_spent:
+            everything = meter.told()
+            everything["cycles"] = {
+                path: [tally.entries, tally.rounds, dict(tally.ends)]
+                for path, tally in cycles.items()
+            }
+            whole = entry.kind in ("done", "round")
+            for name, value in everything.items():
+                if (whole and value) or told.get(name) != value:
+                    used[name] = told[name] = value
+        data = cast("dict[str, Any]", entry.data)
+        data["at"], data["used"] = round(progress.elapsed, 6), used
+        self._writer.append(entry)
+
+
+# ----------------------------------------------------------------------------- facts as entries
+
+
+def _entry(kind: str, activation: Activation, data: Mapping[str, Any]) -> Entry:
+    return Entry(kind, activation.frame, activation.node, activation.ordinal, data)
+
+
+def _asked(fact: Asked) -> Entry:
+    question: Question = fact.question
+    shown = {"shown": True} if fact.is_shown else {}
+    return _entry("asked", fact.activation, {"id": question.id, **question.plain(), **shown})
+
+
+def _answered(fact: Answered) -> Entry:
+    by = {"by": LATE} if fact.is_late else {}
+    return Entry("answer", data={"id": fact.question, "value": encode_value(fact.value), **by})
+
+
+def _clock(fact: ClockRead) -> Entry:
+    return _entry("clock", fact.activation, {"call": fact.call, "value": fact.seconds})
+
+
+def _slept(fact: SleepBegun) -> Entry:
+    data = {"call": fact.call, "until": fact.until, "wall": fact.wall}
+    return _entry("slept", fact.activation, data)
+
+
+def _began(fact: EffectBegun) -> Entry:
+    return _entry("began", fact.activation, {"step": fact.step} if fact.step else {})
+
+
+def _step(fact: StepDone) -> Entry:
+    request = {} if fact.request is None else {"request": fact.request}
+    data = {"name": fact.name, "value": encode_value(fact.value), **request}
+    return _entry("step", fact.activation, data)
+
+
+_ENCODED: Mapping[type[Any], Callable[[Any], Entry]] = {
+    RecordFiring: encode_step,
+    RecordRound: encode_round,
+    ClockRead: _clock,
+    SleepBegun: _slept,
+    EffectBegun: _began,
+    StepDone: _step,
+    Asked: _asked,
+    Answered: _answered,
+}
+
+
+# ----------------------------------------------------------------------------- entries as facts
+
+
+def _known_clock(replay: ReplayIndex, activation: Activation, call: int | str) -> ClockRead | None:
+    seconds = replay.clock.get((activation, call))
+    return None if seconds is None else ClockRead(activation, call, seconds)
+
+
+def _known_sleep(replay: ReplayIndex, activation: Activation, call: int | str) -> SleepBegun | None:
+    until = replay.slept.get((activation, call))
+    if until is None:
+        return None
+    timer = f"{activation}~{call}"
+    wall = replay.timers.get(timer, replay.woken.get((activation, call)))
+    return SleepBegun(activation, call, until, wall)
+
+
+def _known_effect(replay: ReplayIndex, activation: Activation, step: str) -> EffectBegun | None:
+    times = replay.began.get((activation, step), 0)
+    known = replay.paused.get((activation, step), 0)
+    return EffectBegun(activation, step, times) if times > known else None
+
+
+def _known_step(replay: ReplayIndex, activation: Activation, name: str) -> StepDone | None:
+    data = replay.steps.get((activation, name))
+    if data is None:
+        return None
+    return StepDone(activation, name, decode_value(data["value"]), data.get("request"))
+
+
+_RECALLED: Mapping[type[Any], Callable[[ReplayIndex, Activation, Any], Any]] = {
+    ClockRead: _known_clock,
+    SleepBegun: _known_sleep,
+    EffectBegun: _known_effect,
+    StepDone: _known_step,
+}
+
+
+__all__ = ["JournalRecorder"]

@@ -1,0 +1,416 @@
+"""Steps that do not come from a body: told to a journal, retold from one, or handed up by a
+cycle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from axil import Activation, Options, Result, Schema, State
+from axil.driver import (
+    KEPT,
+    CycleRun,
+    Exit,
+    Machine,
+    RecordFiring,
+    RecordRound,
+    Round,
+    Send,
+    Transition,
+)
+from axil.plugin import Changes, CycleBody, JournalError, Plan, Task
+from axil_journals.journal import Entry, Journal
+from axil_journals.migrations import left, marked, recorded_graph, versions
+from axil_journals.replay import ReplayIndex
+from axil_journals.values import decode_delta, decode_value, encode_delta, encode_value
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+class Beginning(NamedTuple):
+    """What a run begins with."""
+
+    inputs: Any
+    values: Mapping[str, Any]
+    """Given with the inputs, checked."""
+    thread: str = ""
+    after: str = ""
+    """The thread's last run so far; empty: none, or no thread."""
+    before: Mapping[str, Any] = _NOTHING
+    """The state that the thread's last finished run left."""
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """All that goes over the graph's own first values."""
+        return {**self.before, **self.values}
+
+
+def beginning(plan: Plan, inputs: Any, values: Mapping[str, Any], options: Options) -> Beginning:
+    """What a fresh run begins with.
+
+    Raises: JournalError (AX509): the thread's last run is open.
+    """
+    if not options.thread:
+        return Beginning(inputs, values)
+    assert options.journal is not None
+    runs = options.journal.thread(options.thread)
+    for number, run_id in enumerate(reversed(runs)):
+        ended = ReplayIndex(options.journal.entries(run_id)).ended
+        status = "open" if ended is None else ended.data["status"]
+        if not number and status in ("open", "paused"):
+            told = f'the last run of the thread "{options.thread}", "{run_id}", is {status}.'
+            raise JournalError(
+                told,
+                id="AX509",
+                hint="Resume it, answer it or cancel it first: runs of a thread go one after the "
+                "other.",
+            )
+        if ended is not None and status == "done":
+            entries = options.journal.entries(run_id)
+            return Beginning(
+                inputs,
+                values,
+                options.thread,
+                runs[-1],
+                left(ended.data["state"], recorded_graph(entries), plan),
+            )
+    return Beginning(inputs, values, options.thread, runs[-1] if runs else "")
+
+
+def check_known(journal: Journal, run_id: str) -> None:
+    """Check that a journal has the beginning of a run. Raises: JournalError (AX503): it has not."""
+    if not any(entry.kind == "run" for entry in journal.entries(run_id)):
+        raise JournalError(f'the journal knows no run "{run_id}".', id="AX503")
+
+
+def opening(header_known: Entry | None, plan: Plan, begun: Beginning, options: Options) -> Entry:
+    """What a journal is told first: how the run begins, or that it goes on."""
+    return (
+        header(plan, begun, options)
+        if header_known is None
+        else resumed(header_known, plan, options)
+    )
+
+
+def header(plan: Plan, begun: Beginning, options: Options) -> Entry:
+    """What a journal keeps of a run before anything runs.
+
+    Raises: JournalError: an input cannot be kept.
+    """
+    schema, spec = plan.graph.schema, plan.graph.spec
+    data: dict[str, Any] = {
+        "graph": spec.id,
+        "inputs": encode_value(begun.inputs),
+        "values": encode_delta(begun.values, schema),
+    }
+    if begun.thread:
+        data |= {
+            "thread": begun.thread,
+            "after": begun.after,
+            "before": encode_delta(begun.before, schema),
+        }
+    return Entry("run", data={**data, **record_graph(plan, options)})
+
+
+def record_graph(plan: Plan, options: Options) -> dict[str, Any]:
+    """What a journal keeps of the graph that a run runs, so that whoever goes on with it knows
+    whether it is another.
+    """
+    graph = plan.graph
+    data: dict[str, Any] = {
+        "digest": graph.digest,
+        "states": versions(graph),
+        "marked": marked(graph),
+    }
+    data["pins"] = {name: dict(pin) for name, pin in options.pins.items()}
+    if options.origin:
+        data["origin"] = encode_value(dict(options.origin))
+    return {name: value for name, value in data.items() if value}
+
+
+def resumed(told: Entry, plan: Plan, options: Options) -> Entry:
+    """What a journal keeps of a run being gone on with: where it is with another graph, or other
+    plugins, what is said of those.
+    """
+    if not options.migrate:
+        return Entry("resumed")
+    now = record_graph(plan, options)
+    if all(now.get(name) == told.data.get(name) for name in now):
+        return Entry("resumed")
+    return Entry("resumed", data={"now": {"states": {}, "marked": {}, **now}})
+
+
+def version_changes(
+    before: Mapping[str, Mapping[str, str]], now: Mapping[str, Mapping[str, str]]
+) -> list[str]:
+    """What became of the distributions that a run is pinned to, in words.
+
+    >>> version_changes({"acme": {"version": "1.0"}}, {"acme": {"version": "1.1"}})
+    ['acme was 1.0, and is 1.1']
+    """
+    found: list[str] = []
+    for name, pin in before.items():
+        there = now.get(name)
+        if there is None:
+            found.append(f"{name} {pin['version']} is not used any more, or not installed")
+        elif there["version"] != pin["version"]:
+            found.append(f"{name} was {pin['version']}, and is {there['version']}")
+        elif there.get("record") and pin.get("record") and there["record"] != pin["record"]:
+            found.append(f"{name} {pin['version']} has other contents under the same version")
+    return found
+
+
+def ending(result: Result, state: State, thread: str) -> Entry:
+    """What a journal keeps of how a run ended; of an output that it cannot hold, nothing."""
+    data: dict[str, Any] = {"status": result.status}
+    if result.error is not None:
+        data["error"] = str(result.error)
+    if result.questions:
+        data["questions"] = [
+            {"id": question.id, "node": question.node, **question.plain()}
+            for question in result.questions
+        ]
+    if thread and result.status == "done":
+        left = {
+            name: value
+            for name, value in state.items()
+            if not name.startswith("@") or name.startswith(KEPT)
+        }
+        data["state"] = encode_delta(left, state.schema)
+    elif result.status == "done" and state.schema.view is None:
+        with suppress(JournalError):
+            data["output"] = encode_value(result.output)
+    return Entry("ended", data=data)
+
+
+_WAYS = (
+    "Finish it on {old}; or go on with what is there now, in the same run (migrate) or in a fork."
+)
+
+
+def reopened(
+    told: Entry, plan: Plan, given: tuple[Any, Mapping[str, Any]], options: Options
+) -> Beginning:
+    """What a run that a journal knows began with; ``given``: input and values, as they are said
+    now.
+
+    Raises: JournalError: AX504 another graph's; AX505 begun with another input; AX524 with other
+    versions of its plugins.
+    """
+    schema, data, (inputs, values) = plan.graph.schema, told.data, given
+    if not options.migrate:
+        if data["digest"] != plan.graph.digest:
+            raise JournalError(
+                "the run was begun with another version of this graph.",
+                id="AX504",
+                hint=_WAYS.format(old="that version"),
+            )
+        if options.pins and (changed := version_changes(data.get("pins", {}), options.pins)):
+            told_of = f"the run was begun with other plugins: {'; '.join(changed)}."
+            raise JournalError(told_of, id="AX524", hint=_WAYS.format(old="those"))
+    nothing_given = inputs is None and not values
+    if not (options.resuming or nothing_given) and (data["inputs"], data["values"]) != (
+        encode_value(inputs),
+        encode_delta(values, schema),
+    ):
+        raise JournalError(
+            "a run of this id was begun with another input.",
+            id="AX505",
+            hint="Resume it, or choose another run_id.",
+        )
+    began = decode_value(data["inputs"]), decode_delta(data["values"], schema)
+    return Beginning(
+        *began,
+        data.get("thread", ""),
+        data.get("after", ""),
+        decode_delta(data.get("before", {}), schema),
+    )
+
+
+def encode_step(fact: RecordFiring) -> Entry:
+    """The outcome of a firing. Raises: JournalError: a value cannot be kept."""
+    machine, task, step = fact
+    schema, edges = machine.root.schema, machine.plan.graph.edges
+    sends = [
+        [
+            edges[s.arc.id].name,
+            encode_value(s.payload),
+            None if s.values is None else encode_delta(s.values, schema),
+        ]
+        for s in step.sends
+    ]
+    data: dict[str, Any] = {"delta": encode_delta(step.delta, schema), "sends": sends}
+    if machine.plan.nodes[task.node].vertex.join.early:
+        data["took"] = [edges[token.edge].name for token in task.tokens]
+    machine.recorder = data if machine.recorder is None else {}
+    return Entry("done", task.frame, machine.plan.nodes[task.node].name, task.ordinal, data)
+
+
+def retold(machine: Machine, task: Task, entry: Entry) -> Transition:
+    """The step that a journal recorded; edges that the plan no longer has are left out."""
+    schema, edges = machine.root.schema, machine.plan.graph.edges
+    machine.recorder = entry.data if machine.recorder is None else {}
+    arcs = {edges[arc.id].name: arc for arc in machine.plan.nodes[task.node].out}
+    delta = Changes(decode_delta(entry.data["delta"], schema))
+    sends = [
+        Send(
+            arcs[name],
+            decode_value(payload),
+            None if values is None else decode_delta(values, schema),
+        )
+        for name, payload, values in entry.data["sends"]
+        if name in arcs
+    ]
+    return Transition(delta, machine.advance(task, delta), sends)
+
+
+class Recorded:
+    """The facts that a journal has of a run, as the scheduler reads them: see
+    ``axil.kernel.events.Known``.
+    """
+
+    __slots__ = ("_rounds", "done")
+
+    def __init__(self, replay: ReplayIndex) -> None:
+        self.done: Mapping[Activation, Entry] = replay.done
+        self._rounds = replay.rounds
+
+    def step(self, machine: Machine, task: Task, fact: Entry, /) -> Transition:
+        """Return a recorded outcome as the step that it was."""
+        return retold(machine, task, fact)
+
+    def took(self, activation: Activation, /) -> frozenset[str] | None:
+        """Return the edges whose tokens a recorded firing took, where its join is early."""
+        entry = self.done.get(activation)
+        took = None if entry is None else entry.data.get("took")
+        return None if took is None else frozenset(took)
+
+    def rounds(self, cycle: CycleBody, task: Task, activation: Activation, /) -> Sequence[Round]:
+        """Return the recorded rounds of one entry of a cycle."""
+        known = self._rounds.get(activation)
+        return rounds_retold(cycle, task.state.schema, known) if known else ()
+
+
+# --------------------------------------------------------------------------------------------------
+
+
+def encode_round(fact: RecordRound) -> Entry:
+    """How a round of a cycle ended. Raises: JournalError: a value cannot be kept.
+
+    From time to time it holds the changes of all rounds so far, where that is at most half as long
+    as what is kept of them.
+    """
+    visit, ended = fact
+    said: Any = visit.machine.recorder  # of the only firing of the round, if it had one
+    schema = visit.state.schema
+    sent: dict[str, Any] = (
+        {name: payload for name, payload, values in said["sends"] if values is None} if said else {}
+    )
+    if said and len(sent) == len(said["sends"]) and said["delta"].keys() == ended.changes.keys():
+        written = said["delta"]  # edges have written nothing of their own
+    else:
+        written, sent = encode_delta(ended.changes, schema), {}
+    data: dict[str, Any] = {
+        "round": ended.number,
+        "changes": written,
+        "exits": _exits_told(visit, ended.exits, sent),
+        "returns": _exits_told(visit, ended.returns, sent),
+        "end": ended.end,
+    }
+    if visit.recorder is None:
+        visit.recorder = _Weights()
+    weights: _Weights = visit.recorder
+    weights.since += 80 + _weight(written) + _weight(data["exits"]) + _weight(data["returns"])
+    if weights.since > max(weights.kept, _TOTAL):
+        total = encode_delta(visit.total.changes, schema)
+        weights.kept, weights.since, weight = weights.kept + weights.since, 0, _weight(total)
+        if weight <= weights.kept / 2:
+            data["total"], data["kept"] = total, _exits_told(visit, visit.data_exits, {})
+            weights.kept = weight
+    return Entry("round", visit.parent, visit.name, visit.ordinal, data)
+
+
+def rounds_retold(cycle: CycleBody, schema: Schema, entries: Sequence[Entry]) -> list[Round]:
+    """The rounds of a cycle that a journal recorded."""
+    edges = cycle.graph.edges
+    ids = {edges[i].name: i for member in cycle.members for i in cycle.graph.touching[member]}
+
+    def exits(told: Sequence[Any]) -> list[Exit]:
+        return [
+            Exit(
+                ids[name],
+                decode_value(payload),
+                None if values is None else decode_delta(values, schema),
+                tuple(ordinal),
+                edges[ids[name]].trigger,
+            )
+            for name, payload, values, ordinal in told
+        ]
+
+    rounds: list[Round] = []
+    for entry in entries:
+        data = entry.data
+        whole = decode_delta(data["total"], schema) if "total" in data else None
+        changes = {} if whole is not None else decode_delta(data["changes"], schema)
+        kept = exits(data["kept"]) if whole is not None else ()
+        rounds.append(
+            Round(
+                data["round"],
+                changes,
+                exits(data["exits"]),
+                exits(data["returns"]),
+                data["end"],
+                whole,
+                kept,
+            )
+        )
+    return rounds
+
+
+class _Weights:
+    """About how many bytes a journal holds of the rounds of one entry of a cycle."""
+
+    __slots__ = ("kept", "since")
+
+    def __init__(self) -> None:
+        self.kept = 0
+        """When that was last compared with a total."""
+        self.since = 0
+        """More, since then."""
+
+
+# bytes of rounds, at least, before it is asked whether they are shorter told again as one
+_TOTAL = 16_384
+
+
+def _exits_told(visit: CycleRun, exits: Sequence[Exit], sent: Mapping[str, Any]) -> list[Any]:
+    """``exits`` as JSON data; ``sent``: payloads that were made so before, by edge."""
+    if not exits:
+        return []
+    edges, schema, told = visit.cycle.graph.edges, visit.state.schema, list[Any]()
+    for exit in exits:
+        name = edges[exit.edge].name
+        if name in sent:
+            told.append([name, sent[name], None, list(exit.ordinal)])
+        else:
+            values = None if exit.values is None else encode_delta(exit.values, schema)
+            told.append([name, encode_value(exit.payload), values, list(exit.ordinal)])
+    return told
+
+
+def _weight(data: dict[str, Any] | list[Any]) -> int:
+    """About how long a JSON list or object is as a text: what it costs to write."""
+    is_object = isinstance(data, dict)
+    weight = 2 + 4 * len(data) + sum(map(len, data)) if is_object else 2
+    for item in data.values() if is_object else data:
+        kind = type(item)  # pyright: ignore[reportUnknownVariableType]  # anything may come
+        if kind is str:
+            weight += len(item) + 3
+        elif item and (kind is dict or kind is list):
+            weight += _weight(item)
+        else:
+            weight += 6
+    return weight

@@ -1,0 +1,94 @@
+"""Recorded runs, read: what a journal knows about a run, by activation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from axil import Activation
+from axil_journals.journal import Entry
+from axil_journals.values import decode_value
+
+
+class ReplayIndex:
+    """What a journal knows about a run, indexed by activation."""
+
+    def __init__(self, entries: Iterable[Entry] = ()) -> None:
+        self.done: dict[Activation, Entry] = {}
+        self.rounds: dict[Activation, list[Entry]] = {}
+        self.clock: dict[tuple[Activation, int | str], float] = {}
+        self.slept: dict[tuple[Activation, int | str], float] = {}
+        self.woken: dict[tuple[Activation, int | str], float] = {}
+        """When sleeps end by the clock on the wall: time passes while nothing runs."""
+        self.timers: dict[str, float] = {}
+        """The same of runs that were put away meanwhile, by question id, as it was worked out last:
+        that clock may be set.
+        """
+        self.used: dict[str, Any] = {}
+        self.steps: dict[tuple[Activation, str], Mapping[str, Any]] = {}
+        self.began: dict[tuple[Activation, str], int] = {}
+        """How often bodies (``""``) and steps with effects outside were about to run."""
+        self.paused: dict[tuple[Activation, str], int] = {}
+        """How often they had been, when the body stopped at a question by itself: that is known."""
+        self.answers: dict[str, Any] = {}
+        self.asked: dict[str, Entry] = {}
+        self.due: dict[str, float] = {}
+        """When questions are due, in seconds since 1970: as it was when they were first asked."""
+        self.header: Entry | None = None
+        self.ended: Entry | None = None
+        """How the run ended, if nothing has happened since."""
+        self.times = 0
+        """How often the run was gone on with."""
+        self.elapsed = 0.0
+        for entry in entries:
+            self._read(entry)
+
+    def _read(self, entry: Entry) -> None:
+        kind, data, who = entry.kind, entry.data, entry.activation
+        self.ended = None
+        if kind == "done":
+            self.done[who] = entry
+        elif kind == "round":
+            if "total" in data:
+                self.rounds[who] = [entry]
+            else:
+                self.rounds.setdefault(who, []).append(entry)
+        elif kind == "clock":
+            self.clock[who, data["call"]] = data["value"]
+        elif kind == "slept":
+            self.slept[who, data["call"]] = data["until"]
+            if data.get("wall") is not None:
+                self.woken[who, data["call"]] = data["wall"]
+        elif kind == "step":
+            self.steps[who, data["name"]] = data
+        elif kind == "began":
+            self.began[who, data.get("step", "")] = (
+                self.began.get((who, data.get("step", "")), 0) + 1
+            )
+        elif kind == "asked":
+            self.asked[data["id"]] = entry
+            if data.get("due") is not None:
+                self.due.setdefault(data["id"], data["due"])
+            if data.get("kind") != "uncertain" and not data.get("shown"):
+                self.paused.update(
+                    (began, times) for began, times in self.began.items() if began[0] == who
+                )
+        elif kind == "answer":
+            self.answers[data["id"]] = decode_value(data["value"])
+        elif kind == "run":
+            self.header = entry
+        elif kind == "resumed":
+            self.times += 1
+            # it went on with another graph: what is said of that one counts
+            if "now" in data and self.header is not None:
+                self.header = replace(self.header, data={**self.header.data, **data["now"]})
+        elif kind == "ended":
+            self.ended = entry
+            self.timers.update(
+                (q["id"], q["data"]["due"])
+                for q in data.get("questions", ())
+                if q.get("kind") == "timer"
+            )
+        self.elapsed = max(self.elapsed, float(data.get("at", 0.0)))
+        self.used.update(data.get("used", ()))

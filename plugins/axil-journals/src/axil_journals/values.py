@@ -1,0 +1,151 @@
+"""Values, and writes to state, as JSON data from which equal values are made.
+
+What cannot be held exactly is refused, never changed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, cast
+
+from axil import MISSING, Schema
+from axil.driver import NO_RESET
+from axil.plugin import FieldChange, JournalError, Log
+
+_TAG = "@"
+_DEEPEST = 200
+
+
+def encode_value(value: Any, depth: int = 0) -> Any:
+    """``value`` as JSON data from which ``decode_value`` makes an equal value of the same type.
+
+    Scalars (NaN, infinities, lone surrogates and huge integers too), bytes, lists, tuples, sets and
+    dicts, nested up to 200 deep. Raises: JournalError (AX501): anything else.
+
+    >>> encode_value({"a": (1, 2.5)})
+    {'a': {'@': 'tuple', 'v': [1, 2.5]}}
+    """
+    kind: Any = type(value)  # pyright: ignore[reportUnknownVariableType]  # anything may come
+    if value is None or kind is bool or kind is str:
+        return value
+    if kind is int:
+        return value if -(2**53) < value < 2**53 else {_TAG: "int", "v": hex(value)}
+    if kind is float:
+        return value if math.isfinite(value) else {_TAG: "float", "v": repr(value)}
+    if depth >= _DEEPEST:
+        raise JournalError(
+            f"a value is nested deeper than {_DEEPEST} levels.",
+            id="AX502",
+            hint="Keep large structures in files.",
+        )
+    if kind is list:
+        # most lists are of texts
+        return [item if type(item) is str else encode_value(item, depth + 1) for item in value]
+    if kind is Log:
+        return {_TAG: "log", "v": [encode_value(item, depth + 1) for item in value.raw()]}
+    if kind is dict:
+        if _TAG not in value and set(map(type, value)) <= {str}:
+            return {
+                key: item if type(item) is str else encode_value(item, depth + 1)
+                for key, item in value.items()
+            }
+        return {
+            _TAG: "dict",
+            "v": [
+                [encode_value(k, depth + 1), encode_value(v, depth + 1)] for k, v in value.items()
+            ],
+        }
+    if kind is tuple:
+        return {_TAG: "tuple", "v": [encode_value(item, depth + 1) for item in value]}
+    if kind is set or kind is frozenset:
+        return {
+            _TAG: kind.__name__,
+            "v": sorted((encode_value(item, depth + 1) for item in value), key=repr),
+        }
+    if kind is bytes:
+        import base64
+
+        return {_TAG: "bytes", "v": base64.b64encode(value).decode()}
+    if value is MISSING:
+        return {_TAG: "missing"}
+    raise JournalError(
+        f"a value of type {kind.__module__}.{kind.__qualname__} cannot be kept in a journal.",
+        id="AX501",
+        hint="Return plain data, declare the field in a typed schema, or hand the object in as "
+        "deps.",
+    )
+
+
+def decode_value(data: Any) -> Any:
+    """The value that ``encode`` was given."""
+    if isinstance(data, list):
+        return [decode_value(item) for item in cast("list[Any]", data)]
+    if not isinstance(data, dict):
+        return data
+    table = cast("dict[str, Any]", data)
+    if _TAG not in table:
+        return {key: decode_value(item) for key, item in table.items()}
+    inner: Any = table.get("v")
+    tag = table[_TAG]
+    if tag == "int":
+        return int(inner, 16)
+    if tag == "float":
+        return float(inner)
+    if tag == "bytes":
+        import base64
+
+        return base64.b64decode(inner)
+    if tag == "missing":
+        return MISSING
+    if tag == "dict":
+        return {decode_value(key): decode_value(item) for key, item in inner}
+    items = [decode_value(item) for item in inner]
+    return {"tuple": tuple, "set": set, "frozenset": frozenset, "log": Log}[tag](items)
+
+
+def encode_delta(delta: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
+    """A checked delta or a frame's changes, each field by its schema.
+
+    Raises: JournalError, naming the field.
+    """
+
+    def one(name: str, value: Any) -> Any:
+        to_plain = schema.of(name).encode
+        try:
+            return encode_value(
+                to_plain(value) if to_plain is not None and value is not MISSING else value
+            )
+        except JournalError as error:
+            raise JournalError(
+                f'field "{name}": {error.message}', id=error.id, hint=error.hint
+            ) from None
+
+    plain: dict[str, Any] = {}
+    for name, value in delta.items():
+        if type(value) is FieldChange:
+            plain[name] = {_TAG: "change", "v": [one(name, d) for d in value.deltas]}
+            if value.reset is not NO_RESET:
+                plain[name]["reset"] = one(name, value.reset)
+        else:
+            plain[name] = one(name, value)
+    return plain
+
+
+def decode_delta(plain: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
+    """The delta that ``encode_delta`` was given."""
+
+    def one(name: str, data: Any) -> Any:
+        value = decode_value(data)
+        to_value = schema.of(name).decode
+        return to_value(value) if to_value is not None and value is not MISSING else value
+
+    delta: dict[str, Any] = {}
+    for name, data in plain.items():
+        if isinstance(data, dict) and cast("dict[str, Any]", data).get(_TAG) == "change":
+            change = cast("dict[str, Any]", data)
+            reset = one(name, change["reset"]) if "reset" in change else NO_RESET
+            delta[name] = FieldChange(tuple(one(name, d) for d in change["v"]), reset)
+        else:
+            delta[name] = one(name, data)
+    return delta

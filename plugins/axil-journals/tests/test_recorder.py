@@ -1,0 +1,90 @@
+"""A recorder recalls what an earlier one of the same run recorded, and dates it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from axil import Activation, MemoryJournal, Options, Question, run_sync
+from axil.driver import (
+    Answered,
+    Asked,
+    ClockRead,
+    EffectBegun,
+    Entry,
+    JournalRecorder,
+    ManagedRun,
+    Progress,
+    Recorder,
+    ReplayIndex,
+    SleepBegun,
+    StepDone,
+)
+from axil.plugin import JournalError
+
+from .tools import Jumping, workflow
+
+WHO = Activation((), "a", ())
+FACTS = [
+    ClockRead(WHO, 1, 2.5),
+    SleepBegun(WHO, 2, 7.5, 1000.0),
+    SleepBegun(WHO, 3, 7.5, None),
+    EffectBegun(WHO, "pay"),
+    StepDone(WHO, "pay", {"paid": (1, 2)}, "digest"),
+    StepDone(WHO, "look", None, None),
+]
+
+
+def recorder(journal: MemoryJournal, before: float = 0.0) -> Recorder:
+    """Return a recorder of the one run, which follows a run that has not begun."""
+    flow = workflow(["a"], ["in a", "a out"])
+    made: Recorder = JournalRecorder("r", flow.plan, {}, {}, Options(journal=journal))
+    made.follow(Progress(Jumping(50.0), flow.start().meter, {}, before))
+    return made
+
+
+def recorded(journal: MemoryJournal, *facts: Any) -> None:
+    first = recorder(journal)
+    first.begin({})
+    for fact in facts:
+        first.record(fact)
+    first.close()
+
+
+@pytest.mark.parametrize("fact", FACTS, ids=lambda fact: f"{type(fact).__name__} {fact[1]}")
+def test_what_is_recorded_is_recalled_as_it_was(fact):
+    journal = MemoryJournal()
+    assert recorder(journal).recall(type(fact), fact[0], fact[1]) is None
+    recorded(journal, fact)
+    assert recorder(journal).recall(type(fact), fact[0], fact[1]) == fact
+
+
+def test_what_came_of_an_effect_is_known_where_its_body_asked_by_itself():
+    journal = MemoryJournal()
+    recorded(journal, EffectBegun(WHO), Asked(WHO, Question(text="?", id="a?1")))
+    assert recorder(journal).recall(EffectBegun, WHO, "") is None
+
+
+def test_a_recorder_knows_the_answers_of_its_run_and_takes_each_once():
+    journal = MemoryJournal()
+    recorded(journal, Answered("q", "yes"))
+    assert recorder(journal).begin({"other": 1}) == {"q": "yes", "other": 1}
+    with pytest.raises(JournalError, match="AX521"):
+        recorder(journal).begin({"q": "no"})
+
+
+def test_an_answer_that_is_stored_before_a_run_begins_is_dated_by_the_run():
+    flow, journal = workflow(["a"], ["in a", "a out"]), MemoryJournal()
+
+    async def go() -> list[Entry]:
+        options = {"journal": journal, "run_id": "r", "clock": Jumping(1000.0)}
+        await flow.begun(ManagedRun, {}, None, options).submit()
+        run = flow.begun(ManagedRun, None, None, {**options, "resuming": True})
+        assert await run.take([Entry("answer", data={"id": "q", "value": "yes"})])
+        await run.result()
+        return list(journal.entries("r"))
+
+    entries = run_sync(go())
+    assert [entry.data["at"] for entry in entries if entry.kind == "answer"] == [0.0]
+    assert ReplayIndex(entries).elapsed == 0.0
