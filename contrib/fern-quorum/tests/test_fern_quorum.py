@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import runpy
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -188,29 +189,41 @@ def test_in_a_loop_each_round_counts_anew(rest: str):
 # ------------------------------------------------------------------------------------ going on
 
 
-def test_a_run_that_goes_on_fires_with_the_edges_that_were_recorded(tmp_path: Path):
-    log: list[str] = []
-    flow = vote(use(2), VOTERS, log, asks=True)
-    with_journal = {"run_id": "r", "channel": None}
-    journal = SqliteJournal(tmp_path)
+@contextmanager
+def on_disk(folder: Path, entries: Iterable[axil.Entry]) -> Iterator[SqliteJournal]:
+    """Give a journal that holds the run ``r``, as another process would find it.
+
+    What is recorded here is recorded in memory: a database commits in a thread, and a virtual
+    clock passes over the time that a thread takes.
+    """
+    journal = SqliteJournal(folder)
     try:
-        paused = come_to(flow, journal=journal, **with_journal)
-        assert paused.status == "paused"
-        [entry] = [e for e in journal.entries("r") if e.kind == "done" and e.node == "count"]
-        assert sorted(entry.data["took"]) == ["b->count", "c->count"]
+        book = journal.open("r")
+        for entry in entries:
+            book.append(entry)
+        book.close()
+        yield journal
     finally:
         journal.close()
-    journal = SqliteJournal(tmp_path)
-    try:
+
+
+def test_a_run_that_goes_on_fires_with_the_edges_that_were_recorded(tmp_path: Path):
+    log: list[str] = []
+    recorded = axil.MemoryJournal()
+    with_channel = {"run_id": "r", "channel": None}
+    flow = vote(use(2), VOTERS, log, asks=True)
+    paused = come_to(flow, journal=recorded, **with_channel)
+    assert paused.status == "paused"
+    [entry] = [e for e in recorded.entries("r") if e.kind == "done" and e.node == "count"]
+    assert sorted(entry.data["took"]) == ["b->count", "c->count"]
+    with on_disk(tmp_path, recorded.entries("r")) as journal:
         # another process, in which "a" would be the fastest
         again: list[str] = []
         flow = vote(use(2), {"a": 0.0, "b": 5.0, "c": 9.0}, again, asks=True)
         answers = {paused.questions[0].id: "yes"}
-        result = come_to(flow, journal=journal, resuming=True, answers=answers, **with_journal)
+        result = come_to(flow, journal=journal, resuming=True, answers=answers, **with_channel)
         assert result.output == {"votes": ["b", "c"], "said": "yes"}
         assert "count b+c" not in again
-    finally:
-        journal.close()
 
 
 @pytest.mark.parametrize("rest", ["ignore", "cancel"])
@@ -221,16 +234,9 @@ def test_a_run_that_was_cut_off_anywhere_comes_to_what_was_recorded(rest: str, t
     entries = list(whole.entries("r"))
     places = [n for n, e in enumerate(entries) if e.kind == "done" and e.node == "count"]
     for cut in range(1, len(entries)):
-        journal = SqliteJournal(tmp_path / str(cut))
-        try:
-            book = journal.open("r")
-            for entry in entries[:cut]:
-                book.append(entry)
-            book.close()
+        with on_disk(tmp_path / str(cut), entries[:cut]) as journal:
             turned = vote(use(2, rest), {"a": 1.0, "b": 2.0, "c": 300.0}, log := [])
             result = come_to(turned, journal=journal, run_id="r", resuming=True)
-        finally:
-            journal.close()
         assert result.status == "done"
         if places and cut > places[0]:
             assert result.output["votes"] == ["b", "c"]
