@@ -82,7 +82,7 @@ arrows: $(STAMP)
 # Everything but the counts of calls without the kernel's short ways, whose file is put back in any case.
 plainly: $(STAMP)
 	mv core/src/axil/kernel/shortcuts.py $(VENV)/shortcuts.py
-	$(BIN)/python -m pytest -n auto --ignore tests/benchmarks/test_call_counts.py; code=$$?; \
+	$(BIN)/python -m pytest -n auto --ignore benchmarks/test_call_counts.py; code=$$?; \
 		mv $(VENV)/shortcuts.py core/src/axil/kernel/shortcuts.py; exit $$code
 
 # The laws with ten times the examples, and the large ends of the scales: a million rounds, 2,000 cycles one in another;
@@ -114,9 +114,9 @@ kits: $(STAMP)
 #   make bench BENCH="chain loop" PEERS="langgraph burr" QUICK=1 WRITE=yes
 #   make bench FLOORS=yes    and then how low one can get by hand
 bench: $(STAMP)
-	@$(BIN)/python tests/benchmarks/run.py --bench "$(BENCH)" --peers "$(PEERS)" $(if $(QUICK),--quick) $(if $(WRITE),--write $(WRITE)) $(BENCH_ARGS)
-	@$(BIN)/python tests/benchmarks/retrieval.py
-	@$(if $(FLOORS),$(BIN)/python tests/benchmarks/floors.py)
+	@$(BIN)/python benchmarks/run.py --bench "$(BENCH)" --peers "$(PEERS)" $(if $(QUICK),--quick) $(if $(WRITE),--write $(WRITE)) $(BENCH_ARGS)
+	@$(BIN)/python benchmarks/retrieval.py
+	@$(if $(FLOORS),$(BIN)/python benchmarks/floors.py)
 
 # The pages are plain Markdown: nothing to build, but links, ids and examples can be wrong.
 docs: $(STAMP)

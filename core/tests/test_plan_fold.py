@@ -207,7 +207,7 @@ def test_a_plan_can_be_read():
 
 @pytest.mark.parametrize("n", [10, 100])
 def test_folding_touches_each_edge_a_fixed_number_of_times(n):
-    """Linear: ten times the graph, ten times the calls; see tests/benchmarks for the pins."""
+    """Linear: ten times the graph, ten times the calls; see benchmarks for the pins."""
     import sys
 
     plan = plan_of(

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 DOORS = {"axil", "axil.plugin", "axil.driver"}
-FOLDERS = ("plugins", "contrib", "examples", "tests")
+FOLDERS = ("plugins", "contrib", "examples", "tests", "benchmarks")
 FENCE = re.compile(r"^( *)(`{3,})(python[^\n`]*)\n(.*?)^\1\2 *$", re.MULTILINE | re.DOTALL)
 IMPORT = re.compile(r"^[ >]*(?:from|import) +axil[.\w]*.*$", re.MULTILINE)
 """A statement inside a text: a doctest, a program for another process, a template."""

@@ -2,7 +2,7 @@
 
 Each module is one small experiment by hand, without axil, and one table.
 
-python tests/benchmarks/floors.py [NAME ...] [--quick]
+python benchmarks/floors.py [NAME ...] [--quick]
 """
 
 from __future__ import annotations

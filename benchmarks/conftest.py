@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ..internals import internal
+from tests.internals import internal
 
 
 @pytest.fixture

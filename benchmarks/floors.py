@@ -1,7 +1,7 @@
 """How low one can get by hand, where a target is not reached; see
 docs/explanation/performance/notes.md.
 
-python tests/benchmarks/floors.py [NAME ...] [--quick]
+python benchmarks/floors.py [NAME ...] [--quick]
 """
 
 from __future__ import annotations

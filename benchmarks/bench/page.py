@@ -18,7 +18,7 @@ from .table import passed_over, table
 from .targets import table_of_targets
 from .workloads import BY_NAME, WORKLOADS, Workload
 
-FOLDER = Path(__file__).resolve().parents[3] / "docs/explanation/performance"
+FOLDER = Path(__file__).resolve().parents[2] / "docs/explanation/performance"
 INDEX, KEPT = FOLDER / "index.md", FOLDER / "figures.json"
 PLOTTED = ("chain", "fan", "fan-50ms", "dag", "loop", "map", "growing")
 

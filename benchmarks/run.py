@@ -1,6 +1,6 @@
 """``make bench``: axil beside others, in fresh processes; see docs/how-to/compare-performance.md.
 
-python tests/benchmarks/run.py [--bench "chain loop"] [--peers "langgraph burr"] [--quick] [--write
+python benchmarks/run.py [--bench "chain loop"] [--peers "langgraph burr"] [--quick] [--write
 yes|no] …
 """
 

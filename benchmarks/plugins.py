@@ -1,7 +1,7 @@
 """What looking for plugins costs: processor time for each installed distribution, beyond reading
 the metadata itself.
 
-    python tests/benchmarks/plugins.py [COUNT]
+    python benchmarks/plugins.py [COUNT]
 
 The guard that holds on any machine is a count of calls and of files, in axil-plugins
 (``test_scale.py``).

@@ -1,7 +1,7 @@
 """What a workflow of DevAll costs beside the models it asks: the run's time against that of its
 bodies, in one run.
 
-    python tests/benchmarks/devall.py [FILE …] [--write]
+    python benchmarks/devall.py [FILE …] [--write]
 
 The model takes 5 to 20 ms a reply, by turns, and says "OK". Bodies are what nodes run: an agent's
 with the model that it asks. Those that run side by side are counted once: the time in which any of
@@ -38,7 +38,7 @@ from axil.plugin import (
 from axil_agent import Reply, Tool, models_through
 from axil_devall.functions import TOOLS
 
-PAGE = Path(__file__).resolve().parents[2] / "docs/explanation/performance/index.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs/explanation/performance/index.md"
 BEGIN, END = "<!-- devall: begin -->", "<!-- devall: end -->"
 ENVIRONMENT = {"API_KEY": "none", "BASE_URL": "http://localhost"}
 
