@@ -20,10 +20,11 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from axil import Context, Out, Question, Schema
-from axil.driver import Job, Pause, decode_outcome, decode_value, encode_task, encode_value
+from axil.driver import Pause, decode_value, encode_value
 from axil.plugin import Task
 from axil_process.config import ProcessConfig
 from axil_process.errors import ProcessError, WorkerDied, ended, raised
+from axil_process.jobs import Job, decode_outcome, encode_task
 from axil_process.wire import LENGTH, packed
 
 _BOOT = Path(__file__).with_name("boot.py")
