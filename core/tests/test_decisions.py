@@ -17,7 +17,7 @@ from axil.contract.hooks import hook_manager
 from axil.errors import HookFailed, LimitReached
 from axil.kernel.spec import CycleLimit, NodeSpec
 from axil.kernel.tokens import Out
-from axil.runtime.sync import run_sync
+from axil.runtime.run import run_sync
 
 from .tools import Jumping, edge, node, workflow
 
@@ -345,5 +345,5 @@ def test_a_run_without_deciding_hooks_has_no_gate():
 
     flow = workflow(["a"], ["in a", "a out"])
     started = flow.start({}, hooks=hook_manager([Listens()]))
-    assert started._shell.pool.gate is None
+    assert started._loop.pool.gate is None
     assert run_sync(started.result()).status == "done"

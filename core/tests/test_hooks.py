@@ -15,7 +15,7 @@ from axil.contract.decisions import DECIDING_HOOKS
 from axil.contract.hooks import Hooks, hook_manager
 from axil.contract.observers import OBSERVER_HOOKS, PARAMETERS, Observers
 from axil.errors import Problem, SpecError
-from axil.runtime.sync import run_sync
+from axil.runtime.run import run_sync
 
 from .tools import graph, workflow
 

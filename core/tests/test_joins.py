@@ -13,7 +13,7 @@ from axil.errors import PluginContract
 from axil.kernel.joins import ALL, EACH, GATE
 from axil.kernel.spec import NodeSpec
 from axil.kernel.tokens import Out
-from axil.runtime.sync import run_sync
+from axil.runtime.run import run_sync
 
 from .tools import Jumping, edge, node, workflow
 

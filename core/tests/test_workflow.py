@@ -17,7 +17,7 @@ from axil.kernel.spec import CycleLimit, Limits, NodeSpec, Use
 from axil.kernel.tokens import Out
 from axil.registry.registry import Registry
 from axil.runtime.result import Event
-from axil.runtime.sync import run_sync
+from axil.runtime.run import run_sync
 from axil_journals.journal import MemoryJournal
 
 from .tools import edge, graph, node, says, workflow

@@ -10,8 +10,8 @@ BUDGETS = {
     "kernel": (5500, 16),
     "compiler": (1950, 12),
     "contract": (1900, 12),
-    "runtime": (2700, 12),
-    "builder": (1450, 12),
+    "runtime": (2150, 9),
+    "builder": (1130, 4),
     "registry": (1900, 12),
 }
 """Lines and modules that a package of core may have.

@@ -19,7 +19,7 @@ from axil._door import lazy
 _SUBJECTS = {
     "Graphs": {
         "builder.graph": "Graph RootGraph",
-        "builder.loop": "Loop",
+        "axil_control.loop_graph": "Loop",
         "compiler.nodes": "CustomNode node",
         "builder.workflow": "Workflow load",
     },
@@ -41,8 +41,7 @@ _SUBJECTS = {
     "Runs": {
         "axil_journals.journal": "MemoryJournal",
         "runtime.result": "Event Options Result",
-        "runtime.run": "Run",
-        "runtime.sync": "run_sync",
+        "runtime.run": "Run run_sync",
     },
     "Errors": {
         "errors": """
@@ -57,7 +56,6 @@ _SUBJECTS = {
 
 if TYPE_CHECKING:
     from axil.builder.graph import Graph, RootGraph
-    from axil.builder.loop import Loop
     from axil.builder.workflow import Workflow, load
     from axil.compiler.nodes import CustomNode, node
     from axil.contract.context import Context, Question
@@ -81,8 +79,8 @@ if TYPE_CHECKING:
     from axil.kernel.tokens import Activation, Out, Token
     from axil.kernel.values import MISSING
     from axil.runtime.result import Event, Options, Result
-    from axil.runtime.run import Run
-    from axil.runtime.sync import run_sync
+    from axil.runtime.run import Run, run_sync
+    from axil_control.loop_graph import Loop
     from axil_journals.journal import MemoryJournal
     from axil_typed.reducers import reducer, register_strategy
     from axil_typed.schema import generate_state_schema, schema_of

@@ -16,11 +16,13 @@ from typing import Any, Final
 
 PROVIDED_BY: Final = {
     "axil_budget": "axil-budget",
+    "axil_control": "axil-control",
     "axil_dependencies": "axil-dependencies",
     "axil_engine": "axil-engine",
     "axil_files": "axil-files",
     "axil_inspection": "axil-inspection",
     "axil_journals": "axil-journals",
+    "axil_process": "axil-process",
     "axil_typed": "axil-typed",
 }
 """Package outside core whose names a door may give → the distribution to install for it."""

@@ -7,9 +7,10 @@ from may move.
 An engine starts, unloads, resumes and recovers runs; the protocol is ``Engine``. An engine of your
 own needs ``Workflow.begun`` with ``ManagedRun``, a ``Journal``, ``Entry`` and ``ReplayIndex`` to
 read what it recorded, ``accept_answers`` and ``wall_time`` for deadlines, and ``moment`` for the
-result of a run that another process ended. ``axil_testing.kit.EngineKit`` tests it. ``LocalEngine``
-comes from the distribution ``axil-engine``, and ``moment``, ``fork``, ``steps`` and what belongs to
-them from ``axil-inspection``. Whatever reads or writes a journal comes from ``axil-journals``.
+result of a run that another process ended. ``axil_testing.kit.EngineKit`` tests it. The protocol,
+``ManagedRun`` and ``LocalEngine`` come from the distribution ``axil-engine``, and ``moment``,
+``fork``, ``steps`` and what belongs to them from ``axil-inspection``. Whatever reads or writes a
+journal comes from ``axil-journals``, and bodies as plain data from ``axil-process``.
 
 >>> from axil.driver import inner_frame
 >>> inner_frame((), "loop", (0, 2))
@@ -35,8 +36,9 @@ _SUBJECTS = {
     },
     "Recorders": {
         "runtime.recorder": """
-            Answered Asked ClockRead EffectBegun Fact Progress Recorder SleepBegun StepDone
+            Answered Asked ClockRead EffectBegun Fact Recorder SleepBegun StepDone
         """,
+        "runtime.services": "Progress",
         "axil_journals.recorder": "JournalRecorder",
         "kernel.outcomes": "Exit Send Transition",
         "kernel.plan": "ResolvedGraph=Graph",
@@ -55,9 +57,9 @@ _SUBJECTS = {
         "axil_inspection.steps": "Difference RunStep differences steps",
     },
     "Engines": {
-        "builder.engines": "Engine RunStatus",
+        "axil_engine.protocol": "Engine RunStatus",
         "builder.workflow": "RunInput",
-        "runtime.managed": "ManagedRun",
+        "axil_engine.managed": "ManagedRun",
         "axil_journals.deadlines": "accept_answers wall_time",
         "axil_engine.engine": "LocalEngine",
     },
@@ -66,7 +68,7 @@ _SUBJECTS = {
         "runtime.pool": "LocalExecutor",
     },
     "Bodies as plain data": {
-        "runtime.remote": """
+        "axil_process.jobs": """
             Job decode_outcome decode_task encode_outcome
             encode_task job_of plan_of_job
         """,
@@ -87,7 +89,6 @@ _SUBJECTS = {
 }
 
 if TYPE_CHECKING:
-    from axil.builder.engines import Engine, RunStatus
     from axil.builder.workflow import RunInput
     from axil.contract.context import Clock, Executor
     from axil.kernel.events import (
@@ -111,7 +112,6 @@ if TYPE_CHECKING:
     from axil.kernel.scopes import CycleRun, Round
     from axil.kernel.state import NO_RESET
     from axil.kernel.tokens import KEPT, Frame, Ordinal, inner_frame, new_tuple
-    from axil.runtime.managed import ManagedRun
     from axil.runtime.pool import LocalExecutor
     from axil.runtime.recorder import (
         Answered,
@@ -119,22 +119,14 @@ if TYPE_CHECKING:
         ClockRead,
         EffectBegun,
         Fact,
-        Progress,
         Recorder,
         SleepBegun,
         StepDone,
     )
-    from axil.runtime.remote import (
-        Job,
-        decode_outcome,
-        decode_task,
-        encode_outcome,
-        encode_task,
-        job_of,
-        plan_of_job,
-    )
-    from axil.runtime.services import Pause, RealClock
+    from axil.runtime.services import Pause, Progress, RealClock
     from axil_engine.engine import LocalEngine
+    from axil_engine.managed import ManagedRun
+    from axil_engine.protocol import Engine, RunStatus
     from axil_inspection.breakpoints import Breakpoints
     from axil_inspection.forks import Edit, fork
     from axil_inspection.moments import Moment, moment
@@ -167,6 +159,15 @@ if TYPE_CHECKING:
         overtaken_error,
     )
     from axil_journals.values import decode_delta, decode_value, encode_delta, encode_value
+    from axil_process.jobs import (
+        Job,
+        decode_outcome,
+        decode_task,
+        encode_outcome,
+        encode_task,
+        job_of,
+        plan_of_job,
+    )
 else:
     __getattr__, __dir__ = lazy(globals(), _SUBJECTS)
 

@@ -25,6 +25,8 @@ _SUBJECTS = {
         "contract.node": "NodeContract",
         "kernel.joins": "Join",
         "kernel.plan": "Body Mode",
+        "compiler.nodes": "FunctionNode",
+        "builder.graph": "EdgeHandle",
         "compiler.planner": "NodeInfo",
         "kernel.tokens": "Changes ENTRY EXIT Effects Task kept_field local_field",
     },
@@ -117,6 +119,7 @@ _SUBJECTS = {
 }
 
 if TYPE_CHECKING:
+    from axil.builder.graph import EdgeHandle
     from axil.compiler.bodies import (
         Attributes,
         BodyRules,
@@ -130,6 +133,7 @@ if TYPE_CHECKING:
         result_reader,
     )
     from axil.compiler.edges import Condition, EdgeInput, Processor
+    from axil.compiler.nodes import FunctionNode
     from axil.compiler.planner import (
         CompileOptions,
         Compiler,
@@ -328,6 +332,7 @@ __all__ = [
     "Dependency",
     "DescribedComponent",
     "Document",
+    "EdgeHandle",
     "EdgeInput",
     "Effects",
     "EngineError",
@@ -338,6 +343,7 @@ __all__ = [
     "FieldChange",
     "Firing",
     "FromEnvironment",
+    "FunctionNode",
     "Hold",
     "HookFailed",
     "Hooks",

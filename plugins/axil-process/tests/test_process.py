@@ -157,7 +157,7 @@ def test_a_process_that_died_while_it_rested_does_not_hide_another_that_did_not(
                 await asyncio.gather(*(graph.start({"n": n}).result() for n in range(2)))
                 assert process.workers.started == started
                 (place,) = process.workers._places.values()
-                place.idle[-1]._signal()
+                place.idle[-1].child.signal(signal.SIGKILL)
                 await place.idle[-1].process.wait()
 
     asyncio.run(go())

@@ -1,4 +1,4 @@
-"""The Python builder: ``Graph`` and ``RootGraph``; ``Loop`` is beside it.
+"""The Python builder: ``Graph`` and ``RootGraph``.
 
 A builder collects nodes and edges and writes a ``GraphSpec``; it executes nothing. Mistakes that
 can be seen when they are made (a name twice, a node of another graph, an edge that closes a cycle)
@@ -18,7 +18,7 @@ from axil.builder.workflow import Workflow
 from axil.compiler.bodies import is_async, parameters_of
 from axil.compiler.nodes import FunctionNode
 from axil.compiler.planner import CompileOptions
-from axil.contract.node import Edge
+from axil.contract.node import Edge, NodeContract
 from axil.errors import NotBuilt, Problem, SpecError, did_you_mean, format_names
 from axil.kernel.joins import Join
 from axil.kernel.scopes import SubgraphSpec
@@ -53,10 +53,15 @@ class Graph:
     """A graph that can be a node of another.
 
     Inside it, ``entry`` and ``exit`` stand for what comes in and goes out.
+
+    A subclass with nodes of its own kind may extend ``end``, ``add_edge``, ``scope`` and
+    ``to_spec``.
     """
 
-    _reserved: tuple[str, ...] = ("entry", "exit")
-    _counts_rounds = False
+    reserved_names: tuple[str, ...] = ("entry", "exit")
+    """Names that no node of it may have."""
+    counts_rounds = False
+    """Whether its nodes see ``current_iteration`` and ``max_iterations``."""
 
     def __init__(
         self,
@@ -107,7 +112,8 @@ class Graph:
         self._order = Order()
         self._build_func = build_func
         self._frozen = False
-        self._in_loop = False
+        self.is_in_loop = False
+        """Whether it is a node of a graph that counts rounds."""
         self._declare(nodes or (), edges or ())
 
     def __repr__(self) -> str:
@@ -147,48 +153,45 @@ class Graph:
         Raises: SpecError: the name is taken, reserved or malformed; the kind cannot be inside a
         graph.
         """
-        self._changing()
+        self.check_open()
         if getattr(kind, "root_only", False):
             raise SpecError(
                 Problem(
                     "AX121",
-                    self._where,
+                    self.place,
                     f"a {_title(kind)} cannot be inside a graph.",
                     "Use a Graph, or an Agent.",
                 )
             )
         component, use = self._component(kind, args, settings)
-        name = _checked_name(name or getattr(component, "name", "") or "")
-        if name.lower() in self._reserved:
+        contract = None if component is None else NodeContract.of(component)
+        name = _checked_name(name or (contract.name if contract is not None else "") or "")
+        if name.lower() in self.reserved_names:
             raise SpecError(
                 Problem(
                     "AX122",
-                    self._where,
+                    self.place,
                     f'the name "{name}" is reserved.',
-                    f"Reserved: {format_names(self._reserved)}.",
+                    f"Reserved: {format_names(self.reserved_names)}.",
                 )
             )
         if name in self._specs:
             raise SpecError(
                 Problem(
-                    "AX101", self._where, f'a node "{name}" exists already.', "Choose another name."
+                    "AX101", self.place, f'a node "{name}" exists already.', "Choose another name."
                 )
             )
         if component is not None and id(component) in self._names:
             told = f'the same object is the node "{self._names[id(component)]}" already.'
-            raise SpecError(Problem("AX167", self._where, told, "Make one object per node."))
+            raise SpecError(Problem("AX167", self.place, told, "Make one object per node."))
         if isinstance(component, Graph):
-            component.name, component._in_loop = name, self._counts_rounds
+            component.name, component.is_in_loop = name, self.counts_rounds
             component.pull_keys = component.pull_keys if pull_keys is _UNSET else pull_keys
             component.push_keys = component.push_keys if push_keys is _UNSET else push_keys
             component._attributes.update(attributes or {})
             attributes = None
-        elif (
-            component is not None
-            and hasattr(component, "name")
-            and not getattr(component, "name", "")
-        ):
-            component.name = name
+        elif contract is not None and contract.name == "":
+            contract.component.name = name
         if inline and component is not None:
             cast("Any", component).inline = True
         self._order.enter(name)
@@ -210,8 +213,8 @@ class Graph:
             wrappers=with_usual_wrappers(
                 [Use.of(wrapper) for wrapper in wrappers], self._usual_of(component, use)
             ),
-            pull=getattr(component, "pull_default", None) if pull_keys is _UNSET else pull_keys,
-            push=getattr(component, "push_default", None) if push_keys is _UNSET else push_keys,
+            pull=contract and contract.pull if pull_keys is _UNSET else pull_keys,
+            push=contract and contract.push if push_keys is _UNSET else push_keys,
             attributes=attributes,
         )
         return component if component is not None else name
@@ -239,7 +242,7 @@ class Graph:
                 hint = (
                     did_you_mean(found[1], known) or f"It takes {format_names(sorted(known), 20)}."
                 )
-                raise SpecError(Problem("AX130", self._where, told, hint)) from error
+                raise SpecError(Problem("AX130", self.place, told, hint)) from error
         if callable(kind) and not hasattr(kind, "run") and not isinstance(kind, Graph):
             return FunctionNode(kind), None
         return kind, None
@@ -281,13 +284,13 @@ class Graph:
             state_filter: from the state to the values of the state that goes on along this edge.
         Raises: SpecError: a stranger, a duplicate, or a cycle where cycles are forbidden.
         """
-        self._changing()
-        source, target = self._end(sender, "sender"), self._end(receiver, "receiver")
+        self.check_open()
+        source, target = self.end(sender, "sender"), self.end(receiver, "receiver")
         if carry is not None and any(x is not None for x in (keys, when, process, formatter)):
             told = f"the edge {source}->{target} has carry, and keys, when, process or formatter."
             hint = "Leave the others out: carry decides all that an edge carries."
-            raise SpecError(Problem("AX169", self._where, told, hint))
-        return self._add(
+            raise SpecError(Problem("AX169", self.place, told, hint))
+        return self.add_edge(
             EdgeSpec(
                 source=source,
                 target=target,
@@ -315,20 +318,20 @@ class Graph:
         ``[]`` sends nothing. ``"exit"`` (or ``"end"``) among the targets is the graph's exit. Other
         edges of ``sender`` are not affected.
         """
-        self._changing()
-        source = self._end(sender, "sender")
+        self.check_open()
+        source = self.end(sender, "sender")
         if is_async(ask):
             told = f'the router of "{source}" is async; what an edge asks answers at once.'
             raise SpecError(
                 Problem(
                     "AX166",
-                    self._where,
+                    self.place,
                     told,
                     "Let a node do what waits, and the router ask for its result.",
                 )
             )
         ends = [
-            EXIT if target == "end" and "end" not in self._specs else self._end(target, "target")
+            EXIT if target == "end" and "end" not in self._specs else self.end(target, "target")
             for target in targets
         ]
         name = f"{source}?{sum(1 for r in self._routers.values() if r.source == source)}"
@@ -338,7 +341,7 @@ class Graph:
             ask=_spelled(ask, {"exit", "end"} - set(self._specs)),
         )
         return [
-            self._add(
+            self.add_edge(
                 EdgeSpec(
                     source=source, target=end, keys=self._keys(None), group=group, router=name
                 ),
@@ -358,8 +361,8 @@ class Graph:
 
     def set_cycle_limit(self, entry: Any, rounds: int | None, at_limit: str = "limited") -> None:
         """How often the cycle that is entered at ``entry`` may turn; see ``CycleLimit``."""
-        self._changing()
-        self._cycle_limits[self._end(entry, "entry")] = CycleLimit(
+        self.check_open()
+        self._cycle_limits[self.end(entry, "entry")] = CycleLimit(
             rounds=rounds, at_limit=cast("Any", at_limit)
         )
 
@@ -372,7 +375,7 @@ class Graph:
 
     def scope(self, node: str, setting: CompileOptions) -> SubgraphSpec:
         """This graph as a node's body."""
-        hidden = {"current_iteration", "max_iterations"} if self._in_loop else set[str]()
+        hidden = {"current_iteration", "max_iterations"} if self.is_in_loop else set[str]()
         pull, push = self.pull_keys, self.push_keys
         return SubgraphSpec(
             spec=self.to_spec(),
@@ -403,18 +406,20 @@ class Graph:
             limits=self._limits,
         )
 
-    # -- within
+    # -- for subclasses
 
     @property
-    def _where(self) -> str:
+    def place(self) -> str:
+        """Where a problem of it is, for messages."""
         return f'graph "{self.name}"'
 
-    def _changing(self) -> None:
+    def check_open(self) -> None:
+        """Raises: NotBuilt (AX124): it is built, and cannot be changed."""
         if self._frozen:
             raise NotBuilt(
                 Problem(
                     "AX124",
-                    self._where,
+                    self.place,
                     "the graph is built and cannot be changed.",
                     "Make a new one.",
                 )
@@ -429,7 +434,13 @@ class Graph:
             else dict.fromkeys(keys, "")
         )
 
-    def _end(self, given: Any, role: str) -> str:
+    def end(self, given: Any, role: str) -> str:
+        """Return the name of the node that an edge begins or ends at.
+
+        Args:
+            role: what it is of the edge, for messages.
+        Raises: SpecError (AX104, AX125): there is no such node.
+        """
         if isinstance(given, str):
             name = self._token(given)
             if name in self._specs or name in (ENTRY, EXIT):
@@ -437,7 +448,7 @@ class Graph:
             raise SpecError(
                 Problem(
                     "AX104",
-                    self._where,
+                    self.place,
                     f'no node "{given}" ({role}).',
                     did_you_mean(given, self._specs),
                 )
@@ -449,7 +460,7 @@ class Graph:
         raise SpecError(
             Problem(
                 "AX125",
-                self._where,
+                self.place,
                 f'the {role} "{named}" is not a node of this graph.{same}',
                 "Connect nodes made by this graph.",
             )
@@ -458,37 +469,34 @@ class Graph:
     def _token(self, name: str) -> str:
         return name if name in self._specs else _SPECIAL.get(name.lower(), name)
 
-    def _add(self, edge: EdgeSpec, sender: Any, receiver: Any) -> EdgeHandle:
+    def add_edge(self, edge: EdgeSpec, sender: Any, receiver: Any) -> EdgeHandle:
+        """Add an edge. Raises: SpecError: AX106, there is one; AX111, it would close a cycle."""
         says = (edge.source, edge.target, edge.group, edge.router, id(edge.condition))
         if says in self._said:
             raise SpecError(
                 Problem(
                     "AX106",
-                    self._where,
+                    self.place,
                     f"there is an edge from {edge.source} to {edge.target} already.",
                     "Give it a group or a condition of its own.",
                 )
             )
-        if (
-            self._cycles == "forbid"
-            and edge.trigger
-            and edge.source != ENTRY
-            and edge.target != EXIT
-        ):
-            circle = self._order.add(edge.source, edge.target)
-            if circle:
-                path = " -> ".join(circle)
-                raise SpecError(
-                    Problem(
-                        "AX111",
-                        self._where,
-                        f"the edge would close a cycle: {path}.",
-                        'Use a Loop, or make the graph with cycles="allow".',
-                    )
-                )
+        if self._cycles == "forbid" and edge.source != ENTRY:
+            hint = 'Use a Loop, or make the graph with cycles="allow".'
+            self.refuse_cycle(edge, "the edge would close a cycle", hint)
         self._said.add(says)
         self._edges.append(edge)
         return EdgeHandle(sender, receiver, edge)
+
+    def refuse_cycle(self, edge: EdgeSpec, told: str, hint: str) -> None:
+        """Raises: SpecError (AX111): the edge closes a cycle with those that were asked about."""
+        if edge.trigger and edge.target != EXIT:
+            circle = self._order.add(edge.source, edge.target)
+            if circle:
+                told = f"{told}: {' -> '.join(circle)}."
+                raise SpecError(Problem("AX111", self.place, told, hint))
+
+    # -- within
 
     def _declare(self, nodes: Sequence[Any], edges: Sequence[Any]) -> None:
         """Nodes as ``(name, kind, …)`` and edges as ``(sender, receiver, keys)``, or both as
@@ -546,7 +554,7 @@ class RootGraph(Graph, Workflow):
     def spec(self) -> GraphSpec:
         if self._spec is None:
             raise NotBuilt(
-                Problem("AX123", self._where, "the graph is not built yet.", "Call build() first.")
+                Problem("AX123", self.place, "the graph is not built yet.", "Call build() first.")
             )
         return self._spec
 

@@ -1,32 +1,23 @@
-"""The kernel's own node kinds: ``CustomNode``, plain functions, and the controller of a
-``Loop``.
-"""
+"""The node kinds of core: ``CustomNode``, and plain functions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 from axil.compiler.bodies import (
-    Attributes,
     BodyRules,
     Plain,
     as_body,
-    inputs_of,
     is_async,
     mode_of,
     parameters_of,
-    pushed_fields,
     result_reader,
     supplied,
-    with_own,
 )
-from axil.contract.context import Context
 from axil.errors import Problem, SpecError, format_names
-from axil.kernel.plan import Body, Mode
-from axil.kernel.tokens import EXIT, Out, Task, local_field
-from axil.kernel.values import isolate
+from axil.kernel.plan import Body
 
 _POSITIONS = ("inputs", "attributes", "memories", "tools", "retrievers", "node")
 
@@ -175,126 +166,3 @@ def node(function: Callable[..., Any] | None = None, *, inline: bool = False) ->
         return marked
 
     return mark if function is None else mark(function)
-
-
-NOT_SET = "(not set yet)"
-"""What a field that is fed back holds in the first round of a loop, before anything fed it."""
-
-
-class Controller:
-    """The node at which every round of a ``Loop`` begins: counts, decides whether to stop, sends
-    on.
-    """
-
-    mode: Mode
-
-    def __init__(
-        self,
-        *,
-        most: int | None,
-        stop: Callable[..., Any] | None,
-        judge: Any,
-        first: Mapping[str, Any],
-        fed_back: Sequence[str],
-        targets: Sequence[str],
-        given: Sequence[Any] = (),
-    ) -> None:
-        """``given``: memories, tools and retrievers, for a stop function that takes them by
-        position.
-        """
-        self.most, self.stop, self.judge = most, stop, judge
-        self.first, self.fed_back, self.targets = dict(first), tuple(fed_back), frozenset(targets)
-        self._given = tuple(given)
-        self.inline = judge is None and not is_async(stop)
-        self._names = list(parameters_of(stop)) if stop is not None else []
-        if stop is not None and not 1 <= len(self._names) <= 6:
-            raise SpecError(
-                Problem(
-                    "AX164",
-                    "terminate_condition_function",
-                    f"it takes {len(self._names)} arguments, of 1 to 6: input, attributes, "
-                    "controller, memories, tools, retrievers",
-                )
-            )
-
-    def adapted(self, rules: BodyRules) -> Body:
-        """The body."""
-        return _ControllerBody(self, rules)
-
-    def asked(self, fields: dict[str, Any], attributes: Attributes) -> Any:
-        """The stop function's answer, or something to await."""
-        assert self.stop is not None
-        ways: dict[str, Any] = {
-            "inputs": fields,
-            "input": fields,
-            "message": fields,
-            "attributes": attributes,
-            "controller": self,
-        }
-        if self._names and all(name in ways for name in self._names):
-            return self.stop(**{name: ways[name] for name in self._names})
-        return self.stop(*(fields, attributes, self, *self._given)[: len(self._names)])
-
-
-class _ControllerBody:
-    def __init__(self, controller: Controller, rules: BodyRules) -> None:
-        self.controller, self.rules = controller, rules
-        self.mode: Mode = "inline" if controller.inline else "async"
-        self.wants_ctx = True
-        self._attributes = supplied(rules)["attributes"]
-
-    def __call__(self, task: Task, ctx: Context, /) -> Any:
-        controller = self.controller
-        fields, attributes, count = self._begin(task, ctx)
-        if controller.inline:
-            met = (
-                bool(controller.asked(fields, attributes)) if controller.stop is not None else False
-            )
-            return self._out(fields, attributes, count, met, task, ctx)
-        return self._judged(task, ctx, fields, attributes, count)
-
-    def _begin(self, task: Task, ctx: Context) -> tuple[dict[str, Any], Attributes, int]:
-        controller, local = self.controller, ctx.local
-        if "count" not in local:
-            local["count"] = 0
-            local["cache"] = {**dict.fromkeys(controller.fed_back, NOT_SET), **controller.first}
-        local["cache"] = {**cast("dict[str, Any]", local["cache"]), **inputs_of(task)}
-        local["count"] = count = int(local["count"]) + 1
-        attributes: Attributes = self._attributes(task, ctx)
-        attributes["current_iteration"] = count
-        attributes["max_iterations"] = controller.most
-        return isolate(dict(local["cache"])), attributes, count
-
-    async def _judged(
-        self, task: Task, ctx: Context, fields: dict[str, Any], attributes: Attributes, count: int
-    ) -> Out:
-        controller = self.controller
-        met = False
-        if controller.judge is not None:
-            met = bool(await controller.judge.decide(fields, attributes, ctx))
-        if controller.stop is not None:
-            answer = controller.asked(fields, attributes)
-            met = bool(await answer if hasattr(answer, "__await__") else answer)
-        return self._out(fields, attributes, count, met, task, ctx)
-
-    def _out(
-        self,
-        fields: dict[str, Any],
-        attributes: Attributes,
-        count: int,
-        met: bool,
-        task: Task,
-        ctx: Context,
-    ) -> Out:
-        controller = self.controller
-        spent = controller.most is not None and controller.most > 0 and count > controller.most
-        if spent and not met and controller.most is not None:
-            attributes["current_iteration"] = controller.most
-        delta = pushed_fields(
-            replace(self.rules, push=dict.fromkeys(attributes.written, "")),
-            {},
-            task.state,
-            attributes,
-        )
-        out = Out(fields, delta, frozenset({EXIT}) if spent or met else controller.targets)
-        return with_own(out, {local_field(self.rules.node): ctx.local})

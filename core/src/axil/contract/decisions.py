@@ -86,12 +86,13 @@ class Deciders:
 
     __slots__ = ("_admit", "_choose", "_failure", "_limit")
 
-    def __init__(self, hooks: pluggy.PluginManager | None) -> None:
+    def __init__(self, hooks: pluggy.PluginManager) -> None:
         calls = [_call(hooks, name) for name in DECIDING_HOOKS]
         self._admit, self._choose, self._failure, self._limit = calls
 
-    def __bool__(self) -> bool:
-        """Whether any hook decides about firings."""
+    @property
+    def has_firings(self) -> bool:
+        """Whether a hook decides about firings."""
         return bool(self._admit or self._choose or self._failure)
 
     @property
@@ -143,10 +144,10 @@ class Deciders:
         raise _strange("limit_reached", answer, wanted)
 
 
-def _call(hooks: pluggy.PluginManager | None, name: str) -> Callable[..., Any] | None:
+def _call(hooks: pluggy.PluginManager, name: str) -> Callable[..., Any] | None:
     """Return a hook as a function whose errors are ``HookFailed``; None: no plugin has it."""
-    caller: Any = None if hooks is None else getattr(hooks.hook, name)
-    if caller is None or not caller.get_hookimpls():
+    caller: Any = getattr(hooks.hook, name)
+    if not caller.get_hookimpls():
         return None
 
     def ask(**given: Any) -> Any:

@@ -6,27 +6,30 @@ A node is a function, or an object with one method:
 ...     def run(self, inputs):
 ...         return {"text": inputs["text"].upper()}
 
-``NodeContract.of`` is where the compiler, and wrappers that compile, look at a node component.
-Everything beside ``run`` is optional; a component that has none of it is treated as the table says.
+``NodeContract.of`` is where graphs, the compiler, and wrappers that compile look at a node
+component. Everything beside ``run`` is optional; a component that has none of it is treated as the
+table says.
 
-============= ============================================ ====================================
-attribute     what it says                                 without it
-============= ============================================ ====================================
-``run``       the body: a function of what it asks for     the component itself is called
-``adapted``   a body of the compiler's own form            made of ``run``
-``scope``     a graph that runs inside the node            it has a body
-``bind``      is called with the edges that start there    not called
-``given``     more values that ``run`` may ask for         ``node`` and ``config`` only
-``inline``    whether it is called without a thread        as its function says
-``strict``    whether payloads are fields, not messages    as the graph says
-``join``      when it fires                                ``gate``
-``lane``      the lane whose room it takes                 none
-``effects``   what running it again may do                 ``idempotent``
-============= ============================================ ====================================
+================ ============================================ ====================================
+attribute        what it says                                 without it
+================ ============================================ ====================================
+``run``          the body: a function of what it asks for     the component itself is called
+``adapted``      a body of the compiler's own form            made of ``run``
+``scope``        a graph that runs inside the node            it has a body
+``bind``         is called with the edges that start there    not called
+``given``        more values that ``run`` may ask for         ``node`` and ``config`` only
+``inline``       whether it is called without a thread        as its function says
+``strict``       whether payloads are fields, not messages    as the graph says
+``join``         when it fires                                ``gate``
+``lane``         the lane whose room it takes                 none
+``effects``      what running it again may do                 ``idempotent``
+``name``         its name; empty: the graph sets it           ``create_node`` is given one
+``pull_default`` what it sees of the state                    as ``NodeSpec.pull``
+``push_default`` what it writes back to the state             as ``NodeSpec.push``
+================ ============================================ ====================================
 
-``provision`` and ``close`` belong to every kind of component, not to nodes. A graph that is built
-in Python also takes a name (``name``), and what a node sees and writes of the state by default
-(``pull_default``, ``push_default``), from its component.
+The last three are for graphs that are built in Python; there a class with ``root_only`` makes no
+nodes. ``provision`` and ``close`` belong to every kind of component, not to nodes.
 """
 
 from __future__ import annotations
@@ -42,9 +45,8 @@ class Node(Protocol):
 
     @property
     def run(self) -> Callable[..., Any]:
-        """The body: a function, plain or async, of the values that its parameters name.
-
-        It returns the node's output, or an ``axil.Out``.
+        """The body: a function, plain or async, of the values that its parameters name, that
+        returns the node's output, or an ``axil.Out``.
         """
         ...
 
@@ -78,6 +80,9 @@ class NodeContract:
     lane: str | None
     effects: Any
     type: str
+    name: str | None
+    pull: Mapping[str, str] | None
+    push: Mapping[str, str] | None
 
     @classmethod
     def of(cls, component: Any) -> NodeContract:
@@ -99,6 +104,9 @@ class NodeContract:
             get(component, "lane", None),
             get(component, "effects", None),
             get(component, "__name__", None) or type(component).__name__,
+            get(component, "name", None),
+            get(component, "pull_default", None),
+            get(component, "push_default", None),
         )
 
     @property

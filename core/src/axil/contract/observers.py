@@ -58,8 +58,6 @@ class Observers:
         objects with methods named like hooks.
         """
         also = list(others)
-        if hooks is None and not also:
-            return _NONE
         self = cls()
         dropped: set[int] = set()
         for name, parameters in PARAMETERS.items():
@@ -80,11 +78,6 @@ class Observers:
                     )
             setattr(self, name, _one(calls))
         return self
-
-
-_NONE = Observers()
-for _name in OBSERVER_HOOKS:
-    setattr(_NONE, _name, None)
 
 
 def _listeners(
@@ -179,3 +172,7 @@ def _one(calls: list[Callable[..., None]]) -> Callable[..., None] | None:
             call(*values)
 
     return all_of_them
+
+
+NO_OBSERVERS = Observers.freeze(None)
+"""The observers of a run that nothing listens to."""

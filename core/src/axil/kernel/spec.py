@@ -373,6 +373,7 @@ def digest_of(spec: GraphSpec) -> str:
 _MODULES = {
     "axil.compiler.nodes": "axil.nodes",
     "axil.kernel.state": "axil.fields",
+    "axil_control.loop_graph": "axil.nodes",
     "axil_typed.checks": "axil.typed",
     "axil_typed.reducers": "axil.reducers",
     "axil_typed.schema": "axil.schema",

@@ -20,7 +20,7 @@ from typing import Any, cast
 
 from axil.contract.context import Clock, Context, Executor, SubRunResult
 from axil.contract.decisions import Deciders, Fail, Outcome, Replace
-from axil.contract.observers import Observers
+from axil.contract.observers import NO_OBSERVERS, Observers
 from axil.errors import AxilError, HookFailed, LimitReached, RunCancelled
 from axil.kernel.events import (
     Command,
@@ -44,9 +44,9 @@ from axil.kernel.values import isolate
 from axil.runtime.gate import Gate
 from axil.runtime.meters import begin_meter
 from axil.runtime.pool import SLICE, LocalExecutor, Work, WorkerPool
-from axil.runtime.recorder import Progress, Recorder
+from axil.runtime.recorder import Recorder
 from axil.runtime.result import Options, Result, made
-from axil.runtime.services import REAL_CLOCK, Pause, RunServices, paused_by
+from axil.runtime.services import REAL_CLOCK, Pause, Progress, RunServices, paused_by
 
 
 class RunLoop:
@@ -69,33 +69,37 @@ class RunLoop:
         runs, not started yet.
         """
         self._recorder, self._plan = recorder, root.plan
-        self.limits: Limits = options.limits or root.plan.graph.limits
+        self.limits: Limits = options.limits or root.plan.graph.spec.limits
         most = self.limits.firings
         self._most: float = math.inf if most is None else most
         self.meter = begin_meter(self.limits, options.meter, self.halt)
-        self.observers = observers = Observers.freeze(options.hooks, options.observers, run_id)
+        hooks = options.hooks
+        self.observers = observers = (
+            NO_OBSERVERS
+            if hooks is None and not options.observers
+            else Observers.freeze(hooks, options.observers, run_id)
+        )
         kinds = ("started", "finished", "failed", "skipped")
         self._heard: dict[str, Any] = {kind: getattr(observers, f"firing_{kind}") for kind in kinds}
         reports = [kind for kind, call in self._heard.items() if call is not None]
         known = None if recorder is None else recorder.known
-        deciders = Deciders(options.hooks)
+        self._deciders = deciders = None if hooks is None else Deciders(hooks)
         self.scheduler = Scheduler(
             root,
             known=known,
             records=recorder is not None,
             reports=reports,
-            asks_limits=deciders.has_limits,
+            asks_limits=deciders is not None and deciders.has_limits,
         )
         if recorder is not None and known is not None:
             self.meter.usage.firings = recorder.used.get("firings", 0)
             self.meter.restore(recorder.used)
             self.scheduler.cycles.update(recorder.cycles)
         self._started = observers.firing_started
-        self._deciders = deciders
-        self.pool = WorkerPool(self.limits, recorder, self)
+        executor: Executor = options.executor or LocalExecutor(options.threads, run_id)
+        self.pool = WorkerPool(self.limits, executor, recorder, self)
         self.pool.announce = None if self._started is None else self._announce
         clock: Clock = options.clock or REAL_CLOCK
-        executor: Executor = options.executor or LocalExecutor(options.threads, run_id)
         progress = Progress(clock, self.meter, self.scheduler.cycles)
         if recorder is not None:
             progress.before = recorder.elapsed
@@ -111,7 +115,7 @@ class RunLoop:
             progress,
             recorder,
         )
-        if deciders:
+        if deciders is not None and deciders.has_firings:
             self.pool.gate = Gate(run_id, deciders, clock, self.wake)
         self._is_local = type(executor) is LocalExecutor
         self._is_bare = self._is_local and recorder is None
@@ -119,10 +123,6 @@ class RunLoop:
         self._waiters: dict[RunningFrame, asyncio.Future[FrameResult]] = {}
         self._waiter: asyncio.Future[None] | None = None
         self._turn_ends = 0.0
-
-    def start(self, inputs: Any) -> None:
-        """Put what ``@entry`` carries of ``inputs``."""
-        self.scheduler.begin(inputs)
 
     # ------------------------------------------------------------------ the loop
 
@@ -132,14 +132,15 @@ class RunLoop:
         """
         pool, scheduler = self.pool, self.scheduler
         while pool.broken is None:
-            if not scheduler.is_stopped:
+            if pool.waiting or pool.returning:
                 pool.admit()
             while pool.refused:
                 self._conclude(*pool.refused.popleft())
-            self._work()
-            if pool.gate is not None and not scheduler.is_stopped:
+            if self._work():
+                return
+            if pool.gate is not None:
                 pool.admit()  # what the gate holds back is asked for when all that is due is known
-            if scheduler.is_stopped or not (scheduler.is_due or pool.is_busy):
+            if not (scheduler.is_due or pool.is_busy):
                 return
             pool.call()
             if scheduler.is_due or pool.refused:
@@ -151,24 +152,27 @@ class RunLoop:
                 await self._waiter
         raise pool.broken
 
-    def _work(self) -> None:
+    def _work(self) -> bool:
         """Do what the scheduler commands until there is nothing more, for a slice of time at
-        most.
+        most; return whether the run has ended, or was stopped.
         """
-        scheduler = self.scheduler
+        scheduler, has_ended = self.scheduler, False
         self._turn_ends = turn_ends = time.monotonic() + SLICE
         done = 0
         while (command := scheduler.next()) is not None:
             if type(command) is End:
+                has_ended = True
                 break
             self._do(command)
             done += 1
             if not done & 3 and time.monotonic() > turn_ends:
+                has_ended = scheduler.is_stopped
                 break
         if scheduler.reports:
             self._report()
-        if scheduler.is_stopped:
+        if has_ended:
             self.pool.is_closed_to_new = True
+        return has_ended
 
     def _do(self, command: Command | None) -> None:
         """Do a command, and those that follow from it at once."""
@@ -189,7 +193,7 @@ class RunLoop:
                 scheduler.put_back(task)
                 return
             if not is_first and (
-                scheduler.is_stopped or (not fired & 3 and time.monotonic() > self._turn_ends)
+                self.pool.is_closed_to_new or (not fired & 3 and time.monotonic() > self._turn_ends)
             ):
                 scheduler.put_back(task)
                 return
@@ -219,8 +223,10 @@ class RunLoop:
         """Ask plugins for further firings; return how many there may be. Without any, halt."""
         told = f"the run fired {self._most} times, which is its limit."
         limit = LimitReached(told, id="AX412")
+        more = 0
         try:
-            more = cast("int", self._deciders.limit(limit, "firings"))
+            if self._deciders is not None:
+                more = cast("int", self._deciders.limit(limit, "firings"))
         except HookFailed as error:
             self.halt(error)
             return self._most
@@ -231,6 +237,7 @@ class RunLoop:
 
     def _decide(self, limit: LimitReached) -> Command | None:
         """Ask plugins what becomes of a cycle's limit."""
+        assert self._deciders is not None  # the scheduler asks where a hook decides about limits
         try:
             return self.scheduler.decide(self._deciders.limit(limit, "cycle") == "exit")
         except HookFailed as error:
@@ -409,15 +416,14 @@ class RunLoop:
 
     async def stop(self) -> None:
         """Cancel bodies at work, innermost frames first, and wait until they are gone."""
-        while self.pool:
+        while self.pool.working:
             await self.pool.cancel_deepest()
 
     def conclude(self) -> tuple[Result, State]:
         """What the run has come to, and the state it leaves."""
         scheduler = self.scheduler
-        ending = scheduler.ending()
+        ending, ended = scheduler.ending(), scheduler.ended()
         self.meter.usage.seconds = self.services.elapsed
-        ended = scheduler.ended()
         result = made(
             self.services.run_id,
             self._plan.graph,
@@ -433,14 +439,13 @@ class RunLoop:
         longer than its users do.
         """
         try:
-            await self.services.executor.close()
+            await self.pool.close()
         finally:
             if self._recorder is not None:
                 self._recorder.close()
             self.services.is_closed = True
             self.services.subs = _Over()
             self.scheduler.close()
-            self.pool.close()
             self.meter.close()
 
 

@@ -23,7 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from axil.contract.context import Context
+from axil.contract.context import Context, Executor
 from axil.errors import RunCancelled
 from axil.kernel.plan import Body, PlanNode
 from axil.kernel.scheduler import Queue
@@ -146,13 +146,20 @@ class WorkerPool:
 
     __slots__ = (
         "_context", "_due", "_idle", "_inside", "_is_roomy", "_is_securing", "_lanes", "_many",
-        "_next", "_recorder", "_returning", "_waiting", "_working", "announce", "broken", "gate",
-        "is_closed_to_new", "limits", "owner", "refused",
+        "_next", "_recorder", "announce", "broken", "executor", "gate",
+        "is_closed_to_new", "limits", "owner", "refused", "returning",
+        "waiting", "working",
     )  # fmt: skip
 
-    def __init__(self, limits: Limits, recorder: Recorder | None, owner: PoolOwner) -> None:
-        """``recorder``: what it records before a body is due is safe before the body begins."""
-        self.limits = limits
+    def __init__(
+        self, limits: Limits, executor: Executor, recorder: Recorder | None, owner: PoolOwner
+    ) -> None:
+        """
+        Args:
+            executor: where bodies run; it is closed with the pool.
+            recorder: what it records before a body is due is safe before the body begins.
+        """
+        self.limits, self.executor = limits, executor
         self.announce: Callable[[Work], None] | None = None
         """Who is told of a body for which there is room."""
         self.is_closed_to_new = False
@@ -173,23 +180,21 @@ class WorkerPool:
         # to call at once: twice as many whenever one finds something to do, for then bodies wait
         self._many = 1
         self._context: contextvars.Context | None = None  # what each worker begins with
-        self._waiting: dict[str | None, deque[Work]] = {}
-        self._working: dict[Task, Work] = {}  # due, or in a worker
+        self.waiting: dict[str | None, deque[Work]] = {}
+        """Bodies that wait for room, by lane."""
+        self.working: dict[Task, Work] = {}
+        """Bodies that are due or in a worker."""
         # bodies that wait for sub-runs of their own, which need the room they take
         self._inside: dict[Task, int] = {}
-        # bodies whose sub-run has ended, waiting for room
-        self._returning: dict[Task, asyncio.Future[None]] = {}
+        self.returning: dict[Task, asyncio.Future[None]] = {}
+        """Bodies whose sub-run has ended, waiting for room."""
         self._lanes: dict[str | None, int] = {}
-
-    def __bool__(self) -> bool:
-        """Whether any body is due or at work."""
-        return bool(self._working)
 
     @property
     def is_busy(self) -> bool:
         """Whether any body is due, at work, or held back by the gate."""
-        return bool(self._working or self.refused) or (
-            self.gate is not None and any(self._waiting.values())
+        return bool(self.working or self.refused) or (
+            self.gate is not None and any(self.waiting.values())
         )
 
     @property
@@ -197,7 +202,7 @@ class WorkerPool:
         """How many bodies are at work or wait for room; not those that wait for sub-runs of their
         own.
         """
-        return len(self._working) - len(self._inside) + sum(map(len, self._waiting.values()))
+        return len(self.working) - len(self._inside) + sum(map(len, self.waiting.values()))
 
     # ------------------------------------------------------------------ room
 
@@ -209,9 +214,9 @@ class WorkerPool:
         if lane is None and self._is_roomy and self.gate is None:
             self._admit(work)
             return
-        if lane not in self._waiting:
-            self._waiting[lane] = deque()
-        self._waiting[lane].append(work)
+        if lane not in self.waiting:
+            self.waiting[lane] = deque()
+        self.waiting[lane].append(work)
         if self.gate is None:
             self.admit()
         else:  # asked when all that is due is known
@@ -223,12 +228,12 @@ class WorkerPool:
         """
         if self.is_closed_to_new:
             return
-        for task, coming_back in list(self._returning.items()):
+        for task, coming_back in list(self.returning.items()):
             if self._has_room(self._lane_of(task)):
                 self._come_back(task)
-                del self._returning[task]
+                del self.returning[task]
                 coming_back.set_result(None)
-        for lane, queue in self._waiting.items():
+        for lane, queue in self.waiting.items():
             while queue and self._has_room(lane):
                 work = queue.popleft() if self.gate is None else self._pass_gate(self.gate, queue)
                 if work is None:
@@ -239,7 +244,7 @@ class WorkerPool:
     def _pass_gate(self, gate: Gate, queue: deque[Work]) -> Work | None:
         """Take what the gate lets start next; None: the rest of the queue is held back."""
         # a body that waits for a sub-run of its own waits for what is held back here
-        is_idle = len(self._working) == len(self._inside)
+        is_idle = len(self.working) == len(self._inside)
         while (taken := gate.take(queue, is_idle)) is not None:
             work, outcome = taken
             if outcome is None:
@@ -249,14 +254,14 @@ class WorkerPool:
         return None
 
     def _admit(self, work: Work) -> None:
-        self._working[work.task] = work
+        self.working[work.task] = work
         self._next.put(work)
         if self.announce is not None:
             self.announce(work)
 
     def _has_room(self, lane: str | None) -> bool:
         most = self.limits.concurrency
-        if most is not None and len(self._working) - len(self._inside) >= most:
+        if most is not None and len(self.working) - len(self._inside) >= most:
             return False
         return lane is None or self._lanes.get(lane, 0) < self.limits.lanes.get(lane, 1)
 
@@ -297,7 +302,7 @@ class WorkerPool:
         behind.
         """
         me = cast("asyncio.Task[None]", asyncio.current_task())
-        due, working = self._due, self._working
+        due, working = self._due, self.working
         self._idle -= 1
         self._many = min(2 * self._many, 64) if due.front else 1
         began, at_length = time.monotonic(), 0
@@ -326,7 +331,7 @@ class WorkerPool:
                 finally:
                     self._leave(work)
                 self.owner.hear(work, out, error)
-                if self._waiting or self._returning:
+                if self.waiting or self.returning:
                     self.admit()
                 if not working:
                     self.owner.wake()
@@ -353,7 +358,7 @@ class WorkerPool:
         self.call()
 
     def _leave(self, work: Work) -> None:
-        del self._working[work.task]
+        del self.working[work.task]
         if (lane := work.node.vertex.lane) is not None:
             self._lanes[lane] -= 1
 
@@ -383,11 +388,11 @@ class WorkerPool:
         ):  # no room is given any more
             self._come_back(task)
             return
-        back = self._returning[task] = asyncio.get_running_loop().create_future()
+        back = self.returning[task] = asyncio.get_running_loop().create_future()
         try:
             await back
         except asyncio.CancelledError:
-            if self._returning.pop(task, None) is not None:
+            if self.returning.pop(task, None) is not None:
                 self._come_back(task)
             raise
 
@@ -403,13 +408,13 @@ class WorkerPool:
         none of the others.
         """
         is_dropped = self.owner.is_dropped
-        for work in [work for work in self._working.values() if is_dropped(work.task)]:
+        for work in [work for work in self.working.values() if is_dropped(work.task)]:
             if work.worker is not None:
                 work.worker.cancel()
             else:
                 self._leave(work)
-        for lane, queue in self._waiting.items():
-            self._waiting[lane] = deque(work for work in queue if not is_dropped(work.task))
+        for lane, queue in self.waiting.items():
+            self.waiting[lane] = deque(work for work in queue if not is_dropped(work.task))
             if self.gate is not None:
                 for work in queue:
                     if is_dropped(work.task):
@@ -420,26 +425,29 @@ class WorkerPool:
         gone.
         """
         self.is_closed_to_new = True
-        for work in [work for work in self._working.values() if work.worker is None]:
+        for work in [work for work in self.working.values() if work.worker is None]:
             self._leave(work)
-        if not self._working:
+        if not self.working:
             return
         depth = self.owner.depth
-        deepest = max(depth(task) for task in self._working)
+        deepest = max(depth(task) for task in self.working)
         workers = [
             work.worker
-            for work in self._working.values()
+            for work in self.working.values()
             if work.worker is not None and depth(work.task) == deepest
         ]
         for worker in workers:
             worker.cancel()
         await asyncio.wait(workers)
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """The run has ended, and is held by nothing here: it is freed with whoever held it last,
         not when a collector comes by.
         """
-        self.owner, self.announce = _NoOwner(), None
-        if self.gate is not None:
-            self.gate.close()
-            self.gate = None
+        try:
+            await self.executor.close()
+        finally:
+            self.owner, self.announce = _NoOwner(), None
+            if self.gate is not None:
+                self.gate.close()
+                self.gate = None

@@ -14,15 +14,16 @@ the rest.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
-from axil.contract.context import Call, Clock, Question
-from axil.contract.meters import Meter
+from axil.contract.context import Call, Question
 from axil.kernel.events import CycleTally, Known, RecordFiring, RecordRound
 from axil.kernel.state import State
 from axil.kernel.tokens import Activation
 from axil.runtime.result import Result
+
+if TYPE_CHECKING:
+    from axil.runtime.services import Progress
 
 
 class ClockRead(NamedTuple):
@@ -89,29 +90,6 @@ Fact: TypeAlias = (
 )
 """What a recorder is told."""
 F = TypeVar("F", ClockRead, SleepBegun, EffectBegun, StepDone)
-
-
-@dataclass(slots=True)
-class Progress:
-    """How far a run is: what a recorder keeps with each fact, so that a resumed run counts on from
-    there.
-    """
-
-    clock: Clock
-    meter: Meter
-    cycles: Mapping[str, CycleTally]
-    """How its cycles ended so far, by path."""
-    before: float = 0.0
-    """Seconds that earlier parts of the run took."""
-    started: float | None = None
-    """When this part began, by the clock; None: it has not."""
-
-    @property
-    def elapsed(self) -> float:
-        """Seconds the run has taken, over all its parts."""
-        if self.started is None:
-            return self.before
-        return self.before + self.clock.now() - self.started
 
 
 class Recorder(Protocol):
@@ -221,7 +199,6 @@ __all__ = [
     "ClockRead",
     "EffectBegun",
     "Fact",
-    "Progress",
     "Recorder",
     "SleepBegun",
     "StepDone",

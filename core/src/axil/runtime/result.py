@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -73,10 +72,6 @@ class Options:
     """Where bodies run (``axil.driver.Executor``); None: here. It is closed with the run."""
     threads: int = 64
     """Bodies that may block at the same time, in threads of the run's own."""
-
-    def identified(self) -> str:
-        """The run's id."""
-        return self.run_id or os.urandom(8).hex()
 
 
 def _nothing_used() -> RunUsage:

@@ -8,8 +8,10 @@ innermost first, and gives a result that says so.
 from __future__ import annotations
 
 import asyncio
+import inspect
+import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from typing import Any
 
 from axil._door import provided
@@ -21,8 +23,7 @@ from axil.kernel.values import unshared
 from axil.runtime.loop import RunLoop
 from axil.runtime.recorder import Recorder
 from axil.runtime.result import Options, Result
-from axil.runtime.services import Pause, RealClock
-from axil.runtime.sync import run_sync
+from axil.runtime.services import RunServices
 
 
 class Run:
@@ -33,14 +34,15 @@ class Run:
 
     __slots__ = (
         "__weakref__",
-        "_begun",
         "_inputs",
-        "_recorder",
+        "_loop",
         "_result",
-        "_shell",
+        "has_begun",
         "id",
         "options",
         "plan",
+        "recorder",
+        "services",
     )
 
     def __init__(
@@ -55,16 +57,21 @@ class Run:
         Raises: StateError: ``values`` do not fit the schema.
         """
         self.plan, self.options = plan, options or Options()
-        self.id = self.options.identified()
+        self.id = self.options.run_id or os.urandom(8).hex()
         checked = plan.graph.schema.check(values or {}, whole=True)
-        self._recorder = recorder = _recorder(self.id, plan, inputs, checked, self.options)
+        self.recorder = recorder = _recorder(self.id, plan, inputs, checked, self.options)
+        """What records the run; None: it has no journal. For engines."""
         self._inputs, state = (
             (inputs, checked) if recorder is None else (recorder.inputs, recorder.state)
         )
-        root = plan.graph.schema.start(unshared({**plan.graph.start, **state}))
-        self._shell = RunLoop(self.id, self.options, recorder, machine_type(plan, (), root))
+        first = {**plan.graph.start, **state}
+        root = plan.graph.schema.start(first and unshared(first))
+        self._loop = RunLoop(self.id, self.options, recorder, machine_type(plan, (), root))
+        self.services: RunServices = self._loop.services
+        """What its bodies ask of it. For engines."""
         self._result: Result | None = None
-        self._begun = False
+        self.has_begun = False
+        """Whether ``result`` was called."""
 
     def __await__(self) -> Any:
         return self.result().__await__()
@@ -72,23 +79,28 @@ class Run:
     @property
     def meter(self) -> Meter:
         """The meter, which counts what is used and holds it to limits."""
-        return self._shell.meter
+        return self._loop.meter
+
+    @property
+    def at_work(self) -> int:
+        """How many bodies run or wait for room, without those that wait for sub-runs."""
+        return self._loop.pool.at_work
 
     def cancel(self, reason: str = "cancelled") -> None:
         """End the run: bodies at work are cancelled, innermost first; what was recorded stays."""
-        self._shell.halt(RunCancelled(reason))
+        self._loop.halt(RunCancelled(reason))
 
     async def result(self) -> Result:
         """Run to the end and give the result, whatever its status.
 
         Raises: CancelledError, if the awaiting task was cancelled.
         """
-        if self._result is not None or self._begun:
+        if self._result is not None or self.has_begun:
             if self._result is None:
                 raise KernelBug("a run was awaited twice at once.")
             return self._result
-        self._begun = True
-        loop, services, observers = self._shell, self._shell.services, self._shell.observers
+        self.has_begun = True
+        loop, services, observers = self._loop, self.services, self._loop.observers
         services.progress.started = services.clock.now()
         services.loop, services.home = asyncio.get_running_loop(), threading.get_ident()
         watch = (
@@ -99,13 +111,15 @@ class Run:
         try:
             if observers.run_started is not None:
                 observers.run_started(self.id, self.plan)
-            self._begin()
+            given, recorder = self.options.answers, self.recorder
+            services.answers.update(given if recorder is None else recorder.begin(given))
+            loop.scheduler.begin(self._inputs)
             await loop.drive()
-            if loop.pool:
+            if loop.pool.working:
                 await loop.stop()
             self._result, state = loop.conclude()
-            if self._recorder is not None:
-                self._recorder.end(self._result, state)
+            if recorder is not None:
+                recorder.end(self._result, state)
                 await services.kept()
         except asyncio.CancelledError:
             loop.halt(RunCancelled("the task that ran it was cancelled"))
@@ -118,7 +132,7 @@ class Run:
             if watch is not None:
                 watch.cancel()
             try:
-                if loop.pool:
+                if loop.pool.working:
                     await loop.stop()
             finally:  # it may be cancelled again meanwhile
                 if self._result is None:
@@ -130,16 +144,10 @@ class Run:
                         observers.run_finished(self.id, self._result)
         return self._result
 
-    def _begin(self) -> None:
-        services, loop, given = self._shell.services, self._shell, self.options.answers
-        recorder = self._recorder
-        services.answers.update(given if recorder is None else recorder.begin(given))
-        loop.start(self._inputs)
-
     async def _deadline(self, seconds: float) -> None:
-        services = self._shell.services
+        services = self.services
         await services.clock.sleep(max(0.0, seconds - services.progress.before))
-        self._shell.halt(
+        self._loop.halt(
             LimitReached(
                 f"the run took more than {seconds} seconds, which is its limit.", id="AX415"
             )
@@ -165,4 +173,31 @@ def _recorder(
     return None
 
 
-__all__ = ["Pause", "RealClock", "Run", "run_sync"]
+def run_sync(doing: Awaitable[Any]) -> Any:
+    """Drive ``doing`` to its end on an event loop of its own and give what it gives.
+
+    Raises: RuntimeError: called from a running event loop; await there instead.
+    """
+    if _is_running():
+        if inspect.iscoroutine(doing):
+            doing.close()
+        raise RuntimeError(
+            "a sync door was opened on a running event loop; await the async form (run, stream) "
+            "there instead."
+        )
+    return asyncio.run(_as_coroutine(doing))
+
+
+def _is_running() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+async def _as_coroutine(doing: Awaitable[Any]) -> Any:
+    return await doing
+
+
+__all__ = ["Run", "run_sync"]

@@ -28,7 +28,7 @@ from axil.contract.context import (
 from axil.contract.meters import Meter
 from axil.contract.observers import Observers
 from axil.errors import Overdue, Uncertain
-from axil.kernel.events import SubRun
+from axil.kernel.events import CycleTally, SubRun
 from axil.kernel.plan import Body
 from axil.kernel.tokens import Activation, Out, Task
 from axil.kernel.values import MISSING
@@ -38,7 +38,6 @@ from axil.runtime.recorder import (
     ClockRead,
     EffectBegun,
     Fact,
-    Progress,
     Recorder,
     SleepBegun,
     StepDone,
@@ -80,15 +79,12 @@ def paused_by(error: BaseException) -> Pause | None:
 
 
 class RealClock:
-    """The machine's clock."""
+    """The machine's clock: ``now`` in seconds that never go back, ``wall`` in seconds since 1970,
+    which may be set.
+    """
 
-    def now(self) -> float:
-        """Seconds, never going back."""
-        return time.monotonic()
-
-    def wall(self) -> float:
-        """Seconds since 1970; may be set."""
-        return time.time()
+    now = staticmethod(time.monotonic)
+    wall = staticmethod(time.time)
 
     async def sleep(self, seconds: float) -> None:
         """Wait."""
@@ -96,6 +92,29 @@ class RealClock:
 
 
 REAL_CLOCK = RealClock()
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far a run is: what a recorder keeps with each fact, so that a resumed run counts on from
+    there.
+    """
+
+    clock: Clock
+    meter: Meter
+    cycles: Mapping[str, CycleTally]
+    """How its cycles ended so far, by path."""
+    before: float = 0.0
+    """Seconds that earlier parts of the run took."""
+    started: float | None = None
+    """When this part began, by the clock; None: it has not."""
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds the run has taken, over all its parts."""
+        if self.started is None:
+            return self.before
+        return self.before + self.clock.now() - self.started
 
 
 class Subs(Protocol):

@@ -4,7 +4,7 @@ environment without secrets.
 A process is not a sandbox: the program can do what the user who runs it can do. So it runs only
 where the caller of the run allowed code. It starts in the run's workspace, sees a handful of
 harmless variables, and is killed with all that it started when its time is up or the run is
-cancelled.
+cancelled; what it left behind is killed when it ends.
 """
 
 from __future__ import annotations
@@ -12,21 +12,20 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import signal
 import sys
 import tempfile
 import textwrap
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Final
 
 from pydantic import BaseModel, Field
 
 from axil import Context
 from axil.plugin import ComponentBlocked, Message, message, text_of
 from axil_control.conditions import FAILED
+from axil_subprocess import run as run_program
 
 _BLOCK = re.compile(r"```[\w+-]*[ \t]*\r?\n(.*?)```", re.DOTALL)
 _PASSED: Final = (
@@ -43,11 +42,6 @@ _PASSED: Final = (
     "LD_LIBRARY_PATH",
 )
 """Variables that a program may need and that hold no secrets. All others stay behind."""
-_CHUNK: Final = 1 << 16
-_LOOK: Final = 0.05
-"""Seconds between two looks whether a program that says nothing has ended."""
-_GRACE: Final = 0.5
-"""Seconds for what a program left behind to close its output."""
 
 
 class Python:
@@ -180,25 +174,25 @@ async def execute(code: str, config: Python.Config, workspace: Path, given: str 
         await asyncio.wait([making])
         raise
     try:
-        # A group of its own, so that what the program starts can be killed with it.
-        process = await asyncio.create_subprocess_exec(
-            interpreter,
-            *config.args,
-            str(script),
+        ended = await run_program(
+            [interpreter, *config.args, str(script)],
+            timeout_seconds=config.timeout_seconds,
+            output_bytes=config.output_limit,
             cwd=workspace,
             env=environment(config, workspace),
             stdin=stdin,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            start_new_session=True,
         )
     except (FileNotFoundError, PermissionError):
         return Ended(error=f"Interpreter {interpreter} not found")
-    else:
-        return await _watched(process, config)
     finally:
         stdin.close()
         await asyncio.to_thread(script.unlink, missing_ok=True)
+    stdout = _text(ended.stdout, config, is_cut=ended.is_stdout_cut)
+    stderr = _text(ended.stderr, config, is_cut=ended.is_stderr_cut)
+    if ended.exit_code is None:
+        error = f"Script did not finish within {config.timeout_seconds}s"
+        return Ended(stderr=stderr or stdout, error=error)
+    return Ended(stdout=stdout, stderr=stderr, exit_code=ended.exit_code)
 
 
 def _files(code: str, workspace: Path, given: tuple[str, str]) -> tuple[Path, IO[bytes]]:
@@ -244,79 +238,6 @@ def _readable(text: str, encoding: str) -> IO[bytes]:
     return file
 
 
-async def _watched(process: asyncio.subprocess.Process, config: Python.Config) -> Ended:
-    kept = [bytearray(), bytearray()]
-    readers = [
-        asyncio.create_task(_read(stream, into, config.output_limit))
-        for stream, into in zip((process.stdout, process.stderr), kept, strict=True)
-    ]
-    error = None
-    try:
-        await asyncio.wait_for(_ended(process, readers), config.timeout_seconds)
-    except TimeoutError:
-        error = f"Script did not finish within {config.timeout_seconds}s"
-    finally:
-        if process.returncode is None or not all(reader.done() for reader in readers):
-            _kill(process)
-            await asyncio.shield(_gone(process, readers))
-    cut = [not reader.cancelled() and reader.result() for reader in readers]
-    stdout, stderr = (_text(raw, config, too_much) for raw, too_much in zip(kept, cut, strict=True))
-    if error is not None:
-        return Ended(stderr=stderr or stdout, error=error)
-    return Ended(stdout=stdout, stderr=stderr, exit_code=process.returncode)
-
-
-async def _ended(process: asyncio.subprocess.Process, readers: list[asyncio.Task[bool]]) -> None:
-    """Wait for the program's own end.
-
-    ``process.wait`` alone would wait for all that hold its output open as well.
-    """
-    while process.returncode is None and not all(reader.done() for reader in readers):
-        await asyncio.wait(readers, timeout=_LOOK)
-    if all(reader.done() for reader in readers):
-        await process.wait()
-    else:
-        await asyncio.wait(readers, timeout=_GRACE)
-
-
-async def _read(stream: asyncio.StreamReader | None, into: bytearray, limit: int) -> bool:
-    """Read to the end, keep ``limit`` bytes; whether more came.
-
-    What is not kept is read too, so that nobody waits for room.
-    """
-    too_much = False
-    while stream is not None and (chunk := await stream.read(_CHUNK)):
-        room = limit - len(into)
-        into += chunk[:room]
-        too_much = too_much or len(chunk) > room
-    return too_much
-
-
-async def _gone(process: asyncio.subprocess.Process, readers: list[asyncio.Task[bool]]) -> None:
-    """Wait until a killed program is gone; what left its group and still holds its output is not
-    waited for.
-    """
-    while process.returncode is None:
-        await asyncio.wait(readers, timeout=_LOOK) if not all(
-            reader.done() for reader in readers
-        ) else await process.wait()
-    await asyncio.wait(readers, timeout=_GRACE)
-    for reader in readers:
-        reader.cancel()
-    await asyncio.gather(*readers, return_exceptions=True)
-    transport: Any = getattr(process, "_transport", None)  # the only way to close its pipes
-    if transport is not None:
-        transport.close()
-
-
-def _kill(process: asyncio.subprocess.Process) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        if hasattr(os, "killpg"):
-            os.killpg(process.pid, signal.SIGKILL)
-        elif process.returncode is None:
-            process.kill()
-
-
-def _text(raw: bytearray, config: Python.Config, too_much: Any) -> str:
+def _text(raw: bytes, config: Python.Config, *, is_cut: bool) -> str:
     text = raw.decode(config.encoding, errors="replace").replace("\r\n", "\n")
-    return f"{text}\n[output cut after {config.output_limit} bytes]" if too_much else text
+    return f"{text}\n[output cut after {config.output_limit} bytes]" if is_cut else text

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from axil import Question
-from axil.driver import Clock, ManagedRun, Pause, wall_time
+from axil.driver import Clock, Pause, wall_time
+from axil_engine.managed import ManagedRun
 
 
 class SuspendingClock:

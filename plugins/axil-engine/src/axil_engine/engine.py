@@ -43,12 +43,10 @@ from axil.driver import (
     Clock,
     Entry,
     Journal,
-    ManagedRun,
     RealClock,
     ReplayIndex,
     RunInfo,
     RunInput,
-    RunStatus,
     accept_answers,
     decode_value,
     encode_value,
@@ -56,6 +54,8 @@ from axil.driver import (
 )
 from axil.plugin import EngineError, JournalError, RunError
 from axil_engine.clock import SuspendingClock
+from axil_engine.managed import ManagedRun
+from axil_engine.protocol import RunStatus
 from axil_engine.status import due_in, due_of, recoveries_without_progress, status_of
 from axil_engine.timers import TimerQueue
 

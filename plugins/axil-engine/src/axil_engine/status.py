@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from axil import Question
-from axil.driver import Entry, ReplayIndex, RunInfo, RunStatus, decode_value
+from axil.driver import Entry, ReplayIndex, RunInfo, decode_value
+from axil_engine.protocol import RunStatus
 
 TIMER = "timer"
 """The kind of question that only a clock answers; ``data["due"]``: when, in seconds since 1970."""

@@ -8,21 +8,19 @@ its standard error is kept instead of being passed on, and the environment is ex
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
 from axil_mcp.config import MCPServer
 from axil_mcp.texts import Tail
+from axil_subprocess import KILL, Child
 
 _GRACE: Final = 2.0
 """Seconds for the program to end by itself when its input is closed, and again when it is asked to
 end.
 """
-_LOOK: Final = 0.01
 _CHUNK: Final = 1 << 16
 
 
@@ -51,16 +49,13 @@ async def stdio(program: Program) -> AsyncGenerator[Any]:
     from mcp.shared.message import SessionMessage
 
     server = program.server
-    process = await asyncio.create_subprocess_exec(
-        *server.argv,
+    child = await Child.start(
+        server.argv,
         cwd=server.cwd or None,
-        env=dict(program.environment),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        limit=server.max_message_bytes,
-        start_new_session=True,  # a group of its own, so that what it starts can be ended with it
+        env=program.environment,
+        line_bytes=server.max_message_bytes,
     )
+    process = child.process
     try:
         heard, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         write, spoken = anyio.create_memory_object_stream[SessionMessage](0)
@@ -72,13 +67,11 @@ async def stdio(program: Program) -> AsyncGenerator[Any]:
                 yield read, write
             finally:
                 with anyio.CancelScope(shield=True):
-                    await _end(process)
+                    await child.end(_GRACE)
                 group.cancel_scope.cancel()
     finally:
-        _kill(process, signal.SIGKILL if hasattr(signal, "SIGKILL") else signal.SIGTERM)
-        transport: Any = getattr(process, "_transport", None)  # the only way to close its pipes
-        if transport is not None:
-            transport.close()
+        child.signal(KILL)  # where the conversation could not begin, it has not been ended
+        child.close()
 
 
 async def _listen(process: asyncio.subprocess.Process, program: Program, heard: Any) -> None:
@@ -126,37 +119,3 @@ async def _overhear(process: asyncio.subprocess.Process, tail: Tail) -> None:
     assert process.stderr is not None
     while said := await process.stderr.read(_CHUNK):
         tail.add(said)
-
-
-async def _end(process: asyncio.subprocess.Process) -> None:
-    """Close its input, wait, ask, and at last end it and all that it started."""
-    if process.stdin is not None:
-        with suppress(ConnectionError, RuntimeError):
-            process.stdin.close()
-    if await _gone(process):
-        return
-    _kill(process, signal.SIGTERM)
-    if not await _gone(process):
-        _kill(process, signal.SIGKILL if hasattr(signal, "SIGKILL") else signal.SIGTERM)
-        await _gone(process)
-
-
-async def _gone(process: asyncio.subprocess.Process) -> bool:
-    """Whether it ends in time.
-
-    Its own ``wait`` would wait for all that hold its output open, too.
-    """
-    now = asyncio.get_running_loop().time
-    until = now() + _GRACE
-    # there is nothing to wait for but time
-    while process.returncode is None and now() < until:  # noqa: ASYNC110
-        await asyncio.sleep(_LOOK)
-    return process.returncode is not None
-
-
-def _kill(process: asyncio.subprocess.Process, how: signal.Signals) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        if hasattr(os, "killpg"):
-            os.killpg(process.pid, how)
-        elif process.returncode is None:
-            process.send_signal(how)

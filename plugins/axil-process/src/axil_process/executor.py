@@ -9,9 +9,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from axil import Context
-from axil.driver import Job, LocalExecutor, job_of
+from axil.driver import LocalExecutor
 from axil.plugin import Body, ResolvedNode, Task, decode_config
 from axil_process.config import ExecutorConfig
+from axil_process.jobs import Job, job_of
 from axil_process.workers import Workers
 
 

@@ -22,9 +22,10 @@ from pathlib import Path
 from typing import Any, NoReturn, cast
 
 from axil import Activation, AxilError, Context, Out, Question
-from axil.driver import decode_task, decode_value, encode_outcome, encode_value, plan_of_job
+from axil.driver import decode_value, encode_value
 from axil.plugin import BodyError, Effects, Plan, Task
 from axil_process.errors import ProcessError
+from axil_process.jobs import decode_task, encode_outcome, plan_of_job
 from axil_process.wire import LENGTH, packed
 
 _inside: ContextVar[int] = ContextVar("axil_process_step", default=0)

@@ -12,7 +12,6 @@ import asyncio
 import contextvars
 import json
 import os
-import signal
 import sys
 from collections.abc import Coroutine, Mapping
 from pathlib import Path
@@ -20,11 +19,13 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from axil import Context, Out, Question, Schema
-from axil.driver import Job, Pause, decode_outcome, decode_value, encode_task, encode_value
+from axil.driver import Pause, decode_value, encode_value
 from axil.plugin import Task
 from axil_process.config import ProcessConfig
 from axil_process.errors import ProcessError, WorkerDied, ended, raised
+from axil_process.jobs import Job, decode_outcome, encode_task
 from axil_process.wire import LENGTH, packed
+from axil_subprocess import KILL, Child
 
 _BOOT = Path(__file__).with_name("boot.py")
 _GRACE = 5.0  # seconds that an idle worker has to close what it opened
@@ -115,22 +116,19 @@ def _told(ctx: Context) -> dict[str, Any]:
 class _Worker:
     """One process and its pipes."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        self.process, self.firings = process, 0
+    def __init__(self, child: Child) -> None:
+        self.child, self.process, self.firings = child, child.process, 0
 
     @classmethod
     async def started(cls, config: ProcessConfig) -> _Worker:
         """A process that is ready. Raises: ProcessError (AX553)."""
         names = os.environ if config.environment is None else config.environment
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            str(_BOOT),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
+        child = await Child.start(
+            [sys.executable, str(_BOOT)],
             env={name: os.environ[name] for name in names if name in os.environ},
-            start_new_session=True,  # a group of its own, so that what it starts is ended with it
+            stderr=None,
         )
-        worker = cls(process)
+        worker = cls(child)
         memory = config.memory_megabytes
         try:
             limit = None if memory is None else memory * 2**20
@@ -148,7 +146,7 @@ class _Worker:
 
     @property
     def is_alive(self) -> bool:
-        return self.process.returncode is None
+        return self.child.is_alive
 
     def tell(self, message: Mapping[str, Any]) -> None:
         assert self.process.stdin is not None
@@ -162,22 +160,12 @@ class _Worker:
             (length,) = LENGTH.unpack(await self.process.stdout.readexactly(LENGTH.size))
             return json.loads(await self.process.stdout.readexactly(length))
         except asyncio.IncompleteReadError:
-            self._signal()  # it closed the pipe; whatever is left of it goes, too
+            self.child.signal(KILL)  # it closed the pipe; whatever is left of it goes, too
             raise WorkerDied(await self.process.wait()) from None
-
-    def _signal(self) -> None:
-        try:
-            if hasattr(os, "killpg"):
-                os.killpg(self.process.pid, signal.SIGKILL)
-            elif self.is_alive:
-                self.process.kill()
-        except ProcessLookupError:
-            pass
 
     async def kill(self) -> None:
         """End it at once, with all that it started."""
-        self._signal()
-        await self.process.wait()
+        await self.child.kill()
 
     async def close(self) -> None:
         """Let it end: it has nothing to do."""
@@ -186,9 +174,7 @@ class _Worker:
         self.tell({"close": True})
         self.process.stdin.close()
         try:
-            await asyncio.wait_for(self.process.wait(), _GRACE)
-        except TimeoutError:
-            pass
+            await self.child.exited(_GRACE)
         finally:
             await self.kill()
 

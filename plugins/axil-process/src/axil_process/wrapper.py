@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from axil import Context, Out, Problem, Schema, SpecError, Use
-from axil.driver import Job, job_of
 from axil.plugin import Body, Mode, NodeInfo, Task, decode_config
 from axil_process.config import ProcessConfig
+from axil_process.jobs import Job, job_of
 from axil_process.workers import Workers
 
 

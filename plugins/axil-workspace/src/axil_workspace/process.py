@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final
 
+from axil_subprocess import KILL, Child, Output, settle
 from axil_workspace.errors import ProgramFault
 
 PASSED: Final = (
@@ -137,15 +138,11 @@ async def run(
             "processes": bounds.processes,
         }
         try:
-            process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-I", "-S", _LAUNCHER, json.dumps(settings), *command),
+            launcher = await Child.start(
+                [sys.executable, "-I", "-S", _LAUNCHER, json.dumps(settings), *command],
                 cwd=folder,
                 env=environment(folder, temporary, env or {}),
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
                 pass_fds=(told, stdin.fileno()),
-                start_new_session=True,
             )
         except (OSError, ValueError) as error:
             # too many files are open, an argument is too long, or holds a zero byte
@@ -153,7 +150,7 @@ async def run(
             raise ProgramFault(
                 "AX879", f'"{command[0]}" cannot be started: {why}.', "Give long texts in a file."
             ) from error
-        stopped, outputs = await _watched(process, bounds)
+        stopped, outputs = await _watched(launcher, bounds)
         return _ended(_said(status), command[0], stopped, outputs)
 
 
@@ -212,72 +209,39 @@ def _file(text: str) -> IO[bytes]:
     return file
 
 
-async def _watched(
-    process: asyncio.subprocess.Process, bounds: Bounds
-) -> tuple[str, tuple[str, str]]:
+async def _watched(launcher: Child, bounds: Bounds) -> tuple[str, tuple[str, str]]:
     """Wait for the end, whoever brings it about: why the program was stopped, if it was, and what
     it said.
     """
-    kept = (bytearray(), bytearray())
-    streams = (process.stdout, process.stderr)
-    readers = [
-        asyncio.create_task(_read(stream, into, bounds.output_bytes))
-        for stream, into in zip(streams, kept, strict=True)
-    ]
+    streams = (launcher.process.stdout, launcher.process.stderr)
+    outputs = [Output(stream, bounds.output_bytes) for stream in streams if stream is not None]
     stopped = ""
     try:
         async with asyncio.timeout(bounds.timeout_seconds):
-            await _over(process, readers)
+            await launcher.exited()
     except TimeoutError:
         stopped = "time"
     finally:
-        await _to_its_end(asyncio.ensure_future(_gone(process, readers)))
-    cut = [reader.done() and not reader.cancelled() and reader.result() for reader in readers]
-    said = [_text(raw, much, bounds.output_bytes) for raw, much in zip(kept, cut, strict=True)]
-    return stopped, (said[0], said[1])
+        await settle(_gone(launcher, [output.reading for output in outputs]))
+    stdout, stderr = (_text(output, bounds.output_bytes) for output in outputs)
+    return stopped, (stdout, stderr)
 
 
-async def _to_its_end(doing: asyncio.Future[None]) -> None:
-    """Wait for it, however often the waiting is cancelled."""
-    cancelled: asyncio.CancelledError | None = None
-    while not doing.done():
-        try:
-            await asyncio.shield(doing)
-        except asyncio.CancelledError as error:
-            cancelled = error
-    if cancelled is not None:
-        raise cancelled
-
-
-async def _over(process: asyncio.subprocess.Process, readers: Sequence[asyncio.Task[bool]]) -> None:
-    """``process.wait`` alone would wait for all who hold its output open as well."""
-    while process.returncode is None:
-        if all(reader.done() for reader in readers):
-            await process.wait()
-        else:
-            await asyncio.wait(readers, timeout=_LOOK)
-
-
-async def _gone(process: asyncio.subprocess.Process, readers: Sequence[asyncio.Task[bool]]) -> None:
+async def _gone(launcher: Child, readers: Sequence[asyncio.Task[None]]) -> None:
     """Hang up, and wait until the launcher has ended what it started; if it does not, end it."""
-    if process.stdin is not None:
-        process.stdin.close()
-    try:
-        async with asyncio.timeout(_GRACE):
-            await _over(process, readers)
-    except TimeoutError:
-        await asyncio.to_thread(_end, process.pid)
-        await _over(process, readers)
+    if launcher.process.stdin is not None:
+        launcher.process.stdin.close()
+    if not await launcher.exited(_GRACE):
+        await asyncio.to_thread(_end, launcher)
+        await launcher.exited()
     await asyncio.wait(readers, timeout=_GRACE / 10)
     for reader in readers:
         reader.cancel()
     await asyncio.gather(*readers, return_exceptions=True)
-    transport: Any = getattr(process, "_transport", None)  # the only way to close its pipes
-    if transport is not None:
-        transport.close()
+    launcher.close()
 
 
-def _end(launcher: int) -> None:
+def _end(launcher: Child) -> None:
     """Do what the launcher does not, since it was stopped or gets no time: kill what it started,
     and then itself.
     """
@@ -285,14 +249,13 @@ def _end(launcher: int) -> None:
 
     until = time.monotonic() + _GRACE
     while (
-        left := [pid for pid in descendants(launcher) if _is_alive(pid)]
+        left := [pid for pid in descendants(launcher.process.pid) if _is_alive(pid)]
     ) and time.monotonic() < until:
         for pid in left:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
         time.sleep(_LOOK)
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(launcher, signal.SIGKILL)
+    launcher.signal(KILL)
 
 
 def _is_alive(pid: int) -> bool:
@@ -306,19 +269,6 @@ def _is_alive(pid: int) -> bool:
         return False
 
 
-async def _read(stream: asyncio.StreamReader | None, into: bytearray, limit: int) -> bool:
-    """Read to the end, keep ``limit`` bytes; whether more came.
-
-    What is not kept is read too, so that nobody waits for room.
-    """
-    much = False
-    while stream is not None and (chunk := await stream.read(_CHUNK)):
-        room = limit - len(into)
-        into += chunk[: max(0, room)]
-        much = much or len(chunk) > room
-    return much
-
-
-def _text(raw: bytearray, much: bool, limit: int) -> str:
-    text = raw.decode("utf-8", errors="replace").replace("\r\n", "\n")
-    return f"{text}\n[output cut after {limit} bytes]" if much else text
+def _text(output: Output, limit: int) -> str:
+    text = output.data.decode("utf-8", errors="replace").replace("\r\n", "\n")
+    return f"{text}\n[output cut after {limit} bytes]" if output.is_cut else text

@@ -15,15 +15,17 @@ import weakref
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import cached_property
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from axil import AxilError, Workflow
-from axil.driver import Engine
 from axil.plugin import EngineError, JournalError, thaw
 from axil_testing.clock import VirtualClock
 from axil_testing.kit import flows
 from axil_testing.kit.base import Kit, require
 from axil_testing.kit.hostile import shown
+
+if TYPE_CHECKING:
+    from axil.driver import Engine  # axil-engine has it
 
 T = TypeVar("T")
 

@@ -2,17 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from axil.builder.graph import EdgeHandle, Graph
-from axil.compiler.nodes import Controller
-from axil.compiler.planner import CompileOptions
-from axil.errors import Problem, SpecError
-from axil.kernel.scopes import SubgraphSpec
-from axil.kernel.spec import CycleLimit, EdgeSpec, GraphSpec, NodeSpec
-from axil.kernel.tokens import ENTRY, EXIT
+from axil import (
+    Context,
+    CycleLimit,
+    EdgeSpec,
+    Graph,
+    GraphSpec,
+    NodeSpec,
+    Out,
+    Problem,
+    SpecError,
+)
+from axil.plugin import (
+    ENTRY,
+    EXIT,
+    Attributes,
+    CompileOptions,
+    EdgeHandle,
+    SubgraphSpec,
+    default_registry,
+    is_async,
+    isolate,
+    make_component,
+    parameters_of,
+)
+
+NOT_SET = "(not set yet)"
+"""What a field that is fed back holds in the first round of a loop, before anything fed it."""
 
 
 class Loop(Graph):
@@ -24,8 +44,8 @@ class Loop(Graph):
     loop at once and is its output.
     """
 
-    _reserved = ("entry", "exit", "controller", "terminate")
-    _counts_rounds = True
+    reserved_names = ("entry", "exit", "controller", "terminate")
+    counts_rounds = True
 
     def __init__(
         self,
@@ -64,11 +84,8 @@ class Loop(Graph):
             )
         bounded = max_iterations is not None and max_iterations > 0
         if model is not None and terminate_condition_prompt is not None:
-            from axil.registry import registry
-            from axil.registry.config import make_component
-
             self._judge = make_component(
-                registry.default_registry().resolve("judges", "judge", f'loop "{name}"'),
+                default_registry().resolve("judges", "judge", f'loop "{name}"'),
                 {"model": model, "prompt": terminate_condition_prompt},
                 f'loop "{name}"',
             )
@@ -87,7 +104,7 @@ class Loop(Graph):
 
     def set_initial_messages(self, messages: Mapping[str, Any]) -> None:
         """Fields that the controller holds before anything came in."""
-        self._changing()
+        self.check_open()
         self._first = dict(messages)
 
     def edge_from_controller(self, receiver: Any, keys: Any = None, **more: Any) -> EdgeHandle:
@@ -102,8 +119,8 @@ class Loop(Graph):
         """An edge that leaves the loop at once; what it carries is the loop's output."""
         return self.create_edge(sender, "terminate", keys, **more)
 
-    def _end(self, given: Any, role: str) -> str:
-        if isinstance(given, str) and given not in self._specs:
+    def end(self, given: Any, role: str) -> str:
+        if isinstance(given, str) and given not in self.nodes:
             token = {"entry": "controller", ENTRY: "controller", "terminate": EXIT}.get(
                 given.lower(), given.lower()
             )
@@ -111,36 +128,22 @@ class Loop(Graph):
                 token = "controller"
             if token in ("controller", EXIT):
                 return token
-        return super()._end(given, role)
+        return super().end(given, role)
 
-    def _add(self, edge: EdgeSpec, sender: Any, receiver: Any) -> EdgeHandle:
+    def add_edge(self, edge: EdgeSpec, sender: Any, receiver: Any) -> EdgeHandle:
         if edge.source == edge.target == "controller":
             raise SpecError(
                 Problem(
                     "AX111",
-                    self._where,
+                    self.place,
                     "the controller cannot be connected to itself.",
                     "Put a node between.",
                 )
             )
         if "controller" not in (edge.source, edge.target):
-            self._between(edge)
-        return super()._add(edge, sender, receiver)
-
-    def _between(self, edge: EdgeSpec) -> None:
-        if not edge.trigger or edge.target == EXIT:
-            return
-        circle = self._order.add(edge.source, edge.target)
-        if circle:
-            path = " -> ".join(circle)
-            raise SpecError(
-                Problem(
-                    "AX111",
-                    self._where,
-                    f"the edge would close a cycle beside the controller: {path}.",
-                    "Lead it through the controller, or nest a Loop.",
-                )
-            )
+            told = "the edge would close a cycle beside the controller"
+            self.refuse_cycle(edge, told, "Lead it through the controller, or nest a Loop.")
+        return super().add_edge(edge, sender, receiver)
 
     def scope(self, node: str, setting: CompileOptions) -> SubgraphSpec:
         """This loop as a node's body.
@@ -149,7 +152,7 @@ class Loop(Graph):
         """
         counters = (
             {}
-            if self._in_loop or self.push_keys == {}
+            if self.is_in_loop or self.push_keys == {}
             else {"current_iteration": "", "max_iterations": ""}
         )
         push = {**(self.push_keys or {}), **counters}
@@ -158,7 +161,7 @@ class Loop(Graph):
             push=push,
             offered=frozenset(counters) - (self.push_keys or {}).keys(),
             hidden=frozenset({"current_iteration", "max_iterations"})
-            if self._in_loop
+            if self.is_in_loop
             else frozenset(),
         )
 
@@ -193,3 +196,94 @@ class Loop(Graph):
             loop="controller",
             cycle_limits={**spec.cycle_limits, "controller": CycleLimit(rounds=None)},
         )
+
+
+class Controller:
+    """The node at which every round of a ``Loop`` begins: counts, decides whether to stop, sends
+    on.
+    """
+
+    def __init__(
+        self,
+        *,
+        most: int | None,
+        stop: Callable[..., Any] | None,
+        judge: Any,
+        first: Mapping[str, Any],
+        fed_back: Sequence[str],
+        targets: Sequence[str],
+        given: Sequence[Any] = (),
+    ) -> None:
+        """``given``: memories, tools and retrievers, for a stop function that takes them by
+        position.
+        """
+        self.most, self.stop, self.judge = most, stop, judge
+        self.first, self.fed_back, self.targets = dict(first), tuple(fed_back), frozenset(targets)
+        self._given = tuple(given)
+        self.inline = judge is None and not is_async(stop)
+        self.run = self._turn if self.inline else self._turn_async
+        self._names = list(parameters_of(stop)) if stop is not None else []
+        if stop is not None and not 1 <= len(self._names) <= 6:
+            raise SpecError(
+                Problem(
+                    "AX164",
+                    "terminate_condition_function",
+                    f"it takes {len(self._names)} arguments, of 1 to 6: input, attributes, "
+                    "controller, memories, tools, retrievers",
+                )
+            )
+
+    def _turn(self, inputs: dict[str, Any], attributes: Attributes, local: dict[str, Any]) -> Out:
+        """Begin a round; the stop function answers at once."""
+        fields = self._begin(inputs, attributes, local)
+        return self._end(fields, attributes, is_met=bool(self._asked(fields, attributes)))
+
+    async def _turn_async(
+        self, inputs: dict[str, Any], attributes: Attributes, ctx: Context
+    ) -> Out:
+        """Begin a round; the judge, or the stop function, has to be awaited."""
+        fields = self._begin(inputs, attributes, ctx.local)
+        is_met = False
+        if self.judge is not None:
+            is_met = bool(await self.judge.decide(fields, attributes, ctx))
+        if self.stop is not None:
+            answer = self._asked(fields, attributes)
+            is_met = bool(await answer if hasattr(answer, "__await__") else answer)
+        return self._end(fields, attributes, is_met=is_met)
+
+    def _begin(
+        self, inputs: dict[str, Any], attributes: Attributes, local: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Count the round, and return the fields that it begins with."""
+        if "count" not in local:
+            local["count"] = 0
+            local["cache"] = {**dict.fromkeys(self.fed_back, NOT_SET), **self.first}
+        local["cache"] = {**local["cache"], **inputs}
+        local["count"] = count = int(local["count"]) + 1
+        attributes["current_iteration"] = count
+        attributes["max_iterations"] = self.most
+        return isolate(dict(local["cache"]))
+
+    def _asked(self, fields: dict[str, Any], attributes: Attributes) -> Any:
+        """Return the stop function's answer, or something to await; False: there is none."""
+        if self.stop is None:
+            return False
+        ways: dict[str, Any] = {
+            "inputs": fields,
+            "input": fields,
+            "message": fields,
+            "attributes": attributes,
+            "controller": self,
+        }
+        if self._names and all(name in ways for name in self._names):
+            return self.stop(**{name: ways[name] for name in self._names})
+        return self.stop(*(fields, attributes, self, *self._given)[: len(self._names)])
+
+    def _end(self, fields: dict[str, Any], attributes: Attributes, *, is_met: bool) -> Out:
+        """Send the fields into the body, or out of the loop."""
+        most, count = self.most, attributes["current_iteration"]
+        is_spent = most is not None and most > 0 and count > most
+        if is_spent and not is_met:
+            attributes["current_iteration"] = most
+        to = frozenset({EXIT}) if is_spent or is_met else self.targets
+        return Out(fields, attributes.written, to)

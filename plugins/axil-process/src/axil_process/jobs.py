@@ -15,14 +15,22 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from axil._door import provided
-from axil.compiler.nodes import CustomNode, FunctionNode
-from axil.compiler.planner import CompileOptions, compile_spec
-from axil.errors import AxilError, Problem, SpecError
-from axil.kernel.plan import Graph, Plan
-from axil.kernel.spec import EdgeSpec, GraphSpec, NodeSpec, Use
-from axil.kernel.state import Schema, State
-from axil.kernel.tokens import ENTRY, EXIT, Out, Task, Token
+from axil import (
+    AxilError,
+    CustomNode,
+    EdgeSpec,
+    GraphSpec,
+    NodeSpec,
+    Out,
+    Problem,
+    Schema,
+    SpecError,
+    State,
+    Token,
+    Use,
+)
+from axil.driver import ResolvedGraph, decode_delta, decode_value, encode_delta, encode_value
+from axil.plugin import ENTRY, EXIT, CompileOptions, FunctionNode, Plan, Task, compile_spec
 
 Job = Mapping[str, Any]
 """JSON data; two jobs that are equal are the same body."""
@@ -59,7 +67,6 @@ def job_of(spec: NodeSpec, payload: str, schema: Schema, *, state: str = "") -> 
 
 
 def _plain(spec: NodeSpec, what: str, value: Any) -> Any:
-    encode_value, _ = _coders("encode")
     try:
         return encode_value(json.loads(json.dumps(value, allow_nan=False)))
     except (TypeError, ValueError, AxilError) as error:
@@ -115,7 +122,6 @@ def plan_of_job(job: Job) -> Plan:
 
     Raises: SpecError, PluginError, ImportError: it cannot be made here.
     """
-    decode_value, _ = _coders("decode")
     use = (
         Use(type=job["use"]["type"], config=decode_value(job["use"]["config"]))
         if "use" in job
@@ -167,19 +173,16 @@ def imported(path: str) -> Any:
     return found
 
 
+# --------------------------------------------------------------------------------------------------
+
+
 def _schema(path: str) -> Schema:
-    schema_of = provided("axil_typed.schema", "schema_of", wanted="a typed state")
+    from axil import schema_of  # axil-typed: only a typed state needs it
+
     return schema_of(imported(path))
 
 
 # --------------------------------------------------------------------------------------------------
-
-
-def _coders(way: str) -> tuple[Any, Any]:
-    """Return what encodes, or decodes, a value and a delta. Raises: NotInstalled (AX306)."""
-    module, wanted = "axil_journals.values", "a body as plain data"
-    value, delta = (provided(module, f"{way}_{each}", wanted=wanted) for each in ("value", "delta"))
-    return value, delta
 
 
 def encode_task(task: Task, schema: Schema) -> dict[str, Any]:
@@ -187,7 +190,6 @@ def encode_task(task: Task, schema: Schema) -> dict[str, Any]:
 
     Raises: JournalError (AX501): a payload or a value of the state is none.
     """
-    encode_value, encode_delta = _coders("encode")
     return {
         "frame": list(task.frame),
         "ordinal": list(task.ordinal),
@@ -198,9 +200,8 @@ def encode_task(task: Task, schema: Schema) -> dict[str, Any]:
     }
 
 
-def decode_task(plain: Mapping[str, Any], graph: Graph) -> Task:
+def decode_task(plain: Mapping[str, Any], graph: ResolvedGraph) -> Task:
     """The firing that ``sent`` was given."""
-    decode_value, decode_delta = _coders("decode")
     state: State = graph.schema.start(decode_delta(plain["state"], graph.schema))
     tokens = tuple(
         Token(edge, decode_value(payload), state, tuple(ordinal))
@@ -211,14 +212,12 @@ def decode_task(plain: Mapping[str, Any], graph: Graph) -> Task:
 
 def encode_outcome(out: Out, schema: Schema) -> dict[str, Any]:
     """An outcome as plain data. Raises: JournalError (AX501)."""
-    encode_value, encode_delta = _coders("encode")
     to: Sequence[str] | None = None if out.to is None else sorted(out.to)
     return {"output": encode_value(out.output), "delta": encode_delta(out.delta, schema), "to": to}
 
 
 def decode_outcome(plain: Mapping[str, Any], schema: Schema) -> Out:
     """The outcome that ``encode_outcome`` was given."""
-    decode_value, decode_delta = _coders("decode")
     to = None if plain["to"] is None else frozenset(cast("list[str]", plain["to"]))
     return Out(decode_value(plain["output"]), decode_delta(plain["delta"], schema), to)
 

@@ -1,21 +1,17 @@
 """The protocol of engines, which start and recover runs of workflows, and the status of a run.
 
-``axil.driver`` has both. An engine needs of axil what its journal needs, and ``ManagedRun``; the
-distribution ``axil-engine`` is one, for one process.
+``axil.driver`` has both. An engine needs of axil what its journal needs, and ``ManagedRun``;
+``LocalEngine`` is one, for one process.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
-from axil.builder.workflow import RunInput, Workflow
-from axil.contract.context import Question
-from axil.runtime.result import Result
-
-if TYPE_CHECKING:
-    from axil_journals.journal import RunInfo
+from axil import Question, Result, Workflow
+from axil.driver import RunInfo, RunInput
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

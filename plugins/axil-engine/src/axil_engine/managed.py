@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from axil.contract.context import Question
-from axil.errors import JournalError
-from axil.runtime.run import Run
+from axil import Question, Run
+from axil.plugin import JournalError
 
 
 class ManagedRun(Run):
     """A run of an engine: it can be stored before it begins, and answered while it runs.
 
     ``workflow.begun(ManagedRun, input, attributes, options)`` makes one; it needs a journal. An
-    engine may subclass it. Of a run an engine may use ``id``, ``plan``, ``options``, ``cancel``,
-    ``result`` and the members below; attributes with an underscore may change in any version.
+    engine may subclass it.
 
     The clock of a managed run may have a method ``rest(seconds, timer)``, which takes the place of
     ``sleep`` for a sleep of a body that the journal knows. It may raise ``Pause(timer)``: then the
@@ -29,7 +27,7 @@ class ManagedRun(Run):
         Returns: whether it can be resumed; False: the journal knows it, and it ended or paused.
         Raises: JournalError: the journal did not store it.
         """
-        recorder, services = self._recorder, self._shell.services
+        recorder, services = self.recorder, self.services
         assert recorder is not None
         try:
             if recorder.known is None:
@@ -47,29 +45,19 @@ class ManagedRun(Run):
             answers: as the recorder has them: to a journal, entries of the kind ``answer``.
         Returns: False: the run has ended, or its journal refuses entries; nothing was added.
         """
-        services = self._shell.services
-        if services.is_closed or self._recorder is None:
+        services = self.services
+        if services.is_closed or self.recorder is None:
             return False
         try:
-            services.answers.update(self._recorder.take(answers))
+            services.answers.update(self.recorder.take(answers))
         except JournalError:
             return False
         await services.kept()
         return True
 
-    @property
-    def has_begun(self) -> bool:
-        """Whether ``result`` was called."""
-        return self._begun
-
     def is_answered(self, questions: Sequence[Question]) -> bool:
         """Return whether any of the questions was answered since they were asked."""
-        return any(question.id in self._shell.services.answers for question in questions)
-
-    @property
-    def at_work(self) -> int:
-        """The number of bodies that run or wait for room, without those that wait for subgraphs."""
-        return self._shell.pool.at_work
+        return any(question.id in self.services.answers for question in questions)
 
 
 __all__ = ["ManagedRun"]

@@ -1,0 +1,7 @@
+"""Programs in process groups of their own: ``Child`` for a conversation, ``run`` for one result."""
+
+from axil_subprocess.child import KILL, Child
+from axil_subprocess.output import Output
+from axil_subprocess.program import Ended, run, settle
+
+__all__ = ["KILL", "Child", "Ended", "Output", "run", "settle"]

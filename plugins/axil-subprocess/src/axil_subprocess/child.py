@@ -1,0 +1,127 @@
+"""A child process that leads a session and a process group of its own.
+
+What the program starts belongs to its group, unless it leaves it. A signal to the group reaches all
+of them, so that nothing is left when the child is killed. Only what calls ``setsid`` itself is out
+of reach.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Any, Final
+
+PIPE: Final = asyncio.subprocess.PIPE
+_LOOK: Final = 0.05
+"""Seconds between two looks whether a program has ended whose output others hold open."""
+KILL: Final[int] = getattr(signal, "SIGKILL", signal.SIGTERM)
+"""The signal that no program can ignore."""
+
+
+class Child:
+    """A program that was started; its pipes are those of ``process``."""
+
+    __slots__ = ("process",)
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self.process = process
+
+    @classmethod
+    async def start(
+        cls,
+        command: Sequence[str],
+        *,
+        cwd: str | Path | None = None,
+        env: Mapping[str, str] | None = None,
+        stdin: int | IO[bytes] | None = PIPE,
+        stdout: int | IO[bytes] | None = PIPE,
+        stderr: int | IO[bytes] | None = PIPE,
+        line_bytes: int = 1 << 16,
+        pass_fds: Sequence[int] = (),
+    ) -> Child:
+        """Start a program.
+
+        Args:
+            env: the whole environment; None: that of this process.
+            stdin, stdout, stderr: as for ``subprocess.Popen``.
+            line_bytes: the longest line that ``stdout.readline`` returns.
+        Raises: OSError, ValueError: it cannot be started.
+        """
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            cwd=cwd,
+            env=None if env is None else dict(env),
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            limit=line_bytes,
+            pass_fds=tuple(pass_fds),
+            start_new_session=True,
+        )
+        return cls(process)
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the program itself runs."""
+        return self.process.returncode is None
+
+    def signal(self, number: int) -> None:
+        """Send a signal to the whole group; nothing happens where none of it is left."""
+        with suppress(ProcessLookupError, PermissionError):
+            if hasattr(os, "killpg"):
+                os.killpg(self.process.pid, number)
+            elif self.is_alive:
+                self.process.send_signal(number)
+
+    async def exited(self, seconds: float | None = None) -> bool:
+        """Wait until the program itself has ended, and return whether it has.
+
+        ``process.wait`` may wait for all that hold its output open as well.
+
+        Args:
+            seconds: how long to wait; None: as long as it takes.
+        """
+        now = asyncio.get_running_loop().time
+        until = None if seconds is None else now() + seconds
+        waiting = asyncio.ensure_future(self.process.wait())
+        try:
+            while self.is_alive and (until is None or now() < until):
+                await asyncio.wait([waiting], timeout=_LOOK)
+        finally:
+            waiting.cancel()
+        return not self.is_alive
+
+    async def end(self, grace_seconds: float) -> None:
+        """Close the program's input and wait, ask its group to terminate and wait, then kill it.
+
+        Args:
+            grace_seconds: how long to wait, each time.
+        """
+        if self.process.stdin is not None:
+            with suppress(ConnectionError, RuntimeError):
+                self.process.stdin.close()
+        if not await self.exited(grace_seconds):
+            self.signal(signal.SIGTERM)
+            await self.exited(grace_seconds)
+        await self.kill()
+
+    async def kill(self) -> None:
+        """Kill the group, wait until the program is gone, and close its pipes.
+
+        May be called again. Where the waiting is cancelled, the group is killed all the same.
+        """
+        self.signal(KILL)
+        try:
+            await self.exited()
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Close the pipes on this side; a program that still runs is killed."""
+        transport: Any = getattr(self.process, "_transport", None)  # asyncio has no other way
+        if transport is not None:
+            transport.close()
