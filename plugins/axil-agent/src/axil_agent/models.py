@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -14,10 +13,18 @@ from typing import Any, cast
 from weakref import WeakKeyDictionary
 
 from axil.plugin import Place, is_async
-from axil_agent.errors import ModelContract
-from axil_agent.interfaces import Emit, Model, Reply, Request, ToolCall, Usage
-from axil_agent.threads import away
 from axil_agent.uses import used
+from axil_models import (
+    Emit,
+    Model,
+    ModelContract,
+    Reply,
+    Request,
+    ToolCall,
+    Usage,
+    in_thread,
+    read_arguments,
+)
 
 Through = Callable[[Callable[[], Model], Any], Model]
 """From a way to make the model that was meant, and what was written for it, to the model that is
@@ -179,7 +186,7 @@ class Invoked:
         if is_async(self.model.invoke):
             answer = await self.model.invoke(messages, tools, settings=settings)
         else:
-            answer = await away(
+            answer = await in_thread(
                 lambda: self.model.invoke(messages, tools, settings=settings), "axil-model"
             )
         return read_answer(answer)
@@ -221,25 +228,6 @@ def _call(call: Mapping[str, Any], number: int) -> ToolCall:
         arguments=arguments,
         fault=fault,
     )
-
-
-def read_arguments(given: Any) -> tuple[dict[str, Any], str]:
-    """A tool call's arguments, which models send as an object or as its JSON, and what is wrong
-    with them.
-
-    >>> read_arguments('{"a": 1}'), read_arguments(""), read_arguments('{"a"')[1][:18]
-    (({'a': 1}, ''), ({}, ''), 'the arguments are ')
-    """
-    if given is None or given == "":
-        return {}, ""
-    if isinstance(given, str):
-        try:
-            given = json.loads(given, strict=False)
-        except (ValueError, RecursionError) as error:
-            return {}, f"the arguments are not valid JSON: {error}"
-    if not isinstance(given, Mapping):
-        return {}, f"the arguments are not a JSON object: {given!r:.80}"
-    return dict(cast("Mapping[str, Any]", given)), ""
 
 
 def _usage(given: Any) -> Usage:

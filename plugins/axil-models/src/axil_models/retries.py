@@ -19,8 +19,8 @@ from typing import Any, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from axil_agent.errors import ModelError
-from axil_agent.interfaces import Emit
+from axil_models.errors import ModelError
+from axil_models.requests import Emit
 
 T = TypeVar("T")
 
@@ -42,7 +42,7 @@ class _Machine:
         await asyncio.sleep(seconds)
 
 
-_clock: ContextVar[Clock | None] = ContextVar("axil_agent_clock", default=None)
+_clock: ContextVar[Clock | None] = ContextVar("axil_models_clock", default=None)
 
 
 @contextlib.contextmanager

@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 from weakref import WeakKeyDictionary
 
-from axil_agent.threads import away
+from axil_models.threads import in_thread
 
-log = logging.getLogger("axil_agent")
+log = logging.getLogger("axil_models")
 
 C = TypeVar("C")
 
@@ -61,7 +61,7 @@ class Clients(Generic[C]):
             async with here.making:
                 client = here.client
                 if client is None:
-                    client = here.client = await away(self._make, "axil-client")
+                    client = here.client = await in_thread(self._make, "axil-client")
             yield client
         finally:
             here.busy -= 1

@@ -19,14 +19,14 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from axil import ConfigError, Problem
-from axil.plugin import Secret, decode_config
-from axil_agent.clients import Clients
-from axil_agent.errors import ModelError, PartError
-from axil_agent.interfaces import Emit, Message, Request, Structure
-from axil_agent.parts import label
-from axil_agent.prices import Prices
-from axil_agent.retries import Retry, Showing, persevere, retry_after_seconds
-from axil_agent.settings import checked
+from axil.plugin import Message, Secret, decode_config
+from axil_models.clients import Clients
+from axil_models.errors import ModelError, PartError
+from axil_models.parts import part_label
+from axil_models.prices import Prices
+from axil_models.requests import Emit, Request, Structure
+from axil_models.retries import Retry, Showing, persevere, retry_after_seconds
+from axil_models.settings import checked_settings
 
 C = TypeVar("C")
 T = TypeVar("T")
@@ -103,7 +103,7 @@ class RemoteModelConfig(ServiceConfig):
     @field_validator("settings")
     @classmethod
     def _in_range(cls, settings: dict[str, Any]) -> dict[str, Any]:
-        checked(settings, "settings")
+        checked_settings(settings, "settings")
         return settings
 
     def settings_for(self, request: Request, refused: Mapping[str, str]) -> dict[str, Any]:
@@ -131,7 +131,7 @@ class RemoteModelConfig(ServiceConfig):
 Config = TypeVar("Config", bound=ServiceConfig)
 
 
-def configured(
+def service_config(
     kind: type[Config], name: Any, api_key: Any, base_url: str | None, more: Mapping[str, Any]
 ) -> Config:
     """Make a config from a constructor's arguments: a config, or its entries, three by position.
@@ -369,7 +369,7 @@ class Service(Generic[C]):
         return False
 
 
-def split(settings: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]:
+def sdk_arguments(settings: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]:
     """Settings as arguments of the SDK: what it has no argument for goes into the body; None leaves
     one out.
     """
@@ -380,18 +380,18 @@ def split(settings: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]:
     return given
 
 
-def arguments_of(method: Callable[..., Any]) -> frozenset[str]:
+def parameters_of_sdk(method: Callable[..., Any]) -> frozenset[str]:
     """The arguments that a method of the SDK has."""
     return frozenset(inspect.signature(method).parameters) - {"self"}
 
 
-def in_words(structure: Structure) -> str:
+def structure_prompt(structure: Structure) -> str:
     """What a model is told that cannot be held to a structure in another way."""
     shown = json.dumps(structure.schema, ensure_ascii=False)
     return f"Answer with one JSON object and nothing else. It has to fit this JSON Schema:\n{shown}"
 
 
-def with_told(messages: list[Message], told: str) -> list[Message]:
+def with_instruction(messages: list[Message], told: str) -> list[Message]:
     """The messages, with ``told`` behind the system's."""
     if not told:
         return messages
@@ -403,10 +403,10 @@ def with_told(messages: list[Message], told: str) -> list[Message]:
     return [{"role": "system", "content": told}, *messages]
 
 
-def sound(text: str) -> str:
+def valid_text(text: str) -> str:
     """A text that can be written as UTF-8: lone surrogates become question marks.
 
-    >>> sound("a\\ud800b")
+    >>> valid_text("a\\ud800b")
     'a?b'
     """
     try:
@@ -416,7 +416,7 @@ def sound(text: str) -> str:
     return text
 
 
-def refuse(part: Mapping[str, Any], api: str) -> PartError:
+def unsendable(part: Mapping[str, Any], api: str) -> PartError:
     """The error of a part that cannot be sent in the way in which it is given."""
     source = next((key for key in ("url", "file_id", "data") if part.get(key)), "path")
     hint = (
@@ -424,7 +424,7 @@ def refuse(part: Mapping[str, Any], api: str) -> PartError:
         if source == "path"
         else "Give it in another way."
     )
-    return PartError("AX801", f"{api} cannot be sent {label(part)} by its {source}.", hint)
+    return PartError("AX801", f"{api} cannot be sent {part_label(part)} by its {source}.", hint)
 
 
 class Remote:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from axil_agent.interfaces import Usage
+from axil_models.requests import Usage
 
 
 class Prices(BaseModel):
