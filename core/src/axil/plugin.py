@@ -67,6 +67,9 @@ _SUBJECTS = {
         "axil_budget.ledger": "Budget Ledger OverBudget Reservation Usage",
         "axil_budget.prices": "Estimate Estimator Price Pricing UnknownPrice",
     },
+    "Event loops": {
+        "contract.loops": "LoopLocal",
+    },
     "Meters": {
         "contract.meters": "Hold Meter MeterMaker RunUsage",
     },
@@ -148,6 +151,7 @@ if TYPE_CHECKING:
         Skip,
     )
     from axil.contract.hooks import Hooks, hook_manager
+    from axil.contract.loops import LoopLocal
     from axil.contract.messages import (
         Message,
         as_messages,
@@ -350,6 +354,7 @@ __all__ = [
     "LoadOptions",
     "Loader",
     "Log",
+    "LoopLocal",
     "Manifest",
     "Message",
     "Meter",

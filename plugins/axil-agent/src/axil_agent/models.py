@@ -10,9 +10,8 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, cast
-from weakref import WeakKeyDictionary
 
-from axil.plugin import Place, is_async
+from axil.plugin import LoopLocal, Place, is_async
 from axil_agent.uses import used
 from axil_models import (
     Emit,
@@ -67,7 +66,7 @@ class Chosen:
         self.given, self.where = given, where
         self._made: Model | None = None
         self._changed: tuple[Through, Model] | None = None
-        self._held: WeakKeyDictionary[asyncio.AbstractEventLoop, _Held] = WeakKeyDictionary()
+        self._held = LoopLocal(_Held)
 
     def check(self, setting: Any = None) -> None:
         """Make the model now, where nothing stands in for it.
@@ -96,7 +95,7 @@ class Chosen:
         """The model to ask, with its connections kept until ``close``."""
         model: Any = self.now()
         if hasattr(model, "__aenter__"):
-            held = self._held.setdefault(asyncio.get_running_loop(), _Held())
+            held = self._held.get()
             if not held.has(model):
                 async with held.entering:
                     if not held.has(model):
@@ -109,7 +108,7 @@ class Chosen:
 
         One that fails at it keeps no other from it.
         """
-        held = self._held.pop(asyncio.get_running_loop(), None)
+        held = self._held.pop()
         close = getattr(self._made, "close", None)
         async with contextlib.AsyncExitStack() as stack:
             if close is not None and isinstance(self.given, (str, Mapping)):
