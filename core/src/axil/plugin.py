@@ -45,8 +45,9 @@ _SUBJECTS = {
     "State and values": {
         "kernel.state": "APPEND Field FieldChange OVERWRITE",
         "axil_typed.reducers": "MAXIMUM SUM as_reducer",
+        "axil_typed.views": "model_view",
         "kernel.values": "ATOMS Log isolate same_value=same thaw",
-        "contract.views": "StateView model_view without_views",
+        "contract.views": "InstanceView StateView without_views",
     },
     "Configuration and secrets": {
         "registry.config": "Secret decode_config make_component refers_to resolve_secret",
@@ -165,7 +166,7 @@ if TYPE_CHECKING:
     from axil.contract.meters import Hold, Meter, MeterMaker, RunUsage
     from axil.contract.node import NodeContract
     from axil.contract.observers import OBSERVER_HOOKS
-    from axil.contract.views import StateView, model_view, without_views
+    from axil.contract.views import InstanceView, StateView, without_views
     from axil.errors import (
         BodyError,
         ComponentBlocked,
@@ -286,6 +287,7 @@ if TYPE_CHECKING:
         spec_from as spec_from_document,
     )
     from axil_typed.reducers import MAXIMUM, SUM, as_reducer
+    from axil_typed.views import model_view
 else:
     __getattr__, __dir__ = lazy(globals(), _SUBJECTS)
 
@@ -345,6 +347,7 @@ __all__ = [
     "Hold",
     "HookFailed",
     "Hooks",
+    "InstanceView",
     "InvalidValue",
     "Join",
     "JournalError",
