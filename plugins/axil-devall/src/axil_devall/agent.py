@@ -23,10 +23,7 @@ from axil.plugin import (
     message,
     text_of,
 )
-from axil_agent.agent import Agent
-from axil_agent.prompt import Wiring
-from axil_agent.template import Verbatim
-from axil_agent.thinking import considered
+from axil_agent import Agent, Verbatim, Wiring, considered
 from axil_devall.config import AgentConfig
 from axil_devall.memory import Memories, memories_of
 from axil_devall.reflection import LookingBack

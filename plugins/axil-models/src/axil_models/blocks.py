@@ -15,12 +15,14 @@ from axil_models.threads import call_async
 
 
 def provider_label(provider: Any) -> str:
-    """What a provider is called."""
+    """Return the label of a provider."""
     return str(getattr(provider, "context_label", None) or type(provider).__name__)
 
 
 def named_providers(providers: Sequence[Any]) -> list[tuple[str, Any]]:
-    """The providers with names that differ: those that share a label are numbered, ``DOCS#1``."""
+    """Return the providers with names that differ: those that share a label are numbered,
+    ``DOCS#1``.
+    """
     labels = [provider_label(provider) for provider in providers]
     seen: dict[str, int] = {}
     result: list[tuple[str, Any]] = []
@@ -33,7 +35,7 @@ def named_providers(providers: Sequence[Any]) -> list[tuple[str, Any]]:
 async def blocks_of(
     provider: Any, query: ContextQuery, top_k: int, where: str = "", ctx: Any = None
 ) -> list[ContextBlock]:
-    """A provider's blocks, best first.
+    """Ask a provider for its blocks and return them, best first.
 
     Raises: ContextError (AX658): it failed, or gave something else.
     """
@@ -44,7 +46,7 @@ async def blocks_of(
             named["ctx"] = ctx
         given = await call_async(provider.get_blocks, query, **named)
         blocks = [block_of(each) for each in given or ()]
-    except Exception as error:  # a provider is anybody's code: its failure is told with its name
+    except Exception as error:  # a provider is code of others: its failure is named
         cause = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         raise ContextError(
             "AX658",
@@ -55,7 +57,7 @@ async def blocks_of(
 
 
 def block_of(given: Any) -> ContextBlock:
-    """A block from a block, a mapping, a text, or anything with a ``text``.
+    """Return a block from a block, a mapping, a text, or anything with a ``text``.
 
     Raises: PartError (AX802, AX803): its part is none.
     """
@@ -78,7 +80,7 @@ def _block(given: Any) -> dict[str, Any]:
 
 
 def block_identity(block: ContextBlock) -> str:
-    """What makes two blocks the same."""
+    """Return the key that equal blocks share."""
     if block.dedupe_key:
         return f"key:{block.dedupe_key}"
     if block.uri:
@@ -91,12 +93,12 @@ def block_identity(block: ContextBlock) -> str:
 
 
 def with_provider(blocks: Iterable[ContextBlock], provider: str) -> list[ContextBlock]:
-    """The blocks, saying who gives them; their metadata is a copy."""
+    """Return the blocks with the provider's name in their metadata, which is a copy."""
     return [replace(block, metadata={**block.metadata, "provider": provider}) for block in blocks]
 
 
 def fits_filters(metadata: Mapping[str, Any], filters: Mapping[str, Any]) -> bool:
-    """Whether a block with ``metadata`` is one that ``filters`` ask for.
+    """Return whether a block with ``metadata`` is one that ``filters`` ask for.
 
     >>> fits_filters({"lang": "en", "n": 1}, {"lang": "en"}), fits_filters({}, {"lang": "en"})
     (True, False)
@@ -105,7 +107,9 @@ def fits_filters(metadata: Mapping[str, Any], filters: Mapping[str, Any]) -> boo
 
 
 def block_data(block: ContextBlock) -> dict[str, Any]:
-    """A block as plain data that an index can keep; ``ContextBlock(**…)`` makes it one again."""
+    """Return a block as plain data that an index can keep; ``ContextBlock(**…)`` makes it one
+    again.
+    """
     told = {
         "text": block.text,
         "uri": block.uri,
@@ -117,7 +121,7 @@ def block_data(block: ContextBlock) -> dict[str, Any]:
 
 
 def block_key(block: ContextBlock) -> tuple[str, str]:
-    """What an index knows a block by.
+    """Return the key by which an index knows a block.
 
     Raises: ContextError (AX892): it has neither ``uri`` nor ``chunk_id``.
     """

@@ -1,9 +1,9 @@
-"""Connections of adapters: one client on each event loop, shared by all calls there, closed when
-nobody needs it.
+"""Clients of adapters: one on each event loop, shared by all calls there, closed when no call and
+no run needs it.
 
-Somebody *holds* the clients with ``async with``: agents of a run do, until the run ends. While
-nobody holds them a client lives as long as calls are under way. So nothing is left open at the end
-of a loop, whether or not anybody closes anything.
+A run *holds* the clients of its agents with ``async with``, until it ends. While none holds them a
+client lives as long as calls are under way. So nothing is left open at the end of a loop, whether
+or not ``close`` is called.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class _Here(Generic[C]):
     busy: int = 0
     """Calls under way."""
     held: int = 0
-    """Who holds it."""
+    """How many hold it."""
     making: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
@@ -47,7 +47,7 @@ class Clients(Generic[C]):
 
     @contextlib.asynccontextmanager
     async def lease(self) -> AsyncGenerator[C]:
-        """The client of this event loop, for one call."""
+        """Lend the client of this event loop for one call."""
         here = self._loops.get()
         here.busy += 1
         try:
@@ -65,7 +65,7 @@ class Clients(Generic[C]):
         self._loops.get().held += 1
 
     async def let_go(self) -> None:
-        """Hold it no longer; the last one who does closes it."""
+        """Hold it no longer; when no holder is left, it is closed."""
         here = self._loops.get()
         here.held = max(0, here.held - 1)
         await self._sweep(here)

@@ -60,7 +60,7 @@ class ContextProvider(Protocol):
     def get_blocks(
         self, query: ContextQuery, top_k: int = 8
     ) -> Sequence[ContextBlock] | Awaitable[Sequence[ContextBlock]]:
-        """The best blocks, best first.
+        """Return the best blocks, best first.
 
         With a parameter ``ctx`` it is given the context of the firing, which may be None.
         """

@@ -25,8 +25,8 @@ _SPHINX = re.compile(r":(\w+)(?:[ \t]+([^:]*))?:[ \t]*(.*)")
 
 
 def docstring_of(docstring: str | None) -> Described:
-    """The text and the parameters that a docstring describes; sections on results and errors are
-    left out.
+    """Return the text and the parameters that a docstring describes; sections on results and errors
+    are left out.
 
     >>> docstring_of("Add.\\n\\nArgs:\\n    a: one,\\n        or so\\n    b (int): the second")
     Described(text='Add.', parameters={'a': 'one, or so', 'b': 'the second'})
@@ -70,8 +70,8 @@ def docstring_of(docstring: str | None) -> Described:
 
 
 def _google_item(line: str, depth: int, current: str, items: dict[str, list[str]]) -> str:
-    """The parameter that a line belongs to: one that stands deeper than the items goes on with the
-    last of them.
+    """Return the parameter that a line belongs to: one that stands deeper than the items goes on
+    with the last of them.
     """
     match = _GOOGLE_ITEM.fullmatch(line.strip())
     if match and (not current or _depth(line) <= depth):

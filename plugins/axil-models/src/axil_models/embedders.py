@@ -26,12 +26,12 @@ class Embedder(Protocol):
         ...
 
     async def embed(self, texts: Sequence[str], /) -> list[list[float]]:
-        """A vector for each text, in their order. Raises: ModelError."""
+        """Return a vector for each text, in their order. Raises: ModelError."""
         ...
 
 
 async def vectors_of(embedder: Embedder, texts: Sequence[str]) -> list[list[float]]:
-    """The vectors of ``texts``.
+    """Return the vectors of ``texts``.
 
     Raises: ContextError (AX893): there are not as many as texts, or they differ in length.
     """

@@ -15,12 +15,12 @@ class Formatter(Protocol):
         ...
 
     def dump(self, fields: Mapping[str, Any], /) -> str:
-        """Fields as text, in the order given."""
+        """Return fields as text, in the order given."""
         ...
 
     def parse(self, text: str, fields: Sequence[str] = (), /) -> dict[str, Any]:
-        """Text as fields; ``fields`` are the names asked for.
+        """Return text as fields; ``fields`` are the names asked for.
 
-        Raises: ValueError: in words for whoever wrote the text.
+        Raises: ValueError: in words for the text's author.
         """
         ...

@@ -33,7 +33,7 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 def tool_of(given: Any) -> Tool:
-    """A function, a method, a partial or a callable object as a tool; a tool as it is.
+    """Return a function, a method, a partial or a callable object as a tool; a tool as it is.
 
     Raises: ToolError (AX657): it cannot be one, and why.
     """
@@ -114,8 +114,8 @@ class _Quiet(GenerateJsonSchema):
 
 
 def _unwrapped(given: Any) -> tuple[Any, tuple[int, set[str]]]:
-    """The function behind partials and callable objects, with how many positions and which names
-    are filled.
+    """Return the function behind partials and callable objects, with how many positions and which
+    names are filled.
     """
     count, names = 0, set[str]()
     while isinstance(given, functools.partial):
@@ -181,7 +181,7 @@ def _hints(target: Any, name: str) -> dict[str, Any]:
 
 
 def _closure(function: Any) -> dict[str, Any]:
-    """What a function sees of the functions around it, as far as it is there already."""
+    """Return what a function sees of the functions around it, as far as it is there already."""
     found: dict[str, Any] = {}
     if inspect.isfunction(function):
         for name, cell in zip(
@@ -278,7 +278,7 @@ def validation_text(error: ValidationError) -> str:
 
 
 def without_titles(schema: Any, *, names: bool = False) -> Any:
-    """A JSON Schema without the titles that pydantic makes up.
+    """Return a JSON Schema without the titles that pydantic makes up.
 
     ``names``: the keys here are names of properties.
     """
@@ -297,7 +297,7 @@ def without_titles(schema: Any, *, names: bool = False) -> Any:
 
 
 async def tools_of(given: Sequence[Any], ctx: Any = None) -> list[Tool]:
-    """The tools of those that are toolsets, for a firing.
+    """Return the tools of those that are toolsets, for a firing.
 
     Raises: as asking for and making them does.
     """

@@ -21,7 +21,8 @@ class Memory(ContextProvider, Protocol):
     """A provider that is told about each step."""
 
     def insert(self, key: str, value: str) -> Any:
-        """``key``: JSON with ``input``, ``role_name`` and ``turn``; ``value``: the reply's text.
+        """Keep a turn. ``key``: JSON with ``input``, ``role_name`` and ``turn``; ``value``: the
+        reply's text.
 
         May be async.
         """
@@ -78,12 +79,12 @@ class SharedMemory(ContextProvider, Protocol):
     """The attribute: a list of notes."""
 
     def notes(self, turn: Turn, /) -> list[dict[str, Any]]:
-        """What ``turn`` adds; plain data."""
+        """Return what ``turn`` adds; plain data."""
         ...
 
     def keep(self, notes: Sequence[Mapping[str, Any]], /) -> list[dict[str, Any]]:
-        """Those of all ``notes`` that are kept, where the attribute is overwritten rather than
-        appended to.
+        """Return those of all ``notes`` that are kept, where the attribute is overwritten rather
+        than appended to.
         """
         ...
 
@@ -99,20 +100,20 @@ class ChatMemory(Protocol):
     """The attribute that holds it; empty: the node keeps it for itself."""
 
     def recall(self, kept: Sequence[Message], /) -> list[Message]:
-        """The messages that are sent before the new one."""
+        """Return the messages that are sent before the new one."""
         ...
 
     async def remember(
         self, kept: Sequence[Message], turn: Sequence[Message], ask: Ask, /
     ) -> list[Message]:
-        """What is kept after a turn. ``ask``: for those that summarise."""
+        """Return what is kept after a turn. ``ask``: for those that summarise."""
         ...
 
 
 def owner_metadata(
     namespace: Sequence[Owner], query: ContextQuery, user_field: str = "user"
 ) -> dict[str, Any]:
-    """Whose memories a query is about: metadata that its blocks have, and others' have not.
+    """Return whose memories a query is about: metadata that its blocks have, and others' have not.
 
     Raises: ContextError (AX894): the query does not say: nothing is then read from, or written to,
     a place where others look.
@@ -140,7 +141,7 @@ def owner_metadata(
 
 
 def turn_text(turn: Turn, what: Literal["turn", "reply"] = "turn") -> str:
-    """A turn as the text that is remembered."""
+    """Return a turn as the text that is remembered."""
     return (
         turn.reply
         if what == "reply"
@@ -149,7 +150,7 @@ def turn_text(turn: Turn, what: Literal["turn", "reply"] = "turn") -> str:
 
 
 def turn_id(turn: Turn) -> str:
-    """A name of the turn, the same when a resumed run tells it again."""
+    """Return a name of the turn, the same when a resumed run tells it again."""
     told = [turn.query.run_id, turn.query.session_id, turn.query.node_path, turn.key, turn.reply]
     return hashlib.sha256(
         json.dumps(plain_data(told), sort_keys=True, default=str).encode("utf-8", "surrogatepass")
@@ -157,7 +158,7 @@ def turn_id(turn: Turn) -> str:
 
 
 def turn_of(key: str, value: str, query: ContextQuery | None = None) -> Turn:
-    """The turn that ``insert(key, value)`` tells of."""
+    """Return the turn that ``insert(key, value)`` tells of."""
     try:
         told: Any = json.loads(key)
     except ValueError:

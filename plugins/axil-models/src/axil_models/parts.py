@@ -63,14 +63,14 @@ _SPELT: Final = {
 
 
 def text_part(said: str) -> Part:
-    """A text as a part."""
+    """Return a text as a part."""
     return {"type": "text", "text": said}
 
 
 def image(
     source: str | bytes | Path, *, media_type: str = "", name: str = "", detail: str = ""
 ) -> Part:
-    """An image: its bytes, its URL, or its path in the workspace of the run.
+    """Return an image: its bytes, its URL, or its path in the workspace of the run.
 
     >>> image("https://example.org/leaf")
     {'type': 'image', 'url': 'https://example.org/leaf'}
@@ -84,7 +84,7 @@ def image(
 
 
 def file(source: str | bytes | Path, *, media_type: str = "", name: str = "") -> Part:
-    """A document, as a PDF: its bytes, its URL, or its path in the workspace.
+    """Return a document, as a PDF: its bytes, its URL, or its path in the workspace.
 
     Raises: PartError (AX802, AX803).
     """
@@ -92,7 +92,7 @@ def file(source: str | bytes | Path, *, media_type: str = "", name: str = "") ->
 
 
 def audio(source: str | bytes | Path, *, media_type: str = "", name: str = "") -> Part:
-    """A recording: its bytes, its URL, or its path in the workspace.
+    """Return a recording: its bytes, its URL, or its path in the workspace.
 
     Raises: PartError (AX802, AX803).
     """
@@ -127,7 +127,7 @@ def _made(kind: str, source: str | bytes | Path, media_type: str, name: str, det
 
 
 def is_part(value: Any) -> bool:
-    """Whether a value is an image, a file or a recording.
+    """Return whether a value is an image, a file or a recording.
 
     >>> (
     ...     is_part({"type": "image", "url": "https://…"}),
@@ -147,7 +147,7 @@ def is_part(value: Any) -> bool:
 
 
 def is_text_part(value: Any) -> bool:
-    """Whether a value is a text as a part."""
+    """Return whether a value is a text as a part."""
     return (
         isinstance(value, Mapping)
         and cast("Mapping[str, Any]", value).get("type") == "text"
@@ -156,14 +156,14 @@ def is_text_part(value: Any) -> bool:
 
 
 def is_content(value: Any) -> bool:
-    """Whether a value is a message's content that is more than a text: a list of parts."""
+    """Return whether a value is a message's content that is more than a text: a list of parts."""
     if not isinstance(value, (list, tuple)) or not value:
         return False
     return all(is_part(each) or is_text_part(each) for each in cast("Sequence[Any]", value))
 
 
 def parts_of(content: Any, where: str = "") -> list[Part]:
-    """A message's content as parts.
+    """Return a message's content as parts.
 
     Raises: PartError (AX802): a part is none; (AX803): it is too large.
     """
@@ -175,7 +175,7 @@ def parts_of(content: Any, where: str = "") -> list[Part]:
 
 
 def part_label(part: Mapping[str, Any], number: int = 0) -> str:
-    """What stands for a part in a text.
+    """Return the label that stands for a part in a text.
 
     >>> part_label({"type": "image", "path": "shots/leaf.png"}, 1)
     '[image 1: leaf.png]'
@@ -188,7 +188,7 @@ def part_label(part: Mapping[str, Any], number: int = 0) -> str:
 
 
 def content_text(content: Any) -> str:
-    """A message's content as text, with what stands for its other parts.
+    """Return a message's content as text, with what stands for its other parts.
 
     >>> content_text([text_part("Look:"), image("leaf.png")])
     'Look:\\n[image: leaf.png]'
@@ -203,7 +203,7 @@ def content_text(content: Any) -> str:
 
 
 def checked_part(part: Any, where: str = "") -> Part:
-    """The part, with its media type where that can be known.
+    """Return the part, with its media type where that can be known.
 
     Raises: PartError (AX802): it is none; (AX803): it is too large.
     """
@@ -231,7 +231,7 @@ def checked_part(part: Any, where: str = "") -> Part:
 
 
 def part_bytes(part: Mapping[str, Any], where: str = "") -> bytes:
-    """The bytes of a part with ``data``.
+    """Return the bytes of a part with ``data``.
 
     Raises: PartError (AX802): they are no base64; (AX803): they are too many.
     """
@@ -261,9 +261,7 @@ def _with_type(part: Part, content: bytes | None, where: str) -> Part:
     if found is None:
         if content is not None:
             hint = "Say media_type."
-            raise PartError(
-                "AX802", f"nobody can tell what kind of {part['type']} this is.", hint, where
-            )
+            raise PartError("AX802", f"the kind of this {part['type']} is unknown.", hint, where)
         return part
     kind = _SPELT.get(found, found)
     if part["type"] != "file" and not kind.startswith(f"{part['type']}/"):
@@ -306,7 +304,7 @@ def _too_large(part: Mapping[str, Any], size: int, where: str) -> PartError:
 
 
 async def with_files(request: Request, workspace: Path | None) -> Request:
-    """The request, with the files that its parts name read into them.
+    """Return the request, with the files that its parts name read into them.
 
     Raises: PartError (AX804): a path leads out of the workspace, or there is none, or no such file;
     (AX802, AX803) as ``checked``.
@@ -370,7 +368,7 @@ def _read(part: Mapping[str, Any], workspace: Path | None) -> Part:
 
 
 def check_modalities(messages: Iterable[Message], modalities: Iterable[str], model: str) -> None:
-    """Nothing, if a model that takes ``modalities`` can be sent the messages.
+    """Check that a model that takes ``modalities`` can be sent the messages.
 
     Raises: PartError (AX801): which part it cannot take.
     """
@@ -394,8 +392,8 @@ def check_modalities(messages: Iterable[Message], modalities: Iterable[str], mod
 def spread_results(
     messages: Sequence[Message], modalities: Iterable[str] | None = None
 ) -> list[Message]:
-    """The messages, with the images, files and recordings of tools' results in a message of the
-    user's behind them.
+    """Return the messages, with the images, files and recordings of tools' results in a message of
+    the user's behind them.
 
     Models' interfaces take only text as a result. What a model does not take is named in the
     result, which says so: the model can do without it, as with a tool that fails. ``modalities``:
@@ -416,7 +414,7 @@ def spread_results(
 
 
 def _named(result: Message, shown: list[Part], takes: set[str] | None) -> Message:
-    """A tool's result with labels for its parts, which are put into ``shown``."""
+    """Return a tool's result with labels for its parts, which are put into ``shown``."""
     if not any(is_part(part) for part in result["content"]):
         return result
     texts: list[str] = []
@@ -440,7 +438,7 @@ def _named(result: Message, shown: list[Part], takes: set[str] | None) -> Messag
 
 
 def with_labels(value: Any) -> Any:
-    """A value in which a label stands for every part: for texts that are searched or kept."""
+    """Return a value with a label for every part in it: for texts that are searched or kept."""
     return _mapped(value, part_label)
 
 
@@ -453,19 +451,19 @@ class PartNumbers:
         self.parts: list[Part] = []
 
     def __call__(self, part: Part) -> str:
-        """The part's label."""
+        """Return the part's label."""
         if part not in self.parts:
             self.parts.append(part)
         return part_label(part, self.parts.index(part) + 1)
 
     def named(self, value: Any) -> Any:
-        """A value with labels for its parts."""
+        """Return a value with labels for its parts."""
         return _mapped(value, self)
 
 
 def _mapped(value: Any, name: Callable[[Part], str]) -> Any:
-    """``value`` with ``name(part)`` for each part in it, and content as text; itself, where there
-    is none.
+    """Return ``value`` with ``name(part)`` for each part in it, and content as text; itself, where
+    there is none.
     """
     if is_part(value):
         return name(dict(value))

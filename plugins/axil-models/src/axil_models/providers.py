@@ -33,12 +33,14 @@ class ProviderSettings(BaseModel):
 def decoded_settings(
     model: type[Settings], config: Settings | None, settings: Mapping[str, Any]
 ) -> Settings:
-    """``config``, or one made of keyword arguments. Raises: ConfigError: as ``decode_config``."""
+    """Return ``config``, or one made of keyword arguments. Raises: ConfigError: as
+    ``decode_config``.
+    """
     return config if config is not None else decode_config(model, settings, model.__name__)
 
 
 def component_of(kind: str, given: Any, where: str = "") -> Any:
-    """A component: an object as it is; a name, or ``{type: name, …}``, from the registry.
+    """Return a component: an object as it is; a name, or ``{type: name, …}``, from the registry.
 
     Raises: as ``resolve`` and ``make_component``.
     """
@@ -57,7 +59,7 @@ Result = TypeVar("Result")
 
 
 class SingleFlight(Generic[Result]):
-    """Work that is done by one at a time: who comes meanwhile, from any thread or event loop, waits
+    """Work that is under way once at a time: a call meanwhile, from any thread or event loop, waits
     for the same result.
     """
 
@@ -66,9 +68,9 @@ class SingleFlight(Generic[Result]):
         self._under_way: Future[tuple[str, Any]] | None = None
 
     async def run(self, work: Callable[[], Awaitable[Result]]) -> Result:
-        """What ``work`` gives, or what the work under way gives.
+        """Return what ``work`` gives, or what the work under way gives.
 
-        If the one who works is cancelled, the next one takes it on.
+        If the call that works is cancelled, the next one takes the work on.
         """
         while True:
             with self._lock:

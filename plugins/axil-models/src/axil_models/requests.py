@@ -56,7 +56,7 @@ class Request:
     """None: free text."""
 
     def plain(self) -> dict[str, Any]:
-        """The request as plain data: for recordings."""
+        """Return the request as plain data: for recordings."""
         return {
             "messages": [dict(m) for m in self.messages],
             "tools": [
@@ -111,7 +111,7 @@ class Reply:
     """
 
     def message(self) -> Message:
-        """The reply as a message of the conversation."""
+        """Return the reply as a message of the conversation."""
         message: Message = {"role": "assistant", "content": self.text}
         if self.tool_calls:
             message["tool_calls"] = [
@@ -123,7 +123,7 @@ class Reply:
         return message
 
     def plain(self) -> dict[str, Any]:
-        """The reply as plain data: for journals and recordings."""
+        """Return the reply as plain data: for journals and recordings."""
         calls = [
             {"id": c.id, "name": c.name, "arguments": dict(c.arguments), "fault": c.fault}
             for c in self.tool_calls
@@ -140,7 +140,7 @@ class Reply:
 
     @staticmethod
     def read(data: Mapping[str, Any]) -> Reply:
-        """The reply that ``plain`` made data of."""
+        """Return the reply that ``plain`` made data of."""
         calls = tuple(ToolCall(**call) for call in data.get("tool_calls", ()))
         given: dict[str, Any] = {
             **data,
@@ -157,13 +157,13 @@ class Model(Protocol):
     Making one has no effects; connections are opened by the first call, per event loop, and closed
     by ``close``.
 
-    It may be an async context manager: then connections are kept for as long as somebody is inside,
-    as the agents of a run are. ``modalities``, where a model has it, says what it takes beside
-    text: ``image``, ``file``, ``audio``.
+    It may be an async context manager: then connections are kept until the last ``async with``
+    is left: agents enter it for as long as their run lasts. ``modalities``, where a model has it,
+    says what it takes beside text: ``image``, ``file``, ``audio``.
     """
 
     async def reply(self, request: Request, emit: Emit, /) -> Reply:
-        """The answer; ``emit`` shows parts of it as they come. Raises: ModelError."""
+        """Return the answer; ``emit`` shows parts of it as they come. Raises: ModelError."""
         ...
 
 
@@ -177,8 +177,8 @@ class Model(Protocol):
 
 
 def read_arguments(given: Any) -> tuple[dict[str, Any], str]:
-    """A tool call's arguments, which models send as an object or as its JSON, and what is wrong
-    with them.
+    """Return a tool call's arguments, which models send as an object or as its JSON, and what is
+    wrong with them.
 
     >>> read_arguments('{"a": 1}'), read_arguments(""), read_arguments('{"a"')[1][:18]
     (({'a': 1}, ''), ({}, ''), 'the arguments are ')

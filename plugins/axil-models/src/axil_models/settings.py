@@ -23,7 +23,7 @@ _RANGES: Mapping[str, tuple[type, float, float]] = {
 def checked_settings(
     settings: Mapping[str, Any] | None, where: str = "model_settings"
 ) -> dict[str, Any]:
-    """The settings, without those that are None.
+    """Return the settings, without those that are None.
 
     >>> checked_settings({"temperature": 0.2, "seed": None, "reasoning_effort": "low"})
     {'temperature': 0.2, 'reasoning_effort': 'low'}

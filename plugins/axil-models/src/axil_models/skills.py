@@ -2,7 +2,7 @@
 
 They are read, never run, and only inside it.
 
-Who finds skills, and which tools a model reads them with, is the business of those who offer them.
+How skills are found, and with which tools a model reads them, is up to their provider.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Skill:
         )
 
     def files(self) -> list[str]:
-        """The files beside it, as paths below its folder, sorted."""
+        """Return the files beside it, as paths below its folder, sorted."""
         found = (
             each for each in self.folder.rglob("*") if each.is_file() and each.name != SKILL_FILE
         )
@@ -57,7 +57,7 @@ class Skill:
         )
 
     def read(self, path: str, most_bytes: int = LARGEST_SKILL_BYTES) -> str:
-        """A file beside it.
+        """Return a file beside it.
 
         Raises: Refused: it is not there, not inside the folder, not text, or too large.
         """

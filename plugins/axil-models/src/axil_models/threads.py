@@ -13,7 +13,7 @@ from axil.plugin import is_async
 
 
 async def in_thread(call: Callable[[], Any], name: str = "axil-call") -> Any:
-    """What ``call`` gives, run in a thread.
+    """Return what ``call`` gives, run in a thread.
 
     If the waiting is cancelled, the thread finishes unseen.
     """
@@ -42,7 +42,7 @@ async def in_thread(call: Callable[[], Any], name: str = "axil-call") -> Any:
             )
         try:
             loop.call_soon_threadsafe(tell, value, fault)
-        except RuntimeError:  # the loop is closed: nobody waits any more
+        except RuntimeError:  # the loop is closed: nothing waits any more
             return
 
     threading.Thread(target=work, name=name, daemon=True).start()
@@ -57,7 +57,7 @@ def _told(error: BaseException) -> RuntimeError:
 
 
 async def call_async(function: Callable[..., Any], /, *args: Any, **named: Any) -> Any:
-    """What ``function`` gives, awaited if it is async, else in a thread."""
+    """Return what ``function`` gives, awaited if it is async, else in a thread."""
     if is_async(function):
         return await function(*args, **named)
     value = await in_thread(

@@ -29,7 +29,7 @@ class Toolset(Protocol):
     """Several tools from one place, found out when they are needed. ``axil.tools``."""
 
     async def tools(self) -> Sequence[Any]:
-        """The tools.
+        """Return the tools.
 
         With a parameter ``ctx`` it is given the context of the firing that they are for.
         """
@@ -43,7 +43,7 @@ class Approval:
     within_seconds: float | None = None
     """How long there is to answer; None: for ever."""
     late: Literal["allow", "deny", "fail"] = "deny"
-    """What counts where nobody answers in time; ``fail``: the node fails (AX520)."""
+    """What counts where no answer comes in time; ``fail``: the node fails (AX520)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +74,7 @@ class Tool:
     Of a function it is read from its attribute.
     """
     approval: Approval = Approval()
-    """How long a person has to agree, and what counts where nobody does.
+    """How long a person has to agree, and what counts without an answer.
 
     Of a function it is read from its attribute.
     """
@@ -106,7 +106,7 @@ class Tool:
     async def __call__(
         self, arguments: Mapping[str, Any], ctx: Any = None
     ) -> str | list[dict[str, Any]]:
-        """The result as text, or as the parts of a message's content.
+        """Return the result as text, or as the parts of a message's content.
 
         Raises: Refused; and what the function raises.
         """
@@ -117,7 +117,7 @@ class Tool:
 
 
 def result_of(value: Any) -> str | list[dict[str, Any]]:
-    """A tool's result: an image, a file or a recording, or a list with some, as parts of the
+    """Return a tool's result: an image, a file or a recording, or a list with some, as parts of the
     content; all else as text.
 
     >>> result_of({"type": "image", "url": "https://example.org/leaf.png"})
@@ -135,7 +135,7 @@ def result_of(value: Any) -> str | list[dict[str, Any]]:
 
 
 def result_text(value: Any) -> str:
-    """A tool's result as the model reads it: text as it is, all else as JSON."""
+    """Return a tool's result as the model reads it: text as it is, all else as JSON."""
     return (
         value
         if isinstance(value, str)
@@ -144,7 +144,7 @@ def result_text(value: Any) -> str:
 
 
 def tools_by_name(tools: Sequence[Tool]) -> dict[str, Tool]:
-    """The tools by their names. Raises: ToolError (AX656): a name comes twice."""
+    """Return the tools by their names. Raises: ToolError (AX656): a name comes twice."""
     known: dict[str, Tool] = {}
     for tool in tools:
         if tool.name in known:
@@ -160,7 +160,7 @@ def tools_by_name(tools: Sequence[Tool]) -> dict[str, Tool]:
 def with_approval(
     tools: Mapping[str, Tool], approve: Sequence[str], approval: Approval | None = None
 ) -> dict[str, Tool]:
-    """The tools, with those that ``approve`` names in need of approval; ``*`` names all.
+    """Return the tools, with those that ``approve`` names in need of approval; ``*`` names all.
 
     ``approval``: how it is asked for, of all tools that need it. Raises: ToolError (AX885): one is
     not there.
@@ -186,5 +186,5 @@ def with_approval(
 
 
 def is_toolset(given: Any) -> bool:
-    """Whether it has tools rather than being one."""
+    """Return whether it has tools rather than being one."""
     return not isinstance(given, (Tool, type)) and is_async(getattr(given, "tools", None))

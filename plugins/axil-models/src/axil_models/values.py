@@ -39,7 +39,7 @@ def plain_data(value: Any) -> Any:
 
 
 def as_text(value: Any) -> str:
-    """Text as it is, all else as indented JSON with sorted keys.
+    """Return text as it is, all else as indented JSON with sorted keys.
 
     >>> as_text("a"), as_text({"b": 1, "a": None})
     ('a', '{\\n  "a": null,\\n  "b": 1\\n}')

@@ -35,7 +35,7 @@ class Chunk:
         return f"{self.start}-{self.end}"
 
     def block(self, document: Document) -> ContextBlock:
-        """The chunk as a block that says where it is from."""
+        """Return the chunk as a block that says where it is from."""
         place = {
             "start": self.start,
             "end": self.end,
@@ -78,7 +78,7 @@ _BREAKS = (
 
 
 def chunked(text: str, cut: Cut | None = None) -> list[Chunk]:
-    """The chunks of a text, in order. What is not white space is in at least one of them.
+    """Return the chunks of a text, in order. What is not white space is in at least one of them.
 
     >>> [(c.heading, c.text) for c in chunked("# A\\none\\n# B\\ntwo")]
     [('A', '# A\\none'), ('B', '# B\\ntwo')]
@@ -117,7 +117,7 @@ def _sections(text: str) -> list[tuple[str, int, int]]:
 
 
 def _pieces(text: str, start: int, end: int, heading: str, cut: Cut) -> Iterator[Chunk]:
-    """Pieces of ``text[start:end]``, each at most ``cut.chars`` long."""
+    """Yield pieces of ``text[start:end]``, each at most ``cut.chars`` long."""
     while True:
         start, last = _stripped(text, start, end)
         if start == last:
@@ -138,7 +138,9 @@ def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _stop(text: str, start: int, limit: int, cut: Cut) -> int:
-    """Where the chunk that begins at ``start`` ends: at the last good place in its second half."""
+    """Return where the chunk that begins at ``start`` ends: at the last good place in its second
+    half.
+    """
     least = start + max(cut.chars // 2, cut.overlap_chars + 1, 1)
     breaks = _BREAKS[3:] if cut.at == "size" else _BREAKS
     for pattern in breaks:
@@ -149,8 +151,8 @@ def _stop(text: str, start: int, limit: int, cut: Cut) -> int:
 
 
 def _again(text: str, start: int, stop: int, overlap: int) -> int:
-    """Where the next chunk begins: ``overlap`` characters back, at a word's beginning where there
-    is one.
+    """Return where the next chunk begins: ``overlap`` characters back, at a word's beginning where
+    there is one.
     """
     if not overlap:
         return stop

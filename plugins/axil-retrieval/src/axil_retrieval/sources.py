@@ -98,7 +98,7 @@ class Sources(BaseModel):
         return Cut(at=self.cut_at, chars=self.chunk_chars, overlap_chars=overlap)
 
     def read(self) -> list[Document]:
-        """All documents, each once.
+        """Return all documents, each once.
 
         Raises: ContextError (AX890): a file cannot be read; ConfigError (AX891): two have one name.
         """
@@ -113,8 +113,8 @@ class Sources(BaseModel):
         return list(found.values())
 
     def opened(self, blocks: Iterable[ContextBlock]) -> list[ContextBlock]:
-        """The blocks, with the files that their parts name read into them: those of the sources,
-        and no others.
+        """Return the blocks, with the files that their parts name read into them: those of the
+        sources, and no others.
 
         Raises: ContextError: AX890: a file cannot be read; AX941: it is none of the sources;
         PartError (AX802, AX803).
@@ -206,7 +206,7 @@ def _given(each: str | Given) -> Document:
 
 
 def _inside(folder: Path, include: Sequence[str]) -> list[Path]:
-    """The files of a folder, sorted; links that lead out of it are not followed."""
+    """Return the files of a folder, sorted; links that lead out of it are not followed."""
     home = folder.resolve()
     files = {
         file
@@ -232,7 +232,7 @@ class Difference:
 def difference(
     known: Mapping[str, str], documents: Iterable[Document], *settings: Any
 ) -> Difference:
-    """What has changed against ``known``: digests by name.
+    """Return what has changed against ``known``: digests by name.
 
     ``settings``: whatever changes what is made of a document.
     """
