@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from axil_agent import ContextQuery
-from axil_agent.context import blocks_of
+from axil_models import blocks_of
 from axil_retrieval import HybridRetriever, KeywordRetriever, VectorRetriever
 
 HANDBOOK = Path(__file__).with_name("handbook")

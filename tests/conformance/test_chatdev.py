@@ -16,8 +16,8 @@ import pytest
 from axil import AxilError, GraphSpec, NodeFailed, Result, SpecError, Use, Workflow, run_sync
 from axil.plugin import CompileOptions, CycleError, Registry, gather_messages, load_spec, text_of
 from axil_agent import Scripted
-from axil_agent.errors import ModelError
 from axil_control.channels import Replies
+from axil_models import ModelError
 
 from .devall_corpus import JumpingClock, outside, registry as known
 from .recorded import Watch, absent, assert_same_order, cases

@@ -12,7 +12,7 @@ from typing import Any
 
 import axil.driver
 import axil.plugin
-import axil_agent.interfaces
+import axil_models
 from axil.plugin import COMPONENT_KINDS, CONTRACT_VERSIONS, Hooks
 from axil_testing.kit.report import laws
 from axil_testing.kit.whole import KITS, kit_of
@@ -43,7 +43,7 @@ NAMED = {
 PROTOCOLS: tuple[tuple[Any, tuple[str, ...]], ...] = (
     (axil.plugin, ("Condition", "Processor", "Loader", "Channel")),
     (axil.driver, ("Clock", "Journal", "JournalWriter", "Executor", "Engine")),
-    (axil_agent.interfaces, ("Model", "Formatter", "ContextProvider", "Memory", "ChatMemory")),
+    (axil_models, ("Model", "Formatter", "ContextProvider", "Memory", "ChatMemory")),
 )
 
 

@@ -31,6 +31,18 @@ def contract(settings, kind):
     return next(each for each in settings["contracts"] if each["type"] == kind)
 
 
+def test_interfaces_of_models_are_imported_from_their_package(root):
+    found = [
+        f"{file}: {node.module}"
+        for folder in FOLDERS
+        for file in sorted((root / folder).rglob("*.py"))
+        if "axil-models" not in file.parts
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("axil_models.")
+    ]
+    assert found == []
+
+
 def test_every_contract_is_kept(root):
     pytest.importorskip("importlinter", reason="import-linter is not installed")
     linter = Path(sys.executable).with_name("lint-imports")

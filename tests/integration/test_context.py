@@ -15,8 +15,8 @@ import pytest
 
 from axil import load, run_sync
 from axil_agent import ContextQuery, Reply, Scripted
-from axil_agent.interfaces import Turn
 from axil_memory import FactMemory, FileMemory
+from axil_models import Turn
 from axil_retrieval import HybridRetriever
 
 ROOT = Path(__file__).parents[2]

@@ -21,7 +21,7 @@ from pydantic import BaseModel, Field
 
 from axil import RootGraph
 from axil_agent import Agent, SingleAgent
-from axil_agent.errors import ModelError
+from axil_models import ModelError
 from axil_openai import OpenAIEmbedder, OpenAIModel, OpenAIResponsesModel
 
 MAKERS = Path(__file__).resolve().parents[2].parent / "shared/llm-server"

@@ -17,8 +17,7 @@ import importlib_metadata
 import pytest
 
 from axil.plugin import Registry, use_registry
-from axil_agent import Reply, Scripted, ToolCall
-from axil_agent.models import models_through
+from axil_agent import Reply, Scripted, ToolCall, models_through
 from axil_cli.main import main
 
 ROOT = Path(__file__).parents[2]

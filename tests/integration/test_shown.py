@@ -13,9 +13,9 @@ import pytest
 
 from axil import NodeFailed, RootGraph
 from axil_agent import Agent, ContextQuery, SingleAgent
-from axil_agent.errors import PartError
 from axil_anthropic import AnthropicModel
 from axil_gemini import GeminiModel
+from axil_models import PartError
 from axil_openai import OpenAIModel, OpenAIResponsesModel
 from axil_retrieval import HybridRetriever, KeywordRetriever
 from axil_testing.stub import Act, Call, Stub

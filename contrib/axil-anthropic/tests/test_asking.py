@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from axil import ConfigError
-from axil_agent import Request, Structure, ToolSpec, file, image
-from axil_agent.errors import ModelError, PartError
 from axil_anthropic import AnthropicModel
+from axil_models import ModelError, PartError, Request, Structure, ToolSpec, file, image
 from axil_testing.stub import Act, Stub
 
 README = (Path(__file__).parents[1] / "README.md").read_text("utf-8")

@@ -11,10 +11,8 @@ from typing import Any
 import pytest
 
 from axil import ConfigError
-from axil_agent import Request, Structure, ToolSpec, file, image
-from axil_agent.errors import ModelError
-from axil_agent.retries import on_clock
 from axil_gemini import GeminiModel
+from axil_models import ModelError, Request, Structure, ToolSpec, file, image, on_clock
 from axil_testing.kit.heard import Jumping
 from axil_testing.stub import Act, Call, Stub
 

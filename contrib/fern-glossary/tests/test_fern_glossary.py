@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import axil
-from axil_agent.interfaces import ContextQuery
+from axil_models import ContextQuery
 from axil_testing.kit import ContextKit
 from fern_glossary import Glossary
 

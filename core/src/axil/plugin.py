@@ -47,8 +47,9 @@ _SUBJECTS = {
     "State and values": {
         "kernel.state": "APPEND Field FieldChange OVERWRITE",
         "axil_typed.reducers": "MAXIMUM SUM as_reducer",
+        "axil_typed.views": "model_view",
         "kernel.values": "ATOMS Log isolate same_value=same thaw",
-        "contract.views": "StateView model_view without_views",
+        "contract.views": "InstanceView StateView without_views",
     },
     "Configuration and secrets": {
         "registry.config": "Secret decode_config make_component refers_to resolve_secret",
@@ -68,6 +69,9 @@ _SUBJECTS = {
     "Budgets and prices": {
         "axil_budget.ledger": "Budget Ledger OverBudget Reservation Usage",
         "axil_budget.prices": "Estimate Estimator Price Pricing UnknownPrice",
+    },
+    "Event loops": {
+        "contract.loops": "LoopLocal",
     },
     "Meters": {
         "contract.meters": "Hold Meter MeterMaker RunUsage",
@@ -152,6 +156,7 @@ if TYPE_CHECKING:
         Skip,
     )
     from axil.contract.hooks import Hooks, hook_manager
+    from axil.contract.loops import LoopLocal
     from axil.contract.messages import (
         Message,
         as_messages,
@@ -165,7 +170,7 @@ if TYPE_CHECKING:
     from axil.contract.meters import Hold, Meter, MeterMaker, RunUsage
     from axil.contract.node import NodeContract
     from axil.contract.observers import OBSERVER_HOOKS
-    from axil.contract.views import StateView, model_view, without_views
+    from axil.contract.views import InstanceView, StateView, without_views
     from axil.errors import (
         BodyError,
         ComponentBlocked,
@@ -286,6 +291,7 @@ if TYPE_CHECKING:
         spec_from as spec_from_document,
     )
     from axil_typed.reducers import MAXIMUM, SUM, as_reducer
+    from axil_typed.views import model_view
 else:
     __getattr__, __dir__ = lazy(globals(), _SUBJECTS)
 
@@ -347,6 +353,7 @@ __all__ = [
     "Hold",
     "HookFailed",
     "Hooks",
+    "InstanceView",
     "InvalidValue",
     "Join",
     "JournalError",
@@ -356,6 +363,7 @@ __all__ = [
     "LoadOptions",
     "Loader",
     "Log",
+    "LoopLocal",
     "Manifest",
     "Message",
     "Meter",

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from axil import Loop, MemoryJournal, RootGraph
-from axil_agent import Agent, ContextPolicy, HistoryMemory, Reply, Scripted, SingleAgent, Tool
-from axil_agent.errors import ContextError, ToolError, TurnLimit
+from axil_agent import Agent, ContextPolicy, HistoryMemory, Scripted, SingleAgent
+from axil_agent.errors import TurnLimit
+from axil_models import ContextError, Reply, Tool, ToolError
 
 
 def single(model: Any, **settings: Any) -> SingleAgent:

@@ -16,17 +16,9 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from pydantic import BaseModel
 
 from axil import ConfigError, MemoryJournal, NodeFailed, RootGraph, SpecError
-from axil_agent import (
-    Agent,
-    DynamicAgent,
-    HistoryMemory,
-    Reply,
-    Scripted,
-    SingleAgent,
-    ToolCall,
-    Usage,
-)
-from axil_agent.errors import ModelContract, PromptError, ReplyError, WiringError
+from axil_agent import Agent, DynamicAgent, HistoryMemory, Scripted, SingleAgent
+from axil_agent.errors import PromptError, ReplyError, WiringError
+from axil_models import ModelContract, Reply, ToolCall, Usage
 
 law = settings(deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
 """A failure prints how to repeat it; no law is about seconds."""

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from axil import MISSING, MemoryJournal, NodeFailed, RootGraph
-from axil_agent import Agent, Scripted, Tool
-from axil_agent.errors import ToolError
-from axil_agent.tools import Approval
+from axil_agent import Agent, Scripted
+from axil_models import Approval, Tool, ToolError
 from axil_testing import VirtualClock
 
 

@@ -9,10 +9,9 @@ import pytest
 
 from axil import Limits, MemoryJournal, RootGraph
 from axil.plugin import Estimator, Price, Pricing
-from axil_agent import Agent, Reply, Request, SingleAgent, ToolSpec, Usage
+from axil_agent import Agent, SingleAgent
 from axil_agent.converse import longest, names_of, size_of
-from axil_agent.interfaces import Structure, ToolCall
-from axil_agent.parts import file, image
+from axil_models import Reply, Request, Structure, ToolCall, ToolSpec, Usage, file, image
 
 
 class Model:

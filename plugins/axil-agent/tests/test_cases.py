@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from axil import Loop, NodeFailed, RootGraph
-from axil_agent import Agent, AgentSwitch, ContextBlock, HistoryMemory
+from axil_agent import Agent, AgentSwitch, HistoryMemory
 from axil_agent.errors import ReplyError
+from axil_models import ContextBlock
 
 REQUIREMENTS = (
     "RESPONSE FORMAT REQUIREMENTS:\n\n        !IMPORTANT!:Your response must strictly and only "

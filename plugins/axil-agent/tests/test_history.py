@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from axil import ConfigError
-from axil_agent import HistoryMemory, Reply, Request, Scripted, SingleAgent
+from axil_agent import HistoryMemory, Scripted, SingleAgent
+from axil_models import Reply, Request
 
 
 def said(*texts: str) -> list[dict[str, Any]]:

@@ -15,29 +15,30 @@ from hypothesis import given, settings, strategies as st
 from axil import MemoryJournal, RootGraph, Workflow
 from axil_agent import (
     Agent,
-    ContextBlock,
     HistoryMemory,
     Recorder,
     Replay,
-    Request,
     Scripted,
     SingleAgent,
-    audio,
-    file,
-    image,
     models_through,
 )
-from axil_agent.errors import ContextError, PartError
-from axil_agent.parts import (
-    LARGEST_BYTES,
-    bare,
-    checked,
+from axil_models import (
+    LARGEST_PART_BYTES,
+    ContextBlock,
+    ContextError,
+    PartError,
+    Request,
+    audio,
+    check_modalities,
+    checked_part,
+    content_text,
+    file,
+    image,
     is_part,
-    label,
+    part_label,
     parts_of,
-    said,
-    taken,
-    text,
+    text_part,
+    with_labels,
 )
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 16
@@ -90,16 +91,16 @@ def test_a_part_says_what_it_holds_as_far_as_can_be_known(made, media_type):
 )
 def test_what_is_no_part_is_an_error_that_says_why(given, id):
     if id is None:
-        assert checked(given)
+        assert checked_part(given)
         return
     with pytest.raises(PartError) as told:
-        checked(given)
+        checked_part(given)
     assert told.value.id == id
 
 
 def test_a_part_has_a_largest_size():
     with pytest.raises(PartError, match="AX803"):
-        file(b"x" * (LARGEST_BYTES + 1))
+        file(b"x" * (LARGEST_PART_BYTES + 1))
 
 
 @settings(deadline=None)
@@ -110,13 +111,13 @@ def test_a_part_has_a_largest_size():
     )
 )
 def test_values_without_parts_are_left_as_they_are(value):
-    assert bare(value) is value
+    assert with_labels(value) is value
 
 
 @settings(deadline=None)
 @given(st.text(max_size=50))
 def test_a_text_is_its_own_content(words):
-    assert said(words) == words
+    assert content_text(words) == words
     assert [part["text"] for part in parts_of(words)] == ([words] if words else [])
 
 
@@ -262,14 +263,14 @@ def test_a_script_hears_the_text_of_parts():
 
 def test_a_model_is_sent_only_what_it_takes():
     messages = [{"role": "user", "content": [image(PNG, name="leaf.png")]}]
-    taken(messages, ["image"], "m")
+    check_modalities(messages, ["image"], "m")
     with pytest.raises(PartError, match=r"AX801.*m takes text.*\[image: leaf\.png\]"):
-        taken(messages, [], "m")
+        check_modalities(messages, [], "m")
 
 
 def test_a_label_has_nothing_of_the_content():
-    assert label(image(PNG)) == "[image]"
-    assert label(file("https://x/dir/report.pdf?key=1")) == "[file: report.pdf]"
+    assert part_label(image(PNG)) == "[image]"
+    assert part_label(file("https://x/dir/report.pdf?key=1")) == "[file: report.pdf]"
 
 
 # -- of tools and of context
@@ -281,7 +282,7 @@ class Sighted(Scripted):
     modalities = ("image",)
 
     async def reply(self, request: Request, emit: Any, /) -> Any:
-        taken(request.messages, self.modalities, "it")
+        check_modalities(request.messages, self.modalities, "it")
         return await super().reply(request, emit)
 
 
@@ -306,7 +307,7 @@ def test_what_tools_show_comes_behind_their_results():
         "[image 2: leaf.png]",
         "[audio 3]\na bird",
     ]
-    assert shown["content"][:2] == [text("[image 1: leaf.png], from the tool look:"), look()]
+    assert shown["content"][:2] == [text_part("[image 1: leaf.png], from the tool look:"), look()]
     assert [part["type"] for part in shown["content"]] == [
         "text",
         "image",

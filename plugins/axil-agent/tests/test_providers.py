@@ -12,10 +12,20 @@ import pytest
 from pydantic import BaseModel
 
 from axil import Graph, MemoryJournal, RootGraph, run_sync
-from axil_agent import Agent, ContextBlock, ContextQuery, HistoryMemory, Scripted, SingleAgent
-from axil_agent.errors import ContextError
-from axil_agent.interfaces import Request, Turn
-from axil_agent.providers import Flight, embedded, owners, remembered, turn_id, turn_of
+from axil_agent import Agent, HistoryMemory, Scripted, SingleAgent
+from axil_models import (
+    ContextBlock,
+    ContextError,
+    ContextQuery,
+    Request,
+    SingleFlight,
+    Turn,
+    owner_metadata,
+    turn_id,
+    turn_of,
+    turn_text,
+    vectors_of,
+)
 
 
 class Notes:
@@ -330,17 +340,19 @@ def test_what_a_document_says_changes_neither_tools_nor_what_is_run(how):
 
 def test_owners_are_told_or_refused():
     query = ContextQuery("x", {"user": "ann"}, node_name="n", run_id="r")
-    assert owners(["run", "agent", "user"], query) == {
+    assert owner_metadata(["run", "agent", "user"], query) == {
         "owner_run": "r",
         "owner_agent": "n",
         "owner_user": "ann",
     }
-    assert owners([], ContextQuery("x")) == {}
+    assert owner_metadata([], ContextQuery("x")) == {}
     # the state is stronger than a message
-    assert owners(["user"], ContextQuery("x", {"user": "a"}, {"user": "b"})) == {"owner_user": "b"}
+    assert owner_metadata(["user"], ContextQuery("x", {"user": "a"}, {"user": "b"})) == {
+        "owner_user": "b"
+    }
     for name in ("run", "session", "agent", "user"):
         with pytest.raises(ContextError, match=f"AX894 memories are kept for each {name}"):
-            owners([name], ContextQuery("x"))
+            owner_metadata([name], ContextQuery("x"))
 
 
 def test_a_turn_has_one_name_however_it_is_told():
@@ -352,7 +364,7 @@ def test_a_turn_has_one_name_however_it_is_told():
         query=ContextQuery("q", {"a": 1}, node_path="n", run_id="r"), reply="yes", number=3
     )
     assert turn_id(turn) == turn_id(again) != turn_id(other)
-    assert (remembered(turn), remembered(turn, "reply")) == ("q\nyes", "yes")
+    assert (turn_text(turn), turn_text(turn, "reply")) == ("q\nyes", "yes")
 
 
 @pytest.mark.parametrize(
@@ -379,15 +391,15 @@ def test_vectors_that_do_not_fit_are_refused():
         async def embed(self, texts: Any, /) -> list[list[float]]:
             return self.vectors
 
-    assert run_sync(embedded(Wrong([1, 2]), ["a"])) == [[1, 2]]
-    assert run_sync(embedded(Wrong(), [])) == []
+    assert run_sync(vectors_of(Wrong([1, 2]), ["a"])) == [[1, 2]]
+    assert run_sync(vectors_of(Wrong(), [])) == []
     for wrong in (Wrong(), Wrong([1, 2, 3]), Wrong([1, 2], [1, 2])):
         with pytest.raises(ContextError, match='AX893 the embedder "wrong" gave'):
-            run_sync(embedded(wrong, ["a"]))
+            run_sync(vectors_of(wrong, ["a"]))
 
 
 def test_work_is_done_once_for_all_who_ask_meanwhile():
-    flight = Flight[int]()
+    flight = SingleFlight[int]()
     begun: list[int] = []
 
     async def work() -> int:
@@ -403,7 +415,7 @@ def test_work_is_done_once_for_all_who_ask_meanwhile():
 
 
 def test_work_whose_doer_is_cancelled_is_taken_on_by_the_next():
-    flight = Flight[str]()
+    flight = SingleFlight[str]()
     begun: list[asyncio.Task[Any] | None] = []
 
     async def work() -> str:
@@ -424,7 +436,7 @@ def test_work_whose_doer_is_cancelled_is_taken_on_by_the_next():
 
 
 def test_work_that_fails_fails_for_all_who_wait_and_is_tried_again():
-    flight = Flight[str]()
+    flight = SingleFlight[str]()
 
     async def fail() -> str:
         await asyncio.sleep(0)
@@ -441,7 +453,7 @@ def test_work_that_fails_fails_for_all_who_wait_and_is_tried_again():
 
 
 def test_work_is_shared_between_threads():
-    flight = Flight[int]()
+    flight = SingleFlight[int]()
     begun: list[int] = []
     results: list[int] = []
     started, go_on = threading.Event(), threading.Event()

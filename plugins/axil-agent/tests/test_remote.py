@@ -11,10 +11,18 @@ import pytest
 from hypothesis import given, strategies as st
 
 from axil import RootGraph
-from axil_agent import Agent, Reply, Request, SingleAgent
-from axil_agent.clients import Clients
-from axil_agent.errors import ModelError, ReplyError
-from axil_agent.retries import Retry, on_clock, persevere, retry_after_seconds
+from axil_agent import Agent, SingleAgent
+from axil_agent.errors import ReplyError
+from axil_models import (
+    Clients,
+    ModelError,
+    Reply,
+    Request,
+    Retry,
+    on_clock,
+    persevere,
+    retry_after_seconds,
+)
 
 
 class Clock:

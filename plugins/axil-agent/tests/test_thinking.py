@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from axil import MemoryJournal, NodeFailed, RootGraph, run_sync
-from axil_agent import Agent, Reflection, Scripted, Tool
-from axil_agent.interfaces import Message
+from axil_agent import Agent, Reflection, Scripted
+from axil_models import Message, Tool
 
 
 def writer(model: Scripted, **settings: Any) -> RootGraph:

@@ -12,10 +12,9 @@ from typing import Any
 
 import pytest
 
-from axil_agent import Agent, HistoryMemory, Reply, Scripted, SingleAgent
-from axil_agent.clients import Clients
-from axil_agent.interfaces import Request
+from axil_agent import Agent, HistoryMemory, Scripted, SingleAgent
 from axil_agent.models import Chosen, models_through
+from axil_models import Clients, Reply, Request
 
 
 class Gated:

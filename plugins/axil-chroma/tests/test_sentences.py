@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from axil import run_sync
-from axil_agent.errors import ContextError
 from axil_chroma import SentenceEmbedder
+from axil_models import ContextError
 
 
 class Library(types.ModuleType):

@@ -17,10 +17,8 @@ from pathlib import Path
 import pytest
 
 from axil import run_sync
-from axil_agent import ContextQuery
-from axil_agent.errors import ContextError
-from axil_agent.interfaces import Turn
 from axil_chroma import ChromaMemory, ChromaRetriever
+from axil_models import ContextError, ContextQuery, Turn
 
 pytest.importorskip("chromadb", reason="chromadb cannot be installed here")
 

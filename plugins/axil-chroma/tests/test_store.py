@@ -19,10 +19,9 @@ from typing import Any
 import pytest
 
 from axil import RootGraph, run_sync
-from axil_agent import Agent, ContextBlock, ContextQuery, Reply
-from axil_agent.errors import ContextError
-from axil_agent.interfaces import Turn
+from axil_agent import Agent
 from axil_chroma import ChromaMemory, ChromaRetriever
+from axil_models import ContextBlock, ContextError, ContextQuery, Reply, Turn
 from axil_retrieval import LexicalEmbedder
 
 pytest.importorskip("chromadb", reason="chromadb cannot be installed here")
@@ -437,8 +436,7 @@ def test_fifty_runs_at_once_lose_nothing_and_mix_nothing(tmp_path):
 
 PROGRAM = """
 import asyncio, sys
-from axil_agent import ContextQuery
-from axil_agent.interfaces import Turn
+from axil_models import ContextQuery, Turn
 from axil_chroma import ChromaMemory
 from axil_retrieval import LexicalEmbedder
 

@@ -179,7 +179,7 @@ def test_a_function_that_is_called_otherwise_here_keeps_its_name_for_the_model(t
 
 
 def test_functions_that_are_the_same_tool_here_are_two_for_the_model(talk, known):
-    from axil_agent import Tool
+    from axil_models import Tool
 
     class Movers:
         async def tools(self) -> list[Tool]:
@@ -238,7 +238,7 @@ class Server:
         Server.made = settings
 
     async def tools(self) -> list[Any]:
-        from axil_agent import Tool
+        from axil_models import Tool
 
         return [
             Tool(

@@ -498,7 +498,7 @@ def test_each_event_loop_has_a_client_of_its_own(service):
         asyncio.run(mem0.found("?", 1, -1.0))
         asyncio.run(mem0.add({"text": "hello"}))
     assert [what for what, _ in service] == ["made", "search", "made", "add"] * 2
-    assert len(mem0._clients) == 1
+    assert len(mem0._clients) <= 1  # that of a closed loop is forgotten
 
 
 def test_without_its_package_the_service_is_an_error_that_names_it(flow, monkeypatch):

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from axil_agent import ContextQuery
 from axil_mcp import MCPContext, MCPTools, ToolFailed
+from axil_models import ContextQuery
 
 from .kit import Watch, fired
 

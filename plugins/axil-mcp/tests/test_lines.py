@@ -6,15 +6,12 @@ from __future__ import annotations
 
 import asyncio
 import sys
-import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from axil_mcp import CallFailed, MCPServer, MCPTools, Unreachable, stdio
-from axil_mcp.connection import link_of
-from axil_mcp.serving import WorkflowServer
+from axil_mcp import CallFailed, MCPTools, Unreachable, stdio
 
 from .kit import SERVERS, children, is_alive, until
 
@@ -142,28 +139,6 @@ def test_a_server_that_hears_nothing_any_more_is_told_at_once(tidy, monkeypatch)
                 await tool({})
 
     asyncio.run(main())
-
-
-@pytest.mark.parametrize("what", ["client", "server"])
-def test_event_loops_in_other_threads_come_and_go_while_one_is_looked_up(what):
-    link, server = link_of(MCPServer(command=["nobody"])), WorkflowServer({})
-    known: Any = link._lines if what == "client" else server._rooms
-
-    async def look() -> Any:
-        return link.line if what == "client" else server._room
-
-    class Ended:
-        """The loop of a thread that has ended; while it is looked at, another thread looks, too."""
-
-        def is_closed(self) -> bool:
-            if threading.current_thread() is threading.main_thread():
-                thread = threading.Thread(target=lambda: asyncio.run(look()))
-                thread.start()
-                thread.join()
-            return True
-
-    known[Ended()] = None
-    assert asyncio.run(look()) is not None
 
 
 def test_a_connection_that_two_close_while_it_is_being_made_is_closed_when_either_says_so(

@@ -15,7 +15,7 @@ import pytest
 
 from axil import ConfigError, MemoryJournal, RootGraph
 from axil.plugin import ComponentBlocked
-from axil_agent import Agent, ContextQuery, Scripted
+from axil_agent import Agent, Scripted
 from axil_mcp import (
     CallFailed,
     ListingRefused,
@@ -25,6 +25,7 @@ from axil_mcp import (
     ToolFailed,
     Unreachable,
 )
+from axil_models import ContextQuery
 
 from .kit import Watch, fired, graph_of, is_alive, put_forward, until
 

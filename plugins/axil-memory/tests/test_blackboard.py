@@ -9,8 +9,9 @@ import pytest
 from pydantic import BaseModel
 
 from axil import ConfigError, MemoryJournal, RootGraph, run_sync
-from axil_agent import Agent, ContextQuery, Reply, Scripted
+from axil_agent import Agent, Scripted
 from axil_memory import Blackboard
+from axil_models import ContextQuery, Reply
 
 
 class Echo:

@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 from axil import MemoryJournal, RootGraph, run_sync
-from axil_agent import Agent, ContextBlock, ContextQuery, Reply, Request, Scripted
-from axil_agent.errors import ContextError
-from axil_agent.interfaces import Turn
+from axil_agent import Agent, Scripted
 from axil_memory import FactMemory
+from axil_models import ContextBlock, ContextError, ContextQuery, Reply, Request, Turn
 
 
 def memory(folder: Any, **settings: Any) -> FactMemory:

@@ -16,11 +16,10 @@ from typing import Any
 import pytest
 
 from axil import run_sync
-from axil_agent import ContextBlock, ContextQuery, Scripted, SingleAgent
-from axil_agent.errors import ContextError
-from axil_agent.interfaces import Turn
+from axil_agent import Scripted, SingleAgent
 from axil_memory import FileMemory
 from axil_memory.lines import Lines
+from axil_models import ContextBlock, ContextError, ContextQuery, Turn
 
 
 def turn(text: str, reply: str, *, user: str = "", number: int = 1) -> Turn:
@@ -58,8 +57,7 @@ def test_one_memory_sees_what_another_writes(tmp_path):
 
 WRITES = """
 import asyncio, sys
-from axil_agent import ContextQuery
-from axil_agent.interfaces import Turn
+from axil_models import ContextQuery, Turn
 from axil_memory import FileMemory
 
 async def main():

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from axil_agent import ContextBlock
 from axil_memory import Blackboard, FactMemory, FileMemory, Skills
+from axil_models import ContextBlock
 from axil_testing.kit import ContextKit
 
 

@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 
 from axil import run_sync
-from axil_agent import ContextQuery, Scripted, SingleAgent
-from axil_agent.errors import ContextError
-from axil_agent.tools import Refused
+from axil_agent import Scripted, SingleAgent
 from axil_memory import Skills
 from axil_memory.skills import read_skills
+from axil_models import ContextError, ContextQuery, Refused
 
 
 def skill(

@@ -14,8 +14,7 @@ from pydantic import BaseModel, TypeAdapter
 
 from axil import ConfigError
 from axil.plugin import make_component
-from axil_agent import Request, Structure, ToolSpec, audio, file, image
-from axil_agent.errors import ModelError, PartError
+from axil_models import ModelError, PartError, Request, Structure, ToolSpec, audio, file, image
 from axil_openai import OpenAIEmbedder, OpenAIModel, OpenAIResponsesModel
 from axil_openai.strict import strict
 from axil_testing.stub import Act, Call, Stub

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from axil_agent.retries import Retry
+from axil_models import Retry
 from axil_openai import OpenAIEmbedder, OpenAIModel, OpenAIResponsesModel
 
 HOME = Path(__file__).parents[1]

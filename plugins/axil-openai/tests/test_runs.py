@@ -18,7 +18,8 @@ import pytest
 from pydantic import BaseModel
 
 from axil import MemoryJournal, NodeFailed, RootGraph, Workflow
-from axil_agent import Agent, HistoryMemory, Recorder, SingleAgent, image, models_through
+from axil_agent import Agent, HistoryMemory, Recorder, SingleAgent, models_through
+from axil_models import image
 from axil_openai import OpenAIModel, OpenAIResponsesModel
 from axil_testing import Recorder as Watcher, VirtualClock
 from axil_testing.stub import Act, Call, Stub

@@ -156,7 +156,7 @@ def test_a_process_that_died_while_it_rested_does_not_hide_another_that_did_not(
             for started in (2, 3):
                 await asyncio.gather(*(graph.start({"n": n}).result() for n in range(2)))
                 assert process.workers.started == started
-                (place,) = process.workers._places.values()
+                place = process.workers._places.get()
                 place.idle[-1].child.signal(signal.SIGKILL)
                 await place.idle[-1].process.wait()
 
@@ -480,7 +480,7 @@ def test_a_process_is_closed_though_another_holds_its_pipe_open():
     async def go() -> Any:
         async with graph:
             await graph.start({"n": 1}).result()
-            (place,) = process.workers._places.values()
+            place = process.workers._places.get()
             (worker,) = place.idle
             pipe = os.dup(worker.process.stdin.get_extra_info("pipe").fileno())
         os.close(pipe)

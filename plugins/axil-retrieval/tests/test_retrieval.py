@@ -18,8 +18,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from axil import ConfigError, run_sync
-from axil_agent import ContextBlock, ContextQuery, Scripted, SingleAgent
-from axil_agent.errors import ContextError
+from axil_agent import Scripted, SingleAgent
+from axil_models import ContextBlock, ContextError, ContextQuery
 from axil_retrieval import HybridRetriever, KeywordRetriever, LexicalEmbedder, VectorRetriever
 from axil_retrieval.table import MOST_WORDS, Table
 from axil_retrieval.words import words

@@ -13,7 +13,7 @@ from uuid import uuid4
 
 import pytest
 
-from axil_agent import ContextBlock, ContextQuery
+from axil_models import ContextBlock, ContextQuery
 from axil_testing.kit import ContextKit, check
 
 

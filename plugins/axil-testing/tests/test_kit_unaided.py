@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from axil_agent import Reply, Scripted
-from axil_agent.interfaces import ContextBlock
+from axil_agent import Scripted
+from axil_models import ContextBlock, Reply
 from axil_testing.kit import AnswerKit, check
 from axil_testing.kit.unaided import model_kit, provider_lines
 

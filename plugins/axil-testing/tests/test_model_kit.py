@@ -15,11 +15,20 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from axil_agent import Reply, Request, ToolCall, Usage
-from axil_agent.errors import ModelError
-from axil_agent.models import read_arguments
-from axil_agent.parts import said, taken
-from axil_agent.retries import Retry, Showing, persevere, retry_after_seconds
+from axil_models import (
+    ModelError,
+    Reply,
+    Request,
+    Retry,
+    Showing,
+    ToolCall,
+    Usage,
+    check_modalities,
+    content_text,
+    persevere,
+    read_arguments,
+    retry_after_seconds,
+)
 from axil_testing.kit import ModelKit, check
 from axil_testing.stub import Act, Stub
 
@@ -46,7 +55,7 @@ class Tiny:
         pass
 
     async def reply(self, request: Request, emit: Any, /) -> Reply:
-        taken(request.messages, self.modalities, "Tiny")
+        check_modalities(request.messages, self.modalities, "Tiny")
         return await persevere(
             lambda show: self.attempt(request, show), Retry(max_tries=4), emit, self.told
         )
@@ -73,7 +82,7 @@ class Tiny:
             for tool in request.tools
         ]
         messages = [
-            {**m, "content": said(m["content"]).encode("utf-8", "replace").decode()}
+            {**m, "content": content_text(m["content"]).encode("utf-8", "replace").decode()}
             for m in request.messages
         ]
         return {

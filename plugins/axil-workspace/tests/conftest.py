@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from axil_agent import tool_of
+from axil_models import tool_of
 from axil_workspace import Workspace
 
 

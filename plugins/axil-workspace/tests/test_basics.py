@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from axil import RootGraph
-from axil_agent import Agent, Scripted, tool_of
+from axil_agent import Agent, Scripted
+from axil_models import tool_of
 from axil_workspace.basics import Basics
 from axil_workspace.code import Code
 from axil_workspace.files import Files

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from axil import ConfigError
-from axil_agent import tool_of
+from axil_models import tool_of
 from axil_workspace.code import Code
 from axil_workspace.errors import LimitExceeded, TextFault, WorkspaceError
 from axil_workspace.files import Files, write_file

@@ -12,6 +12,7 @@ from hypothesis import given, strategies as st
 from axil import ConfigError, Graph, Limits, MemoryJournal, RootGraph
 from axil.plugin import OverBudget, Price, Pricing, RunUsage
 from axil_wrappers import Budget, Cache, Fallback, Limit, Retry, Timeout
+from axil_wrappers.cache import _flights
 
 
 def caller(needs, uses=None, log=None, seconds=1.0):
@@ -271,18 +272,16 @@ def test_wrappers_compose_in_every_order_and_leave_nothing_behind(
         if cancelled is not None:
             await stage.clock.sleep(cancelled)
             run.cancel()
-        return run, await job
+        return run, await job, _flights.get()
 
-    run, result = asyncio.run(asyncio.wait_for(main(), 60))
+    run, result, flights = asyncio.run(asyncio.wait_for(main(), 60))
     assert result.status in ("done", "failed", "limited", "cancelled")
     ledger = run.meter.ledger
     assert (ledger.held, ledger.waiting, at_work, stage.clock.sleeping) == (0, 0, 0, 0)
     for limit in (each for some in bodies(run.plan) for each in some):
         assert (limit.inside, limit.waiting) == (0, 0)
     assert sum(result.usage.tokens.values()) <= 2000
-    from axil_wrappers.cache import _flights
-
-    assert _flights.under_way == {}
+    assert flights == {}
 
 
 def bodies(plan):

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from axil_agent.interfaces import Reply, ToolCall, Usage
-from axil_agent.models import read_arguments
-from axil_agent.prices import Prices
-from axil_agent.retries import Showing
-from axil_agent.services import BrokenOff
 from axil_anthropic.sending import EXTRA
+from axil_models import BrokenOff, Prices, Reply, Showing, ToolCall, Usage, read_arguments
 
 _FINISH = {
     "end_turn": "stop",

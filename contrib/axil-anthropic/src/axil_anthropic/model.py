@@ -11,23 +11,25 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import Field
 
-from axil_agent.errors import ModelError
-from axil_agent.interfaces import Emit, Reply, Request
-from axil_agent.parts import taken
-from axil_agent.retries import Showing
-from axil_agent.services import (
-    Remote,
-    RemoteModelConfig,
-    Service,
-    Usual,
-    arguments_of,
-    configured,
-    in_words,
-    split,
-    with_told,
-)
 from axil_anthropic.hearing import Heard
 from axil_anthropic.sending import conversation, tool, tool_choice
+from axil_models import (
+    Emit,
+    ModelError,
+    Remote,
+    RemoteModelConfig,
+    Reply,
+    Request,
+    Service,
+    Showing,
+    Usual,
+    check_modalities,
+    parameters_of_sdk,
+    sdk_arguments,
+    service_config,
+    structure_prompt,
+    with_instruction,
+)
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
@@ -83,7 +85,7 @@ class AnthropicModel(Remote):
             more: what else ``AnthropicConfig`` has.
         Raises: ConfigError: all that is wrong with them.
         """
-        self.config: AnthropicConfig = configured(
+        self.config: AnthropicConfig = service_config(
             AnthropicConfig, name, api_key, base_url, {"settings": settings, **more}
         )
         self.modalities = frozenset(self.config.modalities or ("text", "image", "file"))
@@ -97,12 +99,15 @@ class AnthropicModel(Remote):
         Raises: ModelError (AX660); PartError (AX801): it cannot take a part; ConfigError (AX800,
         AX806).
         """
-        taken(request.messages, self.modalities, repr(self))
+        check_modalities(request.messages, self.modalities, repr(self))
         asked = self._asked(request)
 
         async def attempt(client: AsyncAnthropic, show: Showing) -> Reply:
             create: Any = client.messages.create
-            heard, held = Heard(show), split(self._held(request, asked), arguments_of(create))
+            heard, held = (
+                Heard(show),
+                sdk_arguments(self._held(request, asked), parameters_of_sdk(create)),
+            )
             async with await create(stream=True, **held) as stream:
                 async for event in stream:
                     heard.hear(event)
@@ -128,7 +133,7 @@ class AnthropicModel(Remote):
             asked["tool_choice"] = choice
         messages = list(request.messages)
         if request.output is not None and self.config.structured_output == "prompt":
-            messages = with_told(messages, in_words(request.output))
+            messages = with_instruction(messages, structure_prompt(request.output))
         system, asked["messages"] = conversation(messages)
         if system:
             asked["system"] = system
@@ -152,7 +157,7 @@ class AnthropicModel(Remote):
                     transient=False,
                     hint="Say what it may hold, or set structured_output: prompt.",
                 ) from error
-            system = f"{asked.get('system', '')}\n\n{in_words(request.output)}".strip()
+            system = f"{asked.get('system', '')}\n\n{structure_prompt(request.output)}".strip()
             return {**asked, "system": system}
         return {
             **asked,

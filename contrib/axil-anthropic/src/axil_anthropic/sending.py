@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from axil_agent.interfaces import Message, ToolSpec
-from axil_agent.parts import Part, decoded, parts_of, said
-from axil_agent.services import refuse, sound
+from axil_models import (
+    Message,
+    Part,
+    ToolSpec,
+    content_text,
+    part_bytes,
+    parts_of,
+    unsendable,
+    valid_text,
+)
 
 EXTRA = "anthropic"
 """What a reply's own blocks are kept under."""
@@ -20,7 +27,7 @@ def conversation(messages: Sequence[Message]) -> tuple[str, list[dict[str, Any]]
     for each in messages:
         role = str(each.get("role") or "user")
         if role in ("system", "developer"):
-            system.append(sound(said(each.get("content"))))
+            system.append(valid_text(content_text(each.get("content"))))
             continue
         side = "assistant" if role == "assistant" else "user"
         blocks = _blocks(each, role)
@@ -38,7 +45,7 @@ def _blocks(given: Message, role: str) -> list[dict[str, Any]]:
             {
                 "type": "tool_result",
                 "tool_use_id": str(given.get("tool_call_id") or ""),
-                "content": sound(said(content)) or " ",
+                "content": valid_text(content_text(content)) or " ",
             }
         ]
     if role == "assistant":
@@ -46,7 +53,7 @@ def _blocks(given: Message, role: str) -> list[dict[str, Any]]:
         if kept is not None:
             return [dict(block) for block in kept]
         blocks: list[dict[str, Any]] = (
-            [{"type": "text", "text": sound(said(content))}] if content else []
+            [{"type": "text", "text": valid_text(content_text(content))}] if content else []
         )
         for call in cast("Sequence[Mapping[str, Any]]", given.get("tool_calls") or ()):
             blocks.append(
@@ -70,7 +77,7 @@ def _kept(message: Message) -> Sequence[Mapping[str, Any]] | None:
 def _part(part: Part) -> dict[str, Any]:
     kind, media_type = part["type"], str(part.get("media_type") or "")
     if kind == "text":
-        return {"type": "text", "text": sound(part["text"])}
+        return {"type": "text", "text": valid_text(part["text"])}
     block = "image" if kind == "image" else "document"
     named = {"title": part["name"]} if block == "document" and part.get("name") else {}
     if part.get("url"):
@@ -84,13 +91,13 @@ def _part(part: Part) -> dict[str, Any]:
             **named,
         }
     if part.get("data") and media_type.startswith("text/"):
-        words = decoded(part).decode("utf-8", "replace")
+        words = part_bytes(part).decode("utf-8", "replace")
         return {
             "type": block,
             "source": {"type": "text", "media_type": "text/plain", "data": words},
             **named,
         }
-    raise refuse(part, "the Messages API")
+    raise unsendable(part, "the Messages API")
 
 
 def tool(spec: ToolSpec) -> dict[str, Any]:

@@ -5,12 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-from axil_agent.errors import ModelError
-from axil_agent.interfaces import Reply, Request, ToolCall, Usage
-from axil_agent.prices import Prices
-from axil_agent.retries import Showing
-from axil_agent.services import BrokenOff
 from axil_gemini.sending import EXTRA, OURS
+from axil_models import BrokenOff, ModelError, Prices, Reply, Request, Showing, ToolCall, Usage
 
 _FINISH: Final = {"STOP": "stop", "MAX_TOKENS": "length"}
 _FILTERED: Final = frozenset(

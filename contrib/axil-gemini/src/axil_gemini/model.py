@@ -13,21 +13,23 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, cast
 from pydantic import Field, ValidationError
 
 from axil import ConfigError, Problem
-from axil_agent.errors import ModelError
-from axil_agent.interfaces import Emit, Reply, Request
-from axil_agent.parts import taken
-from axil_agent.retries import Showing
-from axil_agent.services import (
-    Remote,
-    RemoteModelConfig,
-    Service,
-    Usual,
-    configured,
-    in_words,
-    with_told,
-)
 from axil_gemini.hearing import Heard
 from axil_gemini.sending import conversation, tool, tool_config
+from axil_models import (
+    Emit,
+    ModelError,
+    Remote,
+    RemoteModelConfig,
+    Reply,
+    Request,
+    Service,
+    Showing,
+    Usual,
+    check_modalities,
+    service_config,
+    structure_prompt,
+    with_instruction,
+)
 
 if TYPE_CHECKING:
     from google.genai import Client
@@ -102,7 +104,7 @@ class GeminiModel(Remote):
             more: what else ``GeminiConfig`` has.
         Raises: ConfigError: all that is wrong with them.
         """
-        self.config: GeminiConfig = configured(
+        self.config: GeminiConfig = service_config(
             GeminiConfig, name, api_key, base_url, {"settings": settings, **more}
         )
         self.modalities = frozenset(self.config.modalities or ("text", "image", "file", "audio"))
@@ -116,7 +118,7 @@ class GeminiModel(Remote):
         Raises: ModelError (AX660); PartError (AX801): it cannot take a part; ConfigError (AX800,
         AX806).
         """
-        taken(request.messages, self.modalities, repr(self))
+        check_modalities(request.messages, self.modalities, repr(self))
         asked = self._asked(request)
 
         async def attempt(line: Line, show: Showing) -> Reply:
@@ -164,7 +166,7 @@ class GeminiModel(Remote):
             if form == "schema":
                 config["response_json_schema"] = dict(request.output.schema)
             else:
-                messages = with_told(messages, in_words(request.output))
+                messages = with_instruction(messages, structure_prompt(request.output))
         system, contents = conversation(messages)
         if system:
             config["system_instruction"] = system

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
-from axil_agent.interfaces import Message, ToolSpec
-from axil_agent.parts import Part, parts_of, said
-from axil_agent.services import refuse, sound
+from axil_models import Message, Part, ToolSpec, content_text, parts_of, unsendable, valid_text
 
 EXTRA: Final = "gemini"
 """What a reply's own parts are kept under."""
@@ -23,7 +21,7 @@ def conversation(messages: Sequence[Message]) -> tuple[str, list[dict[str, Any]]
     for each in messages:
         role = str(each.get("role") or "user")
         if role in ("system", "developer"):
-            system.append(sound(said(each.get("content"))))
+            system.append(valid_text(content_text(each.get("content"))))
             continue
         names |= {str(call["id"]): str(call["name"]) for call in each.get("tool_calls") or ()}
         side = "model" if role == "assistant" else "user"
@@ -41,14 +39,16 @@ def _parts(given: Message, role: str, names: Mapping[str, str]) -> list[dict[str
         id = str(given.get("tool_call_id") or "")
         response = {
             "name": names.get(id) or str(given.get("name") or ""),
-            "response": {"result": sound(said(content))},
+            "response": {"result": valid_text(content_text(content))},
         }
         return [{"function_response": {**_id(id), **response}}]
     if role == "assistant":
         kept = _kept(given)
         if kept is not None:
             return [dict(part) for part in kept]
-        parts: list[dict[str, Any]] = [{"text": sound(said(content))}] if content else []
+        parts: list[dict[str, Any]] = (
+            [{"text": valid_text(content_text(content))}] if content else []
+        )
         for call in cast("Sequence[Mapping[str, Any]]", given.get("tool_calls") or ()):
             parts.append(
                 {
@@ -75,14 +75,14 @@ def _kept(message: Message) -> Sequence[Mapping[str, Any]] | None:
 
 def _part(part: Part) -> dict[str, Any]:
     if part["type"] == "text":
-        return {"text": sound(part["text"])}
+        return {"text": valid_text(part["text"])}
     kind = {"mime_type": part["media_type"]} if part.get("media_type") else {}
     if part.get("data"):
         return {"inline_data": {"data": part["data"], **kind}}
     where = part.get("url") or part.get("file_id")
     if where:
         return {"file_data": {"file_uri": where, **kind}}
-    raise refuse(part, "the Gemini API")
+    raise unsendable(part, "the Gemini API")
 
 
 def tool(spec: ToolSpec) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, Field
 
-from axil_agent.interfaces import ContextBlock, ContextQuery
+from axil_models import ContextBlock, ContextQuery
 
 __all__ = ["Glossary"]
 

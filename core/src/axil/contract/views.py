@@ -2,16 +2,15 @@
 
 A value is isolated when it is first read, and from then on the view hands out the same object. What
 a body does to a view stays in the view: a state changes by deltas only. ``StateView`` shows a state
-as a dict, ``ModelView`` as an instance of a pydantic model, ``Fields`` is a payload that is a real
+as a dict, an ``InstanceView`` as an instance of a class, ``Fields`` is a payload that is a real
 ``dict``. ``without_views`` and ``values_of`` go the other way.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
-from types import FunctionType
-from typing import Any, SupportsIndex, cast
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from typing import Any, cast
 
 from axil.errors import StateError, did_you_mean
 from axil.kernel.state import State
@@ -168,197 +167,19 @@ class StateView(MutableMapping[str, Any]):
 
 # --------------------------------------------------------------------------------------------------
 
-# all other __pydantic_…__ are the class's
-_CLASS_SIDE = ("__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")
-_NOT_FORWARDED = frozenset(
-    {
-        "__init__",
-        "__new__",
-        "__init_subclass__",
-        "__class_getitem__",
-        "__del__",
-        "__getattr__",
-        "__getattribute__",
-    }
-)
 
+class InstanceView:
+    """The base of views that show a state as an instance of a class, such as a pydantic model.
 
-class ModelView:
-    """A state as an instance of its pydantic model, for ``isinstance`` too.
-
-    Fields are isolated when first read. Anything else (methods, properties, ``model_dump``) makes a
-    real instance with ``model_construct`` once, in O(fields), and asks that; from then on it holds
-    the values, and lists are lists. Its ``model_fields_set`` holds what was assigned here, so
-    ``state.model_copy(update=…)`` writes its update and no more. Assignments are local and
-    validated when they are committed.
+    ``without_views`` puts the instance in the place of the view. A subclass may pass itself off as
+    its class (``__class__``), so the method is asked of the view's type.
     """
 
-    # a field may have any name but these
-    __slots__ = ("_axil_kept", "_axil_model", "_axil_state", "_axil_whole", "_axil_written")
+    __slots__ = ()
 
-    _axil_kept: dict[str, Any]
-    _axil_model: Any
-    _axil_state: State
-    _axil_whole: Any
-    _axil_written: set[str]
-
-    def __init__(self, state: State, model: Any) -> None:
-        put = object.__setattr__
-        put(self, "_axil_state", state)
-        put(self, "_axil_model", model)
-        put(self, "_axil_kept", {})  # read or assigned; MISSING: deleted
-        put(self, "_axil_written", set[str]())
-        put(self, "_axil_whole", None)
-
-    @property
-    # what makes isinstance(view, Model) true
-    def __class__(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return self._axil_model
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_axil_"):
-            # not made by __init__: without this line we would ask ourselves for ever
-            raise AttributeError(name)
-        model, kept = self._axil_model, self._axil_kept
-        if _is_field(self, name):
-            value = (
-                kept[name]
-                if name in kept
-                else MISSING
-                if self._axil_whole is not None
-                else self._axil_state.get(name, MISSING)
-            )
-            if value is MISSING:
-                raise AttributeError(_absent(self._axil_state, name), name=name, obj=self)
-            if name not in kept:
-                value = kept[name] = isolate(value)
-            return value
-        if name.startswith("__pydantic_") and name not in _CLASS_SIDE:
-            return getattr(model, name)
-        return getattr(whole(self), name)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if not _is_field(self, name):
-            setattr(whole(self), name, value)
-        elif self._axil_model.model_config.get("frozen"):
-            raise AttributeError(f"{self._axil_model.__name__} is frozen.", name=name, obj=self)
-        else:
-            self._axil_kept[name] = value
-            self._axil_written.add(name)
-
-    def __delattr__(self, name: str) -> None:
-        if not _is_field(self, name):
-            delattr(whole(self), name)
-        else:
-            getattr(self, name)
-            self._axil_written.discard(name)
-            if self._axil_whole is None:
-                self._axil_kept[name] = MISSING
-            else:
-                del self._axil_kept[name]
-
-    def __dir__(self) -> Iterable[str]:
-        return {*dir(self._axil_model), *self._axil_state.schema.fields}
-
-    def __repr__(self) -> str:
-        return repr(whole(self))
-
-    def __str__(self) -> str:
-        return str(whole(self))
-
-    def __eq__(self, other: object) -> bool:
-        return bool(whole(self) == (whole(other) if _is_model_view(other) else other))
-
-    def __hash__(self) -> int:
-        return hash(whole(self))
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(whole(self))
-
-    def __copy__(self) -> Any:
-        return copy.copy(whole(self))
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        return copy.deepcopy(whole(self), memo)
-
-    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
-        return whole(self).__reduce_ex__(protocol)
-
-
-def _is_field(view: ModelView, name: str) -> bool:
-    state: State = view._axil_state  # pyright: ignore[reportPrivateUsage]  # this module's own
-    if name in state.schema.fields:
-        return True
-    whole = view._axil_whole  # pyright: ignore[reportPrivateUsage]
-    return whole is None and not state.schema.closed and name in state
-
-
-def whole(view: Any) -> Any:
-    """The model instance behind a ``ModelView``, made on first use; view and instance share their
-    values from then on.
-    """
-    made = view._axil_whole
-    if made is None:
-        kept: dict[str, Any] = view._axil_kept
-        state: State = view._axil_state
-        for name in _names(state):
-            if name not in kept:
-                kept[name] = isolate(state[name])
-        values = {
-            name: list(value) if type(value) is Log else value
-            for name, value in kept.items()
-            if value is not MISSING
-        }
-        made = view._axil_model.model_construct(_fields_set=view._axil_written, **values)
-        for name in [
-            name for name in made.__dict__ if name not in values and name in state.schema.fields
-        ]:
-            del made.__dict__[name]  # a default of the model for what is not there
-        kept.clear()
-        put = object.__setattr__
-        put(view, "_axil_kept", made.__dict__)
-        put(view, "_axil_whole", made)
-    return made
-
-
-def model_view(model: Any) -> Callable[[State], Any]:
-    """Makes views of states as instances of ``model``.
-
-    Special methods of the model's own (``__len__``) work on them, too.
-    """
-    own: dict[str, Any] = {"__slots__": (), "__doc__": ModelView.__doc__}
-    for kind in reversed(model.__mro__):
-        if kind.__module__.partition(".")[0] in ("builtins", "typing", "pydantic"):
-            continue
-        for name, method in kind.__dict__.items():
-            special = (
-                name.startswith("__") and name.endswith("__") and not name.startswith("__pydantic_")
-            )
-            if (
-                special
-                and isinstance(method, FunctionType)
-                and name not in _NOT_FORWARDED
-                and name not in vars(ModelView)
-            ):
-                own[name] = _forwarded(name)
-    made: Any = type("ModelView", (ModelView,), own)
-    return lambda state: made(state, model)
-
-
-def _forwarded(name: str) -> Any:
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return getattr(whole(self), name)(*args, **kwargs)
-
-    method.__name__ = name
-    return method
-
-
-def _is_model_view(value: Any) -> bool:
-    return issubclass(_type(value), ModelView)
-
-
-def _type(value: Any) -> Any:
-    return cast("Any", type(value))
+    def __axil_instance__(self) -> Any:
+        """Return the instance that the view stands for."""
+        raise NotImplementedError
 
 
 # --------------------------------------------------------------------------------------------------
@@ -518,9 +339,13 @@ def fields_of(payload: Mapping[str, Any]) -> dict[str, Any]:
 # --------------------------------------------------------------------------------------------------
 
 
+def _type(value: Any) -> Any:
+    return cast("Any", type(value))
+
+
 def without_views(value: Any) -> Any:
-    """``value`` without views: dicts for ``StateView`` and ``Fields``, model instances for
-    ``ModelView``, at any depth.
+    """``value`` without views: dicts for ``StateView`` and ``Fields``, instances for
+    ``InstanceView``, at any depth.
 
     Untouched values are not copied, and a container without a view in it is returned as it is.
     Cost: O(containers in the value).
@@ -540,7 +365,7 @@ def without_views(value: Any) -> Any:
     if kind is tuple:
         parts = [without_views(item) for item in value]
         return tuple(parts) if any(a is not b for a, b in zip(parts, value, strict=True)) else value
-    return whole(value) if issubclass(kind, ModelView) else value
+    return kind.__axil_instance__(value) if issubclass(kind, InstanceView) else value
 
 
 def values_of(given: Any, *, written: bool = False) -> Mapping[str, Any] | None:
@@ -560,7 +385,8 @@ def values_of(given: Any, *, written: bool = False) -> Mapping[str, Any] | None:
         return without_views(
             given if _type(given) in (dict, Fields) else dict(cast("Mapping[str, Any]", given))
         )
-    model = whole(given) if _is_model_view(given) else given
+    kind = _type(given)
+    model = kind.__axil_instance__(given) if issubclass(kind, InstanceView) else given
     declared: Mapping[str, Any] | None = getattr(_type(model), "__pydantic_fields__", None)
     if declared is None or isinstance(model, type):
         return None

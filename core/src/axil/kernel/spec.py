@@ -377,6 +377,7 @@ _MODULES = {
     "axil_typed.checks": "axil.typed",
     "axil_typed.reducers": "axil.reducers",
     "axil_typed.schema": "axil.schema",
+    "axil_typed.views": "axil.contract.views",
 }
 """What digests call modules of axil that have moved since runs were first recorded."""
 _TOO_DEEP = 200

@@ -4,9 +4,21 @@ from __future__ import annotations
 
 from axil_agent.agent import Agent, DynamicAgent
 from axil_agent.context import ContextPolicy
+from axil_agent.converse import Stage
 from axil_agent.history import HistoryMemory
 from axil_agent.human import HumanFileEdit, HumanNode
-from axil_agent.interfaces import (
+from axil_agent.judge import Judge
+from axil_agent.measure import measure_text
+from axil_agent.models import models_through
+from axil_agent.nodes import AgentConfig
+from axil_agent.prompt import Wiring
+from axil_agent.replay import Recorder, Replay
+from axil_agent.scripted import Scripted
+from axil_agent.single import SingleAgent
+from axil_agent.switch import AgentSwitch
+from axil_agent.template import Verbatim
+from axil_agent.thinking import Reflection, Thinking, considered
+from axil_models import (
     ContextBlock,
     ContextProvider,
     ContextQuery,
@@ -18,23 +30,19 @@ from axil_agent.interfaces import (
     Reply,
     Request,
     Structure,
+    Tool,
     ToolCall,
     ToolSpec,
     Usage,
+    audio,
+    file,
+    image,
+    tool_of,
 )
-from axil_agent.judge import Judge
-from axil_agent.measure import measure_text
-from axil_agent.models import models_through
-from axil_agent.parts import audio, file, image
-from axil_agent.replay import Recorder, Replay
-from axil_agent.scripted import Scripted
-from axil_agent.single import SingleAgent
-from axil_agent.switch import AgentSwitch
-from axil_agent.thinking import Reflection, Thinking
-from axil_agent.tools import Tool, tool_of
 
 __all__ = [
     "Agent",
+    "AgentConfig",
     "AgentSwitch",
     "ContextBlock",
     "ContextPolicy",
@@ -57,13 +65,17 @@ __all__ = [
     "Request",
     "Scripted",
     "SingleAgent",
+    "Stage",
     "Structure",
     "Thinking",
     "Tool",
     "ToolCall",
     "ToolSpec",
     "Usage",
+    "Verbatim",
+    "Wiring",
     "audio",
+    "considered",
     "file",
     "image",
     "measure_text",

@@ -18,14 +18,18 @@ from pydantic import BaseModel
 from axil import Out, run_sync
 from axil.plugin import Attributes, Body, BodyRules, Task, as_body, pushed_fields
 from axil_agent.alone import Alone
-from axil_agent.context import ContextPolicy, active_tools, is_provider, passive_context, query_text
+from axil_agent.context import (
+    ContextPolicy,
+    active_tools,
+    is_provider,
+    passive_context,
+    query_text,
+)
 from axil_agent.converse import Answer, Manner, think
-from axil_agent.errors import ContextError, PromptError, WiringError
+from axil_agent.errors import PromptError, WiringError
 from axil_agent.formatters import pair_of
 from axil_agent.history import is_chat_memory
-from axil_agent.interfaces import ContextQuery, Formatter, Message, Structure, Turn, listed_or_one
 from axil_agent.models import Chosen
-from axil_agent.parts import bare, text
 from axil_agent.prompt import (
     Observed,
     Style,
@@ -36,23 +40,31 @@ from axil_agent.prompt import (
     titled,
     user_prompt,
 )
-from axil_agent.settings import checked
 from axil_agent.sharing import held, is_shared, keep, kept, shared_delta, shared_now
 from axil_agent.template import joined, rendered
 from axil_agent.thinking import considered
-from axil_agent.threads import called
-from axil_agent.tools import (
+from axil_agent.uses import listed_or_one, used
+from axil_models import (
     Approval,
+    ContextError,
+    ContextQuery,
+    Formatter,
+    Message,
+    Structure,
     Tool,
-    by_name,
-    guarded,
+    Turn,
+    call_async,
+    checked_settings,
     is_toolset,
+    plain_data,
+    text_part,
     tool_of,
+    tools_by_name,
     tools_of,
-    untitled,
+    with_approval,
+    with_labels,
+    without_titles,
 )
-from axil_agent.uses import used
-from axil_agent.values import plain
 
 
 class Agent:
@@ -122,7 +134,7 @@ class Agent:
             hide_unused_fields=hide_unused_fields,
             titles=titled(titles, name),
         )
-        self.model_settings = checked(model_settings)
+        self.model_settings = checked_settings(model_settings)
         self.output_type, self.policy = output_type, context or ContextPolicy()
         self.max_turns, self.max_repairs = max_turns, max_repairs
         self.approve, self.approval = tuple(approve), approval
@@ -131,7 +143,7 @@ class Agent:
         self._tools: list[Any] = list(tools or ())
         self._memories: list[Any] = listed_or_one(memories)
         self._retrievers: list[Any] = listed_or_one(retrievers)
-        by_name(
+        tools_by_name(
             [
                 tool_of(tool)
                 for tool in self._tools
@@ -238,7 +250,9 @@ class Agent:
         fields, numbering = style.shown(style.fields(inputs, attributes or {}, wiring))
         system = rendered(style.instructions, fields, where)
         message = style.message(fields, where)
-        query = self._query(bare(inputs), bare(attributes or {}), message, wiring.node, ctx)
+        query = self._query(
+            with_labels(inputs), with_labels(attributes or {}), message, wiring.node, ctx
+        )
         found = await passive_context(
             self.providers, query, self.policy, ctx or Alone(), where, numbering
         )
@@ -248,7 +262,7 @@ class Agent:
         return Observed(
             system=system,
             user=user,
-            messages=conversation(system, history, [text(user), *parts] if parts else user),
+            messages=conversation(system, history, [text_part(user), *parts] if parts else user),
         )
 
     def _heard(self, inputs: Mapping[str, Any], wiring: Wiring) -> tuple[Mapping[str, Any], Style]:
@@ -261,11 +275,13 @@ class Agent:
         self, inputs: Mapping[str, Any], attributes: Mapping[str, Any], ctx: Any, wiring: Wiring
     ) -> dict[str, Any]:
         """One turn: the fields of the reply. What memories keep is put into ``ctx.local``."""
-        heard = bare(self._heard(inputs, wiring)[0])
+        heard = with_labels(self._heard(inputs, wiring)[0])
         seen = await self.observed(
             inputs, attributes, history=self.recalled(ctx), ctx=ctx, wiring=wiring
         )
-        query = self._query(heard, bare(attributes), seen.user, wiring.node, ctx, seen.messages)
+        query = self._query(
+            heard, with_labels(attributes), seen.user, wiring.node, ctx, seen.messages
+        )
         manner = await self.manner(wiring, query, ctx)
         answer = await considered(seen.messages, manner, ctx, self.thinking)
         said: list[Message] = [seen.messages[-1], {"role": "assistant", "content": answer.text}]
@@ -365,8 +381,8 @@ class Agent:
             output=output,
             structure=None
             if output is None
-            else Structure(name=output.__name__, schema=untitled(output.model_json_schema())),
-            tools=guarded(by_name(tools), self.approve, self.approval),
+            else Structure(name=output.__name__, schema=without_titles(output.model_json_schema())),
+            tools=with_approval(tools_by_name(tools), self.approve, self.approval),
             max_turns=self.max_turns,
             max_repairs=self.max_repairs,
             where=f'node "{wiring.node}"' if wiring.node else "",
@@ -396,7 +412,7 @@ class Agent:
         if not self._memories:  # nobody is to be told, and nothing is kept
             return
         ctx.kept["turn"] = count = int(ctx.kept.get("turn") or 0) + 1
-        query = replace(query, inputs=plain(query.inputs))
+        query = replace(query, inputs=plain_data(query.inputs))
         turn = Turn(
             query=query, reply=answer.text, role_name=self.role_name or self.name, number=count
         )
@@ -406,13 +422,13 @@ class Agent:
                 keep(
                     memory,
                     ctx,
-                    plain(await memory.remember(kept(memory, ctx), said, ask)),
-                    plain(said),
+                    plain_data(await memory.remember(kept(memory, ctx), said, ask)),
+                    plain_data(said),
                 )
             elif is_shared(memory):
-                new = plain(memory.notes(turn))
+                new = plain_data(memory.notes(turn))
                 before = shared_now(memory.share, ctx)
-                keep(memory, ctx, plain(memory.keep([*before, *new])), new)
+                keep(memory, ctx, plain_data(memory.keep([*before, *new])), new)
             elif hasattr(memory, "learn"):
                 await ctx.step(f"learn:{number}", partial(_learnt, memory, replace(turn, ask=ask)))
             elif hasattr(memory, "insert"):
@@ -428,7 +444,7 @@ class Agent:
             for each in reversed(self.owned):
                 close = getattr(each, "close", None)
                 if close is not None:
-                    stack.push_async_callback(called, close)
+                    stack.push_async_callback(call_async, close)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
@@ -463,11 +479,11 @@ def _with_edges(error: PromptError, task: Task) -> PromptError:
 
 
 async def _inserted(memory: Any, turn: Turn) -> None:
-    await called(memory.insert, turn.key, turn.reply)
+    await call_async(memory.insert, turn.key, turn.reply)
 
 
 async def _learnt(memory: Any, turn: Turn) -> Any:
-    return plain(await called(memory.learn, turn))
+    return plain_data(await call_async(memory.learn, turn))
 
 
 def _installed(kind: str, given: Any, setting: Any) -> Any:

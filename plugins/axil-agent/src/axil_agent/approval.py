@@ -14,9 +14,7 @@ from typing import Any, Final, Protocol, cast
 
 from axil import Question
 from axil.plugin import Overdue
-from axil_agent.interfaces import ToolCall
-from axil_agent.tools import Refused, Tool
-from axil_agent.values import plain
+from axil_models import Refused, Tool, ToolCall, plain_data
 
 _WORDS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("allow", "yes", "y", "ok", "true"), "allow"),
@@ -107,9 +105,9 @@ async def verdict(tool: Tool, call: ToolCall, ctx: Asker, name: str) -> Verdict:
 
 
 def _question(name: str, arguments: Mapping[str, Any], fault: str) -> Question:
-    shown = json.dumps(plain(arguments), ensure_ascii=False, indent=2, default=str)
+    shown = json.dumps(plain_data(arguments), ensure_ascii=False, indent=2, default=str)
     text = f'May the tool "{name}" be called with these arguments?\n{shown}'
-    data = {"tool": name, "arguments": plain(arguments)}
+    data = {"tool": name, "arguments": plain_data(arguments)}
     return Question(
         text=f"{fault}\n{text}" if fault else text,
         kind="tool_approval",
@@ -133,8 +131,8 @@ def _form(tool: Tool, arguments: Mapping[str, Any]) -> Question:
     them the answer.
     """
     name, within = tool.name, tool.approval.within_seconds
-    shown = json.dumps(plain(arguments), ensure_ascii=False, default=str)
-    data = {"tool": name, "arguments": plain(arguments)}
+    shown = json.dumps(plain_data(arguments), ensure_ascii=False, default=str)
+    data = {"tool": name, "arguments": plain_data(arguments)}
     return Question(
         text=f'The arguments for "{name}", as a JSON object:',
         default=shown if within is None else None,

@@ -4,8 +4,6 @@ model (active).
 
 from __future__ import annotations
 
-import hashlib
-import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -13,13 +11,24 @@ from typing import Any, Literal, cast
 
 from axil.plugin import did_you_mean, format_names
 from axil_agent.converse import Stage
-from axil_agent.errors import ContextError
-from axil_agent.interfaces import ContextBlock, ContextQuery
-from axil_agent.parts import Numbering, Part, checked, label as named_part, text
-from axil_agent.retries import on_clock
-from axil_agent.threads import called
-from axil_agent.tools import Refused, Tool
-from axil_agent.values import plain, text_of
+from axil_models import (
+    ContextBlock,
+    ContextError,
+    ContextQuery,
+    Part,
+    PartNumbers,
+    Refused,
+    Tool,
+    as_text,
+    block_identity,
+    blocks_of,
+    named_providers,
+    on_clock,
+    part_label as named_part,
+    plain_data,
+    provider_label,
+    text_part,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,11 +49,6 @@ class ContextPolicy:
     """``report``: a provider that fails is shown to whoever watches the run, and the agent goes on
     without it.
     """
-
-
-def label_of(provider: Any) -> str:
-    """What a provider is called."""
-    return str(getattr(provider, "context_label", None) or type(provider).__name__)
 
 
 def is_provider(given: Any) -> bool:
@@ -87,70 +91,12 @@ def query_text(inputs: Mapping[str, Any], rendered: str) -> str:
     """
     for name in _TELLING:
         value = inputs.get(name)
-        if value is not None and (text := text_of(value).strip()):
+        if value is not None and (text := as_text(value).strip()):
             return text
     if rendered.strip():
         return rendered
     values = list(inputs.values())
-    return text_of(values[0]) if len(values) == 1 else text_of(dict(inputs)) if values else ""
-
-
-async def blocks_of(
-    provider: Any, query: ContextQuery, top_k: int, where: str = "", ctx: Any = None
-) -> list[ContextBlock]:
-    """A provider's blocks, best first.
-
-    Raises: ContextError (AX658): it failed, or gave something else.
-    """
-    try:
-        takes = inspect.signature(provider.get_blocks).parameters
-        named: dict[str, Any] = {"top_k": top_k} if len(takes) > 1 else {}
-        if "ctx" in takes:
-            named["ctx"] = ctx
-        given = await called(provider.get_blocks, query, **named)
-        blocks = [block_of(each) for each in given or ()]
-    except Exception as error:  # a provider is anybody's code: its failure is told with its name
-        cause = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        raise ContextError(
-            "AX658", f'the context provider "{label_of(provider)}" failed ({cause}).', where=where
-        ) from error
-    return sorted(blocks, key=lambda b: (b.score is None, -(b.score or 0.0)))[:top_k]
-
-
-def block_of(given: Any) -> ContextBlock:
-    """A block from a block, a mapping, a text, or anything with a ``text``.
-
-    Raises: PartError (AX802, AX803): its part is none.
-    """
-    if isinstance(given, str):
-        return ContextBlock(given)
-    block = given if isinstance(given, ContextBlock) else ContextBlock(**_block(given))
-    return block if block.part is None else replace(block, part=checked(block.part))
-
-
-def _block(given: Any) -> dict[str, Any]:
-    names = ("text", "uri", "chunk_id", "score", "title", "metadata", "dedupe_key", "part")
-    has = (
-        cast("Mapping[str, Any]", given)
-        if isinstance(given, Mapping)
-        else {n: getattr(given, n) for n in names if hasattr(given, n)}
-    )
-    if "text" not in has and has.get("part") is None:
-        raise TypeError(f"{given!r:.60} is not a context block: it has no text")
-    return {"text": "", **{name: has[name] for name in names if has.get(name) is not None}}
-
-
-def identity(block: ContextBlock) -> str:
-    """What makes two blocks the same."""
-    if block.dedupe_key:
-        return f"key:{block.dedupe_key}"
-    if block.uri:
-        return f"uri:{block.uri}#{block.chunk_id}" if block.chunk_id else f"uri:{block.uri}"
-    held = block.text if block.part is None else f"{block.text}\n{sorted(block.part.items())}"
-    return (
-        "text:"
-        + hashlib.sha1(held.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
-    )
+    return as_text(values[0]) if len(values) == 1 else as_text(dict(inputs)) if values else ""
 
 
 Labelled = tuple[str, ContextBlock]
@@ -165,7 +111,7 @@ def composed(
     left = policy.budget_tokens
     for label, blocks in found:
         for block in blocks:
-            key = identity(block)
+            key = block_identity(block)
             if len(chosen) >= policy.total or key in seen or not (block.text.strip() or block.part):
                 continue
             seen.add(key)
@@ -202,7 +148,7 @@ async def passive_context(
     policy: ContextPolicy,
     ctx: Stage,
     where: str = "",
-    numbering: Numbering | None = None,
+    numbering: PartNumbers | None = None,
 ) -> str:
     """What passive providers know of the query, as text.
 
@@ -213,7 +159,7 @@ async def passive_context(
     """
     some = [
         (label, provider)
-        for label, provider in named(providers)
+        for label, provider in named_providers(providers)
         if is_passive(provider) and hasattr(provider, "get_blocks")
     ]
     if not some:
@@ -226,7 +172,7 @@ async def passive_context(
                 with on_clock(getattr(ctx, "clock", None)):
                     found.append(
                         (
-                            label_of(provider),
+                            provider_label(provider),
                             await blocks_of(provider, query, policy.per_provider, where, ctx),
                         )
                     )
@@ -256,27 +202,16 @@ async def passive_context(
     return rendered(blocks, named_part if numbering is None else numbering)
 
 
-def named(providers: Sequence[Any]) -> list[tuple[str, Any]]:
-    """The providers with names that differ: those that share a label are numbered, ``DOCS#1``."""
-    labels = [label_of(provider) for provider in providers]
-    seen: dict[str, int] = {}
-    result: list[tuple[str, Any]] = []
-    for label, provider in zip(labels, providers, strict=True):
-        seen[label] = seen.get(label, 0) + 1
-        result.append((f"{label}#{seen[label]}" if labels.count(label) > 1 else label, provider))
-    return result
-
-
 def active_tools(providers: Sequence[Any], base: ContextQuery, ctx: Any = None) -> list[Tool]:
     """Return the two tools with which a model asks active providers; none without providers."""
-    sources = dict(named([provider for provider in providers if is_active(provider)]))
+    sources = dict(named_providers([provider for provider in providers if is_active(provider)]))
     if not sources:
         return []
 
     async def list_context_sources() -> dict[str, Any]:
         return {
             "sources": [
-                {"name": n, "label": label_of(p), "type": type(p).__name__}
+                {"name": n, "label": provider_label(p), "type": type(p).__name__}
                 for n, p in sources.items()
             ]
         }
@@ -293,8 +228,8 @@ def active_tools(providers: Sequence[Any], base: ContextQuery, ctx: Any = None) 
             )
         asked = query.strip() or base.query_text
         blocks = await blocks_of(provider, replace(base, query_text=asked), top_k, ctx=ctx)
-        numbering = Numbering()
-        shown = rendered([(label_of(provider), block) for block in blocks], numbering)
+        numbering = PartNumbers()
+        shown = rendered([(provider_label(provider), block) for block in blocks], numbering)
         told = {
             "provider": source,
             "query": asked,
@@ -304,7 +239,7 @@ def active_tools(providers: Sequence[Any], base: ContextQuery, ctx: Any = None) 
         return (
             told
             if not numbering.parts
-            else [text(json.dumps(told, ensure_ascii=False, default=str)), *numbering.parts]
+            else [text_part(json.dumps(told, ensure_ascii=False, default=str)), *numbering.parts]
         )
 
     return [
@@ -347,7 +282,7 @@ def active_tools(providers: Sequence[Any], base: ContextQuery, ctx: Any = None) 
 
 
 def _told(block: ContextBlock, name: Callable[[Part], str]) -> dict[str, Any]:
-    told = cast("dict[str, Any]", plain(asdict(replace(block, part=None))))
+    told = cast("dict[str, Any]", plain_data(asdict(replace(block, part=None))))
     del told["part"]
     return told if block.part is None else {**told, "part": name(dict(block.part))}
 

@@ -21,12 +21,26 @@ from axil import LimitReached
 from axil.driver import Pause
 from axil.plugin import Hold, RunError, did_you_mean, format_names
 from axil_agent.approval import Verdict, verdict
-from axil_agent.errors import ModelContract, ReplyError, TurnLimit
-from axil_agent.interfaces import Formatter, Message, Model, Reply, Request, Structure, ToolCall
-from axil_agent.parts import is_part, loaded, spread
-from axil_agent.retries import on_clock
-from axil_agent.tools import Refused, Tool, misfits, result_of
-from axil_agent.values import plain
+from axil_agent.errors import ReplyError, TurnLimit
+from axil_models import (
+    Formatter,
+    Message,
+    Model,
+    ModelContract,
+    Refused,
+    Reply,
+    Request,
+    Structure,
+    Tool,
+    ToolCall,
+    is_part,
+    on_clock,
+    plain_data,
+    result_of,
+    spread_results,
+    validation_text,
+    with_files,
+)
 
 
 class Stage(Protocol):
@@ -79,8 +93,10 @@ async def think(model: Model, request: Request, ctx: Stage, name: str) -> Reply:
     """
 
     async def call() -> dict[str, Any]:
-        asked = await loaded(request, getattr(ctx, "workspace", None))
-        asked = replace(asked, messages=spread(asked.messages, getattr(model, "modalities", None)))
+        asked = await with_files(request, getattr(ctx, "workspace", None))
+        asked = replace(
+            asked, messages=spread_results(asked.messages, getattr(model, "modalities", None))
+        )
         with await ctx.reserve(
             model=names_of(model),
             characters=partial(size_of, request),
@@ -247,7 +263,7 @@ def read(text: str, manner: Manner) -> dict[str, Any]:
 
 def _fault(error: ValueError, reply: Reply) -> str:
     if isinstance(error, ValidationError):
-        text = misfits(error)
+        text = validation_text(error)
     else:
         text = " ".join(
             part
@@ -351,7 +367,7 @@ async def _result(
         result = await ctx.step(
             step,
             run,
-            request=lambda: {"name": call.name, "arguments": plain(call.arguments)},
+            request=lambda: {"name": call.name, "arguments": plain_data(call.arguments)},
             effects="idempotent" if tool is None else tool.effects_of(answer.arguments),
         )
         # a person has said what came of a call that broke off
@@ -368,7 +384,7 @@ def _as_edited(
     """The result of a call with other arguments than the model's: it is told which."""
     told = (
         "[a person changed the arguments to "
-        f"{json.dumps(plain(arguments), ensure_ascii=False, default=str)}]"
+        f"{json.dumps(plain_data(arguments), ensure_ascii=False, default=str)}]"
     )
     return (
         f"{told}\n{content}"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from axil_agent.errors import WiringError
-from axil_agent.interfaces import Formatter
+from axil_models import Formatter
 
 DEFAULT = ("paragraph", "json")
 

@@ -11,8 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from axil import ConfigError, Problem
-from axil_agent.interfaces import Ask, Message, Request
-from axil_agent.parts import said
+from axil_models import Ask, Message, Request, content_text
 
 _ASKED = (
     "Summarise the conversation below for the one who will go on with it: "
@@ -107,7 +106,7 @@ class HistoryMemory:
             known[-most:], None if self.max_tokens is None else max(self.max_tokens // 2, 1)
         )
         old = known[: len(known) - len(new)]
-        text = "\n\n".join(f"{m.get('role')}: {said(m.get('content'))}" for m in old)
+        text = "\n\n".join(f"{m.get('role')}: {content_text(m.get('content'))}" for m in old)
         reply = await ask(
             Request(
                 messages=[{"role": "system", "content": _ASKED}, {"role": "user", "content": text}]
@@ -124,7 +123,9 @@ class HistoryMemory:
             return messages
         left, first = most, len(messages)
         while (
-            first and (left := left - self.tokens_of(said(messages[first - 1].get("content")))) >= 0
+            first
+            and (left := left - self.tokens_of(content_text(messages[first - 1].get("content"))))
+            >= 0
         ):
             first -= 1
         return messages[first:]

@@ -13,8 +13,7 @@ from axil.plugin import Body, BodyRules, as_body, parse_duration
 from axil_agent.errors import WiringError
 from axil_agent.prompt import Wiring
 from axil_agent.template import joined, rendered
-from axil_agent.threads import away
-from axil_agent.values import text_of
+from axil_models import as_text, in_thread
 
 
 class HumanNode:
@@ -115,7 +114,7 @@ class HumanNode:
 
 
 def _shown(inputs: Mapping[str, Any]) -> str:
-    return "\n".join(f"{name}:\n{text_of(value)}" for name, value in inputs.items())
+    return "\n".join(f"{name}:\n{as_text(value)}" for name, value in inputs.items())
 
 
 def _form(answer: Any, wanted: Mapping[str, str]) -> dict[str, Any]:
@@ -166,9 +165,9 @@ class HumanFileEdit(HumanNode):
         known = {**attributes, **inputs}
 
         async def write() -> None:
-            await away(
+            await in_thread(
                 lambda: _write(
-                    {path: text_of(known[name]) for name, path in paths.items() if name in known}
+                    {path: as_text(known[name]) for name, path in paths.items() if name in known}
                 )
             )
 
@@ -185,7 +184,9 @@ class HumanFileEdit(HumanNode):
         async def read() -> dict[str, str]:
             return cast(
                 "dict[str, str]",
-                await away(lambda: {name: path.read_text("utf-8") for name, path in paths.items()}),
+                await in_thread(
+                    lambda: {name: path.read_text("utf-8") for name, path in paths.items()}
+                ),
             )
 
         edited = await ctx.step("read", read)

@@ -6,18 +6,24 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, cast
-from weakref import WeakKeyDictionary
 
-from axil.plugin import Place, is_async
-from axil_agent.errors import ModelContract
-from axil_agent.interfaces import Emit, Model, Reply, Request, ToolCall, Usage
-from axil_agent.threads import away
+from axil.plugin import LoopLocal, Place, is_async
 from axil_agent.uses import used
+from axil_models import (
+    Emit,
+    Model,
+    ModelContract,
+    Reply,
+    Request,
+    ToolCall,
+    Usage,
+    in_thread,
+    read_arguments,
+)
 
 Through = Callable[[Callable[[], Model], Any], Model]
 """From a way to make the model that was meant, and what was written for it, to the model that is
@@ -60,7 +66,7 @@ class Chosen:
         self.given, self.where = given, where
         self._made: Model | None = None
         self._changed: tuple[Through, Model] | None = None
-        self._held: WeakKeyDictionary[asyncio.AbstractEventLoop, _Held] = WeakKeyDictionary()
+        self._held = LoopLocal(_Held)
 
     def check(self, setting: Any = None) -> None:
         """Make the model now, where nothing stands in for it.
@@ -89,7 +95,7 @@ class Chosen:
         """The model to ask, with its connections kept until ``close``."""
         model: Any = self.now()
         if hasattr(model, "__aenter__"):
-            held = self._held.setdefault(asyncio.get_running_loop(), _Held())
+            held = self._held.get()
             if not held.has(model):
                 async with held.entering:
                     if not held.has(model):
@@ -102,7 +108,7 @@ class Chosen:
 
         One that fails at it keeps no other from it.
         """
-        held = self._held.pop(asyncio.get_running_loop(), None)
+        held = self._held.pop()
         close = getattr(self._made, "close", None)
         async with contextlib.AsyncExitStack() as stack:
             if close is not None and isinstance(self.given, (str, Mapping)):
@@ -179,7 +185,7 @@ class Invoked:
         if is_async(self.model.invoke):
             answer = await self.model.invoke(messages, tools, settings=settings)
         else:
-            answer = await away(
+            answer = await in_thread(
                 lambda: self.model.invoke(messages, tools, settings=settings), "axil-model"
             )
         return read_answer(answer)
@@ -221,25 +227,6 @@ def _call(call: Mapping[str, Any], number: int) -> ToolCall:
         arguments=arguments,
         fault=fault,
     )
-
-
-def read_arguments(given: Any) -> tuple[dict[str, Any], str]:
-    """A tool call's arguments, which models send as an object or as its JSON, and what is wrong
-    with them.
-
-    >>> read_arguments('{"a": 1}'), read_arguments(""), read_arguments('{"a"')[1][:18]
-    (({'a': 1}, ''), ({}, ''), 'the arguments are ')
-    """
-    if given is None or given == "":
-        return {}, ""
-    if isinstance(given, str):
-        try:
-            given = json.loads(given, strict=False)
-        except (ValueError, RecursionError) as error:
-            return {}, f"the arguments are not valid JSON: {error}"
-    if not isinstance(given, Mapping):
-        return {}, f"the arguments are not a JSON object: {given!r:.80}"
-    return dict(cast("Mapping[str, Any]", given)), ""
 
 
 def _usage(given: Any) -> Usage:

@@ -34,16 +34,26 @@ from axil_agent.errors import PromptError
 from axil_agent.formatters import DEFAULT
 from axil_agent.history import HistoryMemory
 from axil_agent.human import HumanNode
-from axil_agent.interfaces import ContextQuery
-from axil_agent.parts import Numbering, is_content, is_part, said, text
 from axil_agent.prompt import Wiring
-from axil_agent.settings import checked
 from axil_agent.sharing import shared_delta
 from axil_agent.switch import AgentSwitch
 from axil_agent.template import Verbatim, places
 from axil_agent.thinking import Reflection, considered
-from axil_agent.tools import Approval, by_name, guarded, is_toolset, tool_of
 from axil_agent.uses import Parts, used
+from axil_models import (
+    Approval,
+    ContextQuery,
+    PartNumbers,
+    checked_settings,
+    content_text,
+    is_content,
+    is_part,
+    is_toolset,
+    text_part,
+    tool_of,
+    tools_by_name,
+    with_approval,
+)
 
 Use = str | dict[str, Any]
 
@@ -158,7 +168,7 @@ class AgentConfig(_Modelled):
     @field_validator("model_settings", "params")
     @classmethod
     def _in_range(cls, settings: dict[str, Any]) -> dict[str, Any]:
-        return checked(settings)
+        return checked_settings(settings)
 
     @field_validator("approve_within")
     @classmethod
@@ -330,7 +340,7 @@ class _Chat:
             else [message(_blocks(messages))]
         )
         history, told = agent.recalled(ctx), list(heard)
-        words = "\n".join(said(m.get("content")) for m in heard if m.get("role") == "user")
+        words = "\n".join(content_text(m.get("content")) for m in heard if m.get("role") == "user")
         shared, path = agent.shared(ctx), ctx.activation.path
         query = ContextQuery(
             words,
@@ -342,14 +352,14 @@ class _Chat:
             session_id=ctx.thread or None,
             messages=heard,
         )
-        numbering = Numbering()
+        numbering = PartNumbers()
         found = await passive_context(
             agent.providers, query, agent.policy, ctx, f'node "{self.node}"', numbering
         )
         if found:
             told.insert(
                 max(len(told) - 1, 0),
-                message([text(found), *numbering.parts] if numbering.parts else found),
+                message([text_part(found), *numbering.parts] if numbering.parts else found),
             )
         fields = {"role_name": agent.role_name or self.node}
         system = agent.system(fields, wiring)
@@ -376,7 +386,7 @@ def _blocks(messages: Sequence[Message]) -> Any:
     contents = [m.get("content") for m in messages]
     words = "\n\n".join(
         f"=== INPUT FROM {m.get('source') or 'TASK'} ({m.get('role', 'user')}) ===\n\n"
-        f"{said(content)}"
+        f"{content_text(content)}"
         for m, content in zip(messages, contents, strict=True)
     )
     parts = [
@@ -386,7 +396,7 @@ def _blocks(messages: Sequence[Message]) -> Any:
         for part in content or ()
         if is_part(part)
     ]
-    return [text(words), *parts] if parts else words
+    return [text_part(words), *parts] if parts else words
 
 
 class _Text:
@@ -395,7 +405,7 @@ class _Text:
     introduction = ""
 
     def dump(self, fields: Mapping[str, Any], /) -> str:
-        return "\n".join(said(value) for value in fields.values())
+        return "\n".join(content_text(value) for value in fields.values())
 
     def parse(self, text: str, fields: Sequence[str] = (), /) -> dict[str, Any]:
         return {"message": text}
@@ -423,9 +433,9 @@ def _approved(agent: Agent, parts: Parts) -> None:
     )
     if asked or any(is_toolset(each) for each in (*tools, *agent.providers)):
         return
-    known = by_name([tool_of(each) for each in tools])
+    known = tools_by_name([tool_of(each) for each in tools])
     for i, name in enumerate(agent.approve):
-        parts.attempt(lambda name=name: guarded(known, [name]), "approve", i)
+        parts.attempt(lambda name=name: with_approval(known, [name]), "approve", i)
 
 
 def _instructed(instructions: str) -> None:

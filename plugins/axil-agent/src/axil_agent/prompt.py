@@ -8,11 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
 
 from axil_agent.errors import WiringError
-from axil_agent.interfaces import Formatter, Message
-from axil_agent.parts import Numbering, Part, bare
 from axil_agent.template import joined, places, rendered
-from axil_agent.tools import untitled
-from axil_agent.values import text_of
+from axil_models import Formatter, Message, Part, PartNumbers, as_text, with_labels, without_titles
 
 TITLES: Mapping[str, str | None] = {
     "message": "MESSAGE TO YOU",
@@ -105,14 +102,14 @@ class Style:
             )
         return rendered(joined(given), fields, where)
 
-    def shown(self, fields: Mapping[str, Any]) -> tuple[dict[str, Any], Numbering]:
+    def shown(self, fields: Mapping[str, Any]) -> tuple[dict[str, Any], PartNumbers]:
         """Return the fields with labels for their parts, and the numbers that prompts name."""
-        numbering = Numbering()
+        numbering = PartNumbers()
         used = self._places() | places(joined(self.instructions))
         named = {
             name: numbering.named(value)
             if name in used or not self.hide_unused_fields
-            else bare(value)
+            else with_labels(value)
             for name, value in fields.items()
         }
         return named, numbering
@@ -160,13 +157,13 @@ def described_fields(asked: Mapping[str, Any], output: Any) -> str:
     if output is None:
         return json.dumps(
             {
-                name: text if isinstance(text, str) else text_of(text)
+                name: text if isinstance(text, str) else as_text(text)
                 for name, text in asked.items()
             },
             ensure_ascii=False,
             indent=2,
         )
-    schema = untitled(output.model_json_schema())
+    schema = without_titles(output.model_json_schema())
     shown = {key: schema[key] for key in ("properties", "required", "$defs") if key in schema}
     return json.dumps(shown, ensure_ascii=False, indent=2)
 
@@ -187,7 +184,7 @@ def user_prompt(
     def put(title: str | None, text: Any) -> None:
         if title is not None:
             payload[title] = (
-                text if title not in payload else f"{text_of(payload[title])}\n{text_of(text)}"
+                text if title not in payload else f"{as_text(payload[title])}\n{as_text(text)}"
             )
 
     put(titles["message"], message)

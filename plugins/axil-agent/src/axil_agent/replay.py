@@ -26,9 +26,8 @@ from pydantic import BaseModel, Field
 
 from axil import ConfigError, Problem
 from axil_agent.errors import ReplayMiss
-from axil_agent.interfaces import Emit, Model, Reply, Request
 from axil_agent.models import models_through, name_of
-from axil_agent.values import plain
+from axil_models import Emit, Model, Reply, Request, plain_data
 
 _PRIVATE = re.compile(
     r"secret|passw(or)?d|passphrase|token$|(api|access|private|auth)_?key|credential|"
@@ -43,7 +42,7 @@ _LONGEST_DIFF = 40
 
 def shown(request: Request, model: str = "") -> dict[str, Any]:
     """A request to the model called ``model`` as it is recorded: plain, and without secrets."""
-    asked = cast("dict[str, Any]", _without_secrets(plain(request.plain())))
+    asked = cast("dict[str, Any]", _without_secrets(plain_data(request.plain())))
     return {"model": model, **asked} if model else asked
 
 
@@ -139,7 +138,7 @@ class Recorder:
         return reply
 
     def _write(self, request: Request, reply: Reply) -> None:
-        asked, said = shown(request, self.name), _without_secrets(plain(reply.plain()))
+        asked, said = shown(request, self.name), _without_secrets(plain_data(reply.plain()))
         exchange = {
             "session": self.session,
             "digest": digest(asked),

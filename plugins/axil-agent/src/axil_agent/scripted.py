@@ -22,10 +22,17 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, field_val
 
 from axil import ConfigError, Problem
 from axil.plugin import decode_config
-from axil_agent.errors import ModelError
-from axil_agent.interfaces import Emit, Reply, Request, ToolCall, Usage
-from axil_agent.models import models_through, name_of, read_arguments
-from axil_agent.parts import said
+from axil_agent.models import models_through, name_of
+from axil_models import (
+    Emit,
+    ModelError,
+    Reply,
+    Request,
+    ToolCall,
+    Usage,
+    content_text,
+    read_arguments,
+)
 
 
 class _Strict(BaseModel):
@@ -246,7 +253,7 @@ def _as_line(reply: str | Line) -> Line:
 
 
 def _said(request: Request, role: str) -> list[str]:
-    return [said(m.get("content")) for m in request.messages if m.get("role") == role]
+    return [content_text(m.get("content")) for m in request.messages if m.get("role") == role]
 
 
 def _echo(request: Request) -> str:
@@ -276,6 +283,6 @@ def _usage(line: Line, request: Request, text: str) -> Usage:
         }
         return Usage(**counts, cost=float(given.get("cost", 0.0)))
     return Usage(
-        input_tokens=sum(len(said(m.get("content"))) for m in request.messages) // 4,
+        input_tokens=sum(len(content_text(m.get("content"))) for m in request.messages) // 4,
         output_tokens=-(-len(text) // 4),
     )

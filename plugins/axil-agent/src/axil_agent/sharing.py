@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from axil.plugin import Task
-from axil_agent.interfaces import ChatMemory, Message
+from axil_models import ChatMemory, Message
 
 _SHARED = "@shared"
 _GROWING = ("append", "append_messages")

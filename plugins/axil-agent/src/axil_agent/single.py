@@ -16,7 +16,7 @@ from axil_agent.agent import Agent
 from axil_agent.alone import Alone
 from axil_agent.prompt import Wiring
 from axil_agent.sharing import shared_values
-from axil_agent.values import plain
+from axil_models import plain_data
 
 
 class _Conversation:
@@ -135,7 +135,7 @@ class SingleAgent(Agent):
             self._threads.setdefault(thread, _Conversation()) if thread else _Conversation()
         )
         async with conversation.turn():
-            stage = Alone(plain(conversation.local), on_chunk, dict(conversation.state))
+            stage = Alone(plain_data(conversation.local), on_chunk, dict(conversation.state))
             stage.workspace, stage.thread = self._workspace, thread
             fields = await self.step(inputs, attributes or {}, stage, self._wiring)
             conversation.state |= shared_values(stage)

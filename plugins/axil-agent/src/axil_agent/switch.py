@@ -10,9 +10,9 @@ from axil import Out
 from axil.plugin import EXIT, Body, BodyRules, as_body, did_you_mean, format_names, without_views
 from axil_agent.converse import think
 from axil_agent.errors import ReplyError, WiringError
-from axil_agent.interfaces import Request
-from axil_agent.models import Chosen, read_arguments
+from axil_agent.models import Chosen
 from axil_agent.verdict import decided
+from axil_models import Request, read_arguments
 
 _SYSTEM = (
     "You judge whether a condition holds for what the user gives. "

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from axil.plugin import did_you_mean, format_names
 from axil_agent.errors import PromptError
-from axil_agent.values import text_of
+from axil_models import as_text
 
 _PLACE = re.compile(r"\{\{(\w+)\}\}|\{([^\W\d]\w*|\d+)\}")
 
@@ -77,6 +77,6 @@ def _filling(fields: Mapping[str, Any]) -> Callable[[re.Match[str]], str]:
         if isinstance(value, str):
             return value
         column = match.start() - (match.string.rfind("\n", 0, match.start()) + 1)
-        return text_of(value).replace("\n", "\n" + " " * max(2, column))
+        return as_text(value).replace("\n", "\n" + " " * max(2, column))
 
     return fill

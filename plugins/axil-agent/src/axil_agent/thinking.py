@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from pydantic import BaseModel, Field
 
 from axil_agent.converse import Answer, Manner, Stage, converse, think
-from axil_agent.interfaces import Ask, Message, Request
+from axil_models import Ask, Message, Request
 
 
 class Thinking(Protocol):

@@ -4,7 +4,7 @@ together, each at its place.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar, cast
 
@@ -87,3 +87,12 @@ class Parts:
     def error(self) -> AxilError:
         """Everything that is wrong, to be raised: a SpecError in a file, else a ConfigError."""
         return (SpecError if self._place is not None else ConfigError)(self.problems)
+
+
+def listed_or_one(given: T | Sequence[T] | None) -> list[T]:
+    """One thing, several or none, as a list."""
+    if given is None:
+        return []
+    return (
+        list(cast("Sequence[T]", given)) if isinstance(given, (list, tuple)) else [cast("T", given)]
+    )

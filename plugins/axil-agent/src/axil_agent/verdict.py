@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from axil_agent.converse import Stage, think
 from axil_agent.errors import ReplyError
-from axil_agent.interfaces import Message, Model, Request
+from axil_models import Message, Model, Request
 
 _WORD = re.compile(r"[^\W\d_]+")
 _TURNED = frozenset({"not", "never", "cannot", "t", "nor", "without", "if", "unless"})

@@ -10,11 +10,21 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from axil_agent.documents import fits
-from axil_agent.interfaces import ContextBlock, ContextQuery, Turn
-from axil_agent.providers import Owner, configured, owners, remembered, signed, turn_id, turn_of
 from axil_chroma import rows
 from axil_chroma.store import Place, Store
+from axil_models import (
+    ContextBlock,
+    ContextQuery,
+    Owner,
+    Turn,
+    decoded_settings,
+    fits_filters,
+    owner_metadata,
+    turn_id,
+    turn_of,
+    turn_text,
+    with_provider,
+)
 
 
 class ChromaMemoryConfig(Place):
@@ -47,7 +57,7 @@ class ChromaMemory:
 
         Raises: ConfigError.
         """
-        self.config = configured(ChromaMemoryConfig, config, settings)
+        self.config = decoded_settings(ChromaMemoryConfig, config, settings)
         self.context_label = self.config.context_label or "chroma_memory"
         self.passive, self.active = self.config.passive, self.config.active
         self.store = Store(self.config, "memories")
@@ -57,7 +67,10 @@ class ChromaMemory:
 
         Raises: ContextError (AX893, AX894, AX910, AX911).
         """
-        wanted = {**query.filters, **owners(self.config.namespace, query, self.config.user_field)}
+        wanted = {
+            **query.filters,
+            **owner_metadata(self.config.namespace, query, self.config.user_field),
+        }
         if query.query_text.strip() or top_k < 1:
             found = await self.store.search(query.query_text, top_k, wanted)
         else:
@@ -65,14 +78,14 @@ class ChromaMemory:
             found = [
                 block
                 for block in (rows.block(metadata) for _, metadata in newest)
-                if fits(block.metadata, wanted)
+                if fits_filters(block.metadata, wanted)
             ][:top_k]
-        return signed(found, self.context_label)
+        return with_provider(found, self.context_label)
 
     async def learn(self, turn: Turn, /) -> None:
         """Remember a turn; told again, it is remembered once. Raises: as ``get_blocks``."""
-        own = owners(self.config.namespace, turn.query, self.config.user_field)
-        text = remembered(turn, self.config.remember)
+        own = owner_metadata(self.config.namespace, turn.query, self.config.user_field)
+        text = turn_text(turn, self.config.remember)
         if text.strip():
             about = {
                 "by": turn.role_name,

@@ -8,12 +8,18 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from axil_agent.documents import Chunk, Document, Sources, chunked, difference
-from axil_agent.interfaces import ContextBlock, ContextQuery
-from axil_agent.providers import Flight, configured, signed
-from axil_agent.threads import called
 from axil_chroma import rows
 from axil_chroma.store import Place, Store
+from axil_models import (
+    ContextBlock,
+    ContextQuery,
+    Document,
+    SingleFlight,
+    call_async,
+    decoded_settings,
+    with_provider,
+)
+from axil_retrieval import Chunk, Sources, chunked, difference
 
 
 class ChromaConfig(Sources, Place):
@@ -35,11 +41,11 @@ class ChromaRetriever:
         """``settings``: those of ``ChromaConfig``; nothing is opened, read or embedded before the
         first query. Raises: ConfigError.
         """
-        self.config = configured(ChromaConfig, config, settings)
+        self.config = decoded_settings(ChromaConfig, config, settings)
         self.context_label = self.config.context_label or "chroma"
         self.passive, self.active = self.config.passive, self.config.active
         self.store = Store(self.config, "documents")
-        self._flight = Flight[list[str]]()
+        self._flight = SingleFlight[list[str]]()
         self._fresh_at = -1
         """How often the collection had been lost when all sources were in it."""
 
@@ -54,7 +60,7 @@ class ChromaRetriever:
         if not self._is_fresh():  # it was lost meanwhile
             await self.refresh()
             found = await self.store.search(query.query_text, top_k, query.filters)
-        return signed(await called(self.config.opened, found), self.context_label)
+        return with_provider(await call_async(self.config.opened, found), self.context_label)
 
     def _is_fresh(self) -> bool:
         return self.config.refresh == "never" or self._fresh_at == self.store.lost
@@ -70,7 +76,7 @@ class ChromaRetriever:
 
     async def _refreshed(self) -> list[str]:
         cut = self.config.cut
-        documents = await called(self.config.read)
+        documents = await call_async(self.config.read)
         held = await self.store.all({}, axil_kind="document")
         lost = self.store.lost
         found = difference(_whole(held), documents, cut.at, cut.chars, cut.overlap_chars)

@@ -12,8 +12,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from axil_agent.documents import held, keyed
-from axil_agent.interfaces import ContextBlock
+from axil_models import ContextBlock, block_data, block_key
 
 BLOCK = "axil_block"
 Where = dict[str, Any]
@@ -27,7 +26,7 @@ def row(block: ContextBlock, **marks: str | float) -> Row:
         **flat(block.metadata),
         "axil_uri": clean(block.uri or ""),
         **marks,
-        BLOCK: json.dumps(held(block), default=str),
+        BLOCK: json.dumps(block_data(block), default=str),
     }
     return id_of(block), clean(block.text), metadata
 
@@ -42,7 +41,7 @@ def id_of(block: ContextBlock) -> str:
 
     Raises: ContextError (AX892): it has neither ``uri`` nor ``chunk_id``.
     """
-    return json.dumps(keyed(block))
+    return json.dumps(block_key(block))
 
 
 def clean(text: str) -> str:

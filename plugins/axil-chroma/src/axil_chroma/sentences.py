@@ -12,9 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from axil_agent.errors import ContextError
-from axil_agent.providers import configured
-from axil_agent.threads import called
+from axil_models import ContextError, call_async, decoded_settings
 
 
 class SentenceConfig(BaseModel):
@@ -42,7 +40,7 @@ class SentenceEmbedder:
 
     def __init__(self, config: SentenceConfig | None = None, **settings: Any) -> None:
         """``settings``: those of ``SentenceConfig``. Raises: ConfigError."""
-        self.config = configured(SentenceConfig, config, settings)
+        self.config = decoded_settings(SentenceConfig, config, settings)
         self._lock = threading.Lock()
         self._model: Any = None
 
@@ -64,7 +62,7 @@ class SentenceEmbedder:
 
         Raises: ContextError (AX912): the library is not installed; AX913: the model is no folder.
         """
-        return await called(self._embedded, list(texts))
+        return await call_async(self._embedded, list(texts))
 
     def _embedded(self, texts: list[str]) -> list[list[float]]:
         with self._lock:  # a model is used by one thread at a time

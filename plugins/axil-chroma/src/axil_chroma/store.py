@@ -17,17 +17,22 @@ from typing import Any, Protocol, TypeVar
 from pydantic import Field, model_validator
 
 from axil.plugin import Secret, refers_to
-from axil_agent.documents import fits
-from axil_agent.errors import ContextError
-from axil_agent.interfaces import ContextBlock, Embedder
-from axil_agent.providers import Offered, component, embedded
-from axil_agent.threads import called
 from axil_chroma import rows
+from axil_models import (
+    ContextBlock,
+    ContextError,
+    Embedder,
+    ProviderSettings,
+    call_async,
+    component_of,
+    fits_filters,
+    vectors_of,
+)
 
 Result = TypeVar("Result")
 
 
-class Place(Offered):
+class Place(ProviderSettings):
     """Where a collection is: the settings that everything on Chroma has."""
 
     path: str = Field(
@@ -115,7 +120,7 @@ class Store:
     @property
     def embedder(self) -> Embedder:
         """What makes the vectors; made when it is first used."""
-        made = self._embedder = self._embedder or component(
+        made = self._embedder = self._embedder or component_of(
             "embedders", self.place.embedder, self.name
         )
         return made
@@ -193,11 +198,11 @@ class Store:
         """
         try:
             try:
-                return await called(self._using, use, given)
+                return await call_async(self._using, use, given)
             except Exception as error:
                 if not self._lose(error):
                     raise
-            return await called(self._using, use, given)
+            return await call_async(self._using, use, given)
         except Exception as error:
             # Chroma lets its client's errors through
             if type(error).__module__.partition(".")[0] in ("httpx", "httpcore"):
@@ -240,7 +245,7 @@ class Store:
             part = wanted[at : at + self.place.batch]
             # a store that refuses is found before anything is embedded
             await self._asked(self._opened)
-            vectors = await embedded(self.embedder, [block.text for block, _ in part])
+            vectors = await vectors_of(self.embedder, [block.text for block, _ in part])
             await self._asked(
                 self._put, [rows.row(block, **marks) for block, marks in part], vectors
             )
@@ -264,7 +269,7 @@ class Store:
         if top_k < 1 or not text.strip():
             return []
         await self._asked(self._opened)
-        vector = (await embedded(self.embedder, [text]))[0]
+        vector = (await vectors_of(self.embedder, [text]))[0]
         return await self._asked(self._search, vector, top_k, filters, marks) if any(vector) else []
 
     def _search(
@@ -293,7 +298,7 @@ class Store:
         return [
             block
             for cost, _, block in sorted(blocks, key=lambda each: each[:2])
-            if -cost >= least and fits(block.metadata, filters)
+            if -cost >= least and fits_filters(block.metadata, filters)
         ][:top_k]
 
     async def all(
@@ -334,11 +339,11 @@ class Store:
                 self._left.append(client)
                 client = None
         if client is not None:
-            await called(_shut, client)
+            await call_async(_shut, client)
         embedder, self._embedder = self._embedder, None
         close = getattr(embedder, "close", None)
         if close is not None and isinstance(self.place.embedder, (str, Mapping)):
-            await called(close)
+            await call_async(close)
 
 
 def _shut(client: Any) -> None:

@@ -23,18 +23,14 @@ from axil.plugin import (
     message,
     text_of,
 )
-from axil_agent.agent import Agent
-from axil_agent.interfaces import ContextQuery
-from axil_agent.prompt import Wiring
-from axil_agent.settings import checked
-from axil_agent.template import Verbatim
-from axil_agent.thinking import considered
+from axil_agent import Agent, Verbatim, Wiring, considered
 from axil_devall.config import AgentConfig
 from axil_devall.memory import Memories, memories_of
 from axil_devall.reflection import LookingBack
 from axil_devall.skills import SkillSet, found_skills
 from axil_devall.stores import Surroundings
 from axil_devall.tooling import Toolbox
+from axil_models import ContextQuery, checked_settings
 
 TURNS = 50
 """How often a model may ask for tools, if ``params.tool_loop_limit`` says nothing else."""
@@ -157,7 +153,9 @@ def _settings(params: dict[str, Any]) -> tuple[dict[str, Any], int]:
     if "max_output_tokens" in rest:
         rest.setdefault("max_tokens", rest.pop("max_output_tokens"))
     turns = params.get("tool_loop_limit")
-    return checked(rest, "params"), turns if isinstance(turns, int) and turns > 0 else TURNS
+    return checked_settings(rest, "params"), turns if isinstance(
+        turns, int
+    ) and turns > 0 else TURNS
 
 
 class _Firing:

@@ -25,7 +25,7 @@ DEVALL: Final = frozenset({"provider", "tooling", "thinking", "skills", "retry"}
 @cache
 def axils() -> frozenset[str]:
     """Keys that only agents of axil's own files have."""
-    from axil_agent.nodes import AgentConfig
+    from axil_agent import AgentConfig
     from axil_devall.config import AgentConfig as Theirs
 
     return frozenset(AgentConfig.model_fields) - frozenset(Theirs.model_fields)

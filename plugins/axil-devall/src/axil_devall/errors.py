@@ -8,7 +8,7 @@ AxilError
 
 from __future__ import annotations
 
-from axil_agent.errors import AgentError
+from axil_models import AgentError
 
 
 class StoreError(AgentError, RuntimeError):

@@ -21,7 +21,7 @@ from axil.plugin import (
     format_names,
     make_component,
 )
-from axil_agent.tools import Tool, is_toolset, tool_of
+from axil_models import Tool, is_toolset, tool_of
 
 TOOLS: Final[Mapping[str, str]] = {
     "apply_text_edits": "edit_lines",

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import importlib
 from collections.abc import Mapping
 from typing import Any, cast
 
+from axil.plugin import LoopLocal
 from axil_devall.config import Mem0Config
 from axil_devall.errors import StoreError
 
@@ -16,7 +16,7 @@ class Mem0:
 
     def __init__(self, config: Mem0Config) -> None:
         self.config = config
-        self._clients: dict[asyncio.AbstractEventLoop, Any] = {}
+        self._clients: LoopLocal[Any] = LoopLocal(self._made)
 
     async def found(self, query: str, most: int, least: float) -> list[str]:
         """Memories for ``query``, best first. Raises: StoreError (AX854): the service failed."""
@@ -55,7 +55,7 @@ class Mem0:
 
     async def _asked(self, what: str, *args: Any, **named: Any) -> Any:
         try:
-            return await getattr(self._opened(), what)(*args, **named)
+            return await getattr(self._clients.get(), what)(*args, **named)
         except StoreError:
             raise
         except Exception as error:  # the SDK raises whatever its transport raises
@@ -64,16 +64,9 @@ class Mem0:
                 "AX854", told, "Check the key, and that the service can be reached."
             ) from error
 
-    def _opened(self) -> Any:
-        """The client of this event loop: its connections are of no use on another."""
-        loop = asyncio.get_running_loop()
-        if loop not in self._clients:
-            made: Any = importlib.import_module("mem0").AsyncMemoryClient
-            given = {"org_id": self.config.org_id, "project_id": self.config.project_id}
-            key = self.config.api_key.resolve(where="mem0").get_secret_value()
-            client = made(api_key=key, **{name: value for name, value in given.items() if value})
-            open_ones = {
-                each: known for each, known in list(self._clients.items()) if not each.is_closed()
-            }
-            self._clients = {**open_ones, loop: client}
-        return self._clients[loop]
+    def _made(self) -> Any:
+        """Make a client for an event loop: its connections are of no use on another."""
+        made: Any = importlib.import_module("mem0").AsyncMemoryClient
+        given = {"org_id": self.config.org_id, "project_id": self.config.project_id}
+        key = self.config.api_key.resolve(where="mem0").get_secret_value()
+        return made(api_key=key, **{name: value for name, value in given.items() if value})

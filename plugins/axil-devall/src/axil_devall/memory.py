@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from axil import Problem, SpecError, State
 from axil.plugin import did_you_mean, notes_field
-from axil_agent.converse import Stage as Ctx
+from axil_agent import Stage as Ctx
 from axil_devall.config import Attachment, Stage
 from axil_devall.notes import Note
 from axil_devall.stores import Store, Surroundings, store_of

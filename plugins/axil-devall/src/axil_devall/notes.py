@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Protocol, cast
 
-from axil_agent.threads import away
 from axil_devall.errors import StoreError
+from axil_models import in_thread
 
 Note = Mapping[str, Any]
 """What an agent noted: ``text``, what it answered to (``about``), and who it was (``by``)."""
@@ -116,14 +116,14 @@ class NotesFile:
 
         Raises: StoreError (AX854): it is something else.
         """
-        return await away(lambda: self._read()[-most:], "axil-notes")
+        return await in_thread(lambda: self._read()[-most:], "axil-notes")
 
     async def add(self, note: Note) -> None:
         """Write a note behind the others.
 
         Raises: StoreError (AX854): the file cannot be written, or is something else.
         """
-        await away(lambda: self._add(note), "axil-notes")
+        await in_thread(lambda: self._add(note), "axil-notes")
 
     def _read(self) -> list[Note]:
         try:

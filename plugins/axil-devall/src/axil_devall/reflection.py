@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from axil.plugin import text_of
-from axil_agent.interfaces import Message
+from axil_models import Message
 
 
 class LookingBack:

@@ -17,8 +17,7 @@ from typing import Any, Final, cast
 
 from axil import AxilError, Problem, SpecError
 from axil.plugin import Registry, did_you_mean, format_names
-from axil_agent.skills import FILE, Skill
-from axil_agent.tools import Refused, Tool, tool_of
+from axil_models import SKILL_FILE, Refused, Skill, Tool, tool_of
 
 FOLDER: Final = Path(".agents") / "skills"
 _FENCE: Final = "---"
@@ -111,7 +110,7 @@ def found_skills(
     ]
     there: dict[str, Path] = {}
     for place in places:
-        for file in sorted(place.glob(f"*/{FILE}")) if place.is_dir() else ():
+        for file in sorted(place.glob(f"*/{SKILL_FILE}")) if place.is_dir() else ():
             there.setdefault(file.parent.name, file)
     wanted = list(dict.fromkeys(allow)) or list(there)
     missing = [name for name in wanted if name not in there]

@@ -21,7 +21,6 @@ from pydantic import BaseModel
 
 from axil import Problem, SpecError
 from axil.plugin import Registry, decode_config, did_you_mean, format_names, make_component
-from axil_agent.threads import away
 from axil_devall.config import (
     Attachment,
     BlackboardConfig,
@@ -34,6 +33,7 @@ from axil_devall.config import (
 from axil_devall.errors import StoreError
 from axil_devall.mem0 import Mem0
 from axil_devall.notes import Note, NotesFile, Vectors, newest
+from axil_models import in_thread
 
 CHUNK, OVERLAP = 500, 50
 """Characters of a piece of a file, and how many it repeats of the one before."""
@@ -185,12 +185,12 @@ class Files:
         self._known: dict[Path, tuple[tuple[int, ...], list[str]]] = {}
 
     async def found(self, query: str, notes: Sequence[Note], how: Attachment) -> list[str]:
-        pieces: list[str] = await away(self._pieces, "axil-files")
+        pieces: list[str] = await in_thread(self._pieces, "axil-files")
         if self._index is not None:
-            await away(self._remembered, "axil-files")
+            await in_thread(self._remembered, "axil-files")
         best = await self._vectors.nearest(query, pieces, how.top_k, how.similarity_threshold)
         if self._index is not None:
-            await away(lambda: self._remember(pieces), "axil-files")
+            await in_thread(lambda: self._remember(pieces), "axil-files")
         return [pieces[at] for at in best]
 
     async def add(self, note: Note) -> None:

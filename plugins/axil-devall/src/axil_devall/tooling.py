@@ -12,11 +12,10 @@ from typing import Any
 
 from axil import Problem, SpecError
 from axil.plugin import Registry, make_component
-from axil_agent.threads import called as awaited
-from axil_agent.tools import Tool
 from axil_devall.config import Functions, Local, Remote, Tooling
 from axil_devall.functions import called, function_tools, prefixed, tools_of
 from axil_devall.skills import SkillSet
+from axil_models import Tool, call_async as awaited
 
 _SERVER = "mcp"
 

@@ -14,6 +14,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Final, cast
 
+from axil.plugin import LoopLocal
 from axil_mcp.calls import Call, current
 from axil_mcp.config import MCPServer, environment_of
 from axil_mcp.errors import CallFailed, McpFault, Unreachable
@@ -38,25 +39,19 @@ class Link:
 
     def __init__(self, server: MCPServer) -> None:
         self.server = server
-        self._lines: dict[asyncio.AbstractEventLoop, Line] = {}
+        self._lines = LoopLocal(lambda: Line(server))
 
     @property
     def line(self) -> Line:
         """The connection of the running event loop, open or not."""
-        # loops in other threads come and go meanwhile
-        for loop in [loop for loop in list(self._lines) if loop.is_closed()]:
-            self._lines.pop(loop, None)
-        loop = asyncio.get_running_loop()
-        if loop not in self._lines:
-            self._lines[loop] = Line(self.server)
-        return self._lines[loop]
+        return self._lines.get()
 
     async def close(self) -> None:
         """Close the connection of the running event loop.
 
         Using it again opens it again; the next ``close`` finds that one, too.
         """
-        line = self._lines.get(asyncio.get_running_loop())
+        line = self._lines.peek()
         if line is not None:
             await line.close()
 

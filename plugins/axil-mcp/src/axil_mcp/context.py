@@ -8,13 +8,13 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
-from axil_agent import ContextBlock, ContextQuery
 from axil_mcp.config import ContextConfig, MCPServer, Shelf, split
 from axil_mcp.connection import link_of
 from axil_mcp.errors import ListingRefused
 from axil_mcp.results import parts_of, shown_part
 from axil_mcp.texts import clean
 from axil_mcp.tools import PAGES
+from axil_models import ContextBlock, ContextQuery
 
 _WORD = re.compile(r"\w{2,}")
 

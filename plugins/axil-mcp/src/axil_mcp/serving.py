@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from axil import MISSING, AxilError, MemoryJournal, Question, Result, Workflow
+from axil.plugin import LoopLocal
 from axil_mcp.asking import misfit
 from axil_mcp.served import (
     Served,
@@ -101,7 +102,7 @@ class WorkflowServer:
         self.name, self.serving = name, serving or Serving()
         self.tools: dict[str, Served] = served(workflows)
         self._paused: OrderedDict[str, _Paused] = OrderedDict()
-        self._rooms: dict[asyncio.AbstractEventLoop, asyncio.Semaphore] = {}
+        self._rooms = LoopLocal(lambda: asyncio.Semaphore(self.serving.concurrency))
 
     @cached_property
     def server(self) -> Any:
@@ -184,12 +185,7 @@ class WorkflowServer:
     @property
     def _room(self) -> asyncio.Semaphore:
         """What bounds the runs of the running event loop."""
-        # loops in other threads come and go meanwhile
-        for loop in [loop for loop in list(self._rooms) if loop.is_closed()]:
-            self._rooms.pop(loop, None)
-        return self._rooms.setdefault(
-            asyncio.get_running_loop(), asyncio.Semaphore(self.serving.concurrency)
-        )
+        return self._rooms.get()
 
     async def _ran(
         self,

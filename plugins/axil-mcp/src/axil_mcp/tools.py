@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from axil.plugin import ComponentBlocked
-from axil_agent import Tool
 from axil_mcp.config import MCPServer, Offer, ToolsConfig, split
 from axil_mcp.connection import link_of
 from axil_mcp.errors import ListingRefused, ToolFailed
 from axil_mcp.listing import Listing, Offered, chosen, drift
 from axil_mcp.results import content_of
+from axil_models import Tool
 
 log = logging.getLogger("axil_mcp")
 PAGES = 100

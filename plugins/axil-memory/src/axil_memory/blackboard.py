@@ -13,12 +13,19 @@ from typing import Any, Literal, cast
 from pydantic import Field
 
 from axil import ConfigError, Problem
-from axil_agent.documents import fits
-from axil_agent.interfaces import ContextBlock, ContextQuery, Turn
-from axil_agent.providers import Offered, configured, remembered, turn_id
+from axil_models import (
+    ContextBlock,
+    ContextQuery,
+    ProviderSettings,
+    Turn,
+    decoded_settings,
+    fits_filters,
+    turn_id,
+    turn_text,
+)
 
 
-class BlackboardConfig(Offered):
+class BlackboardConfig(ProviderSettings):
     """Where the notes are, and how many count."""
 
     share: str = Field(
@@ -45,7 +52,7 @@ class Blackboard:
 
     def __init__(self, config: BlackboardConfig | None = None, **settings: Any) -> None:
         """``settings``: those of ``BlackboardConfig``. Raises: ConfigError."""
-        self.config = configured(BlackboardConfig, config, settings)
+        self.config = decoded_settings(BlackboardConfig, config, settings)
         self.share = self.config.share
         self.context_label = self.config.context_label or "blackboard"
         self.passive, self.active = self.config.passive, self.config.active
@@ -58,7 +65,7 @@ class Blackboard:
         known = self.keep(_notes(query.attributes.get(self.share), self.share))
         shown = [self._block(note) for note in known]
         return (
-            [block for block in shown if fits(block.metadata, query.filters)][-top_k:]
+            [block for block in shown if fits_filters(block.metadata, query.filters)][-top_k:]
             if top_k > 0
             else []
         )
@@ -76,7 +83,7 @@ class Blackboard:
 
     def notes(self, turn: Turn, /) -> list[dict[str, Any]]:
         """The note that a turn leaves; none, if nothing was said."""
-        text = remembered(turn, self.config.remember)
+        text = turn_text(turn, self.config.remember)
         if not text.strip():
             return []
         return [

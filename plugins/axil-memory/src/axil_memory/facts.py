@@ -18,15 +18,31 @@ from typing import Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from axil.plugin import refers_to
-from axil_agent.context import blocks_of, label_of
-from axil_agent.documents import fits
-from axil_agent.errors import ContextError
-from axil_agent.interfaces import Ask, ContextBlock, ContextQuery, Message, Request, Structure, Turn
-from axil_agent.providers import Offered, Owner, component, configured, owners, signed, turn_id
-from axil_agent.threads import called
-from axil_agent.tools import misfits, untitled
-from axil_agent.values import plain
 from axil_memory.lines import Lines
+from axil_models import (
+    Ask,
+    ContextBlock,
+    ContextError,
+    ContextQuery,
+    Message,
+    Owner,
+    ProviderSettings,
+    Request,
+    Structure,
+    Turn,
+    blocks_of,
+    call_async,
+    component_of,
+    decoded_settings,
+    fits_filters,
+    owner_metadata,
+    plain_data,
+    provider_label,
+    turn_id,
+    validation_text,
+    with_provider,
+    without_titles,
+)
 
 _EXTRACT = """
 You keep a memory of facts that will still matter in later conversations: \
@@ -69,7 +85,7 @@ class _Decisions(BaseModel):
     decisions: list[dict[str, Any]]
 
 
-class FactsConfig(Offered):
+class FactsConfig(ProviderSettings):
     """Where facts are kept, whose they are, and how many."""
 
     index: Any = Field(
@@ -103,7 +119,7 @@ class FactMemory:
 
     def __init__(self, config: FactsConfig | None = None, **settings: Any) -> None:
         """``settings``: those of ``FactsConfig``. Raises: ConfigError."""
-        self.config = configured(FactsConfig, config, settings)
+        self.config = decoded_settings(FactsConfig, config, settings)
         self.context_label = self.config.context_label or "facts"
         self.passive, self.active = self.config.passive, self.config.active
         self._index: Any = None
@@ -115,22 +131,22 @@ class FactMemory:
         Raises: ContextError (AX898): it is no index.
         """
         if self._index is None:
-            made = component("context", self.config.index, self.context_label)
+            made = component_of("context", self.config.index, self.context_label)
             if not hasattr(made, "put") or not hasattr(made, "delete"):
-                told = f'"{label_of(made)}" is no index: facts cannot be kept in it.'
+                told = f'"{provider_label(made)}" is no index: facts cannot be kept in it.'
                 raise ContextError("AX898", told, "Give an index: file_memory, chroma_memory.")
             self._index = made
         return self._index
 
     async def get_blocks(self, query: ContextQuery, top_k: int = 8) -> list[ContextBlock]:
         """The facts nearest to the query. Raises: ContextError (AX658, AX894)."""
-        own = owners(self.config.namespace, query, self.config.user_field)
+        own = owner_metadata(self.config.namespace, query, self.config.user_field)
         wanted = {**query.filters, **own, "kind": "fact"}
         found = await blocks_of(
             self.index, replace(query, filters=wanted), top_k, self.context_label
         )
-        return signed(
-            (block for block in found if fits(block.metadata, wanted)), self.context_label
+        return with_provider(
+            (block for block in found if fits_filters(block.metadata, wanted)), self.context_label
         )
 
     async def learn(self, turn: Turn, /) -> list[dict[str, Any]]:
@@ -139,7 +155,7 @@ class FactMemory:
         Raises: ContextError (AX894): whose facts they are is not known; AX897: the model's answer
         cannot be read.
         """
-        own = owners(self.config.namespace, turn.query, self.config.user_field)
+        own = owner_metadata(self.config.namespace, turn.query, self.config.user_field)
         if turn.ask is None:
             raise ContextError(
                 "AX897",
@@ -166,7 +182,7 @@ class FactMemory:
         await self._apply([step for step in steps if not step.refused])
         records = [step.record(turn) for step in steps]
         if self.config.audit and records:
-            await called(Lines(self.config.audit).append, records)
+            await call_async(Lines(self.config.audit).append, records)
         return records
 
     async def _nearest(self, query: ContextQuery, new: Sequence[str]) -> list[ContextBlock]:
@@ -186,16 +202,16 @@ class FactMemory:
         gone = [step.before for step in steps if step.act == "delete" and step.before is not None]
         new = [step.after for step in steps if step.after is not None]
         if gone:
-            await called(self.index.delete, gone)
+            await call_async(self.index.delete, gone)
         if new:
-            await called(self.index.put, new)
+            await call_async(self.index.put, new)
 
     async def close(self) -> None:
         """Close an index that was made by name."""
         index, self._index = self._index, None
         close = getattr(index, "close", None)
         if close is not None and isinstance(self.config.index, (str, Mapping)):
-            await called(close)
+            await call_async(close)
 
     def __repr__(self) -> str:
         return f"FactMemory({self.context_label!r})"
@@ -245,7 +261,7 @@ class _Ruling:
         try:
             decision = _Decision.model_validate(dict(given))
         except ValidationError as error:
-            return _Step(str(given.get("act", ""))[:20], refused=misfits(error))
+            return _Step(str(given.get("act", ""))[:20], refused=validation_text(error))
         text, why = " ".join(decision.text.split()), decision.why[:500]
         step = _Step(decision.act, text, why)
         if self._count > 2 * self._config.max_facts:
@@ -287,10 +303,10 @@ async def _asked(ask: Ask, system: str, data: Mapping[str, Any], form: type[Answ
     """
     messages: list[Message] = [
         {"role": "system", "content": system.strip()},
-        {"role": "user", "content": json.dumps(plain(data), ensure_ascii=False, default=str)},
+        {"role": "user", "content": json.dumps(plain_data(data), ensure_ascii=False, default=str)},
     ]
     structure = Structure(
-        name=form.__name__.strip("_").lower(), schema=untitled(form.model_json_schema())
+        name=form.__name__.strip("_").lower(), schema=without_titles(form.model_json_schema())
     )
     fault = ""
     for _ in range(2):
@@ -298,7 +314,7 @@ async def _asked(ask: Ask, system: str, data: Mapping[str, Any], form: type[Answ
         try:
             return form.model_validate_json(_json_of(reply.text))
         except ValidationError as error:
-            fault = misfits(error)
+            fault = validation_text(error)
             messages += [
                 reply.message(),
                 {

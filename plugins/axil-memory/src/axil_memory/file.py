@@ -15,31 +15,37 @@ from typing import Any, Literal
 from pydantic import Field
 
 from axil.plugin import refers_to
-from axil_agent.context import block_of, blocks_of, label_of
-from axil_agent.documents import fits, held, keyed
-from axil_agent.errors import ContextError
-from axil_agent.interfaces import ContextBlock, ContextQuery, Turn
-from axil_agent.providers import (
-    Flight,
-    Offered,
+from axil_memory.lines import Lines
+from axil_models import (
+    ContextBlock,
+    ContextError,
+    ContextQuery,
     Owner,
-    component,
-    configured,
-    owners,
-    remembered,
-    signed,
+    ProviderSettings,
+    SingleFlight,
+    Turn,
+    block_data,
+    block_key,
+    block_of,
+    blocks_of,
+    call_async,
+    component_of,
+    decoded_settings,
+    fits_filters,
+    owner_metadata,
+    provider_label,
     turn_id,
     turn_of,
+    turn_text,
+    with_provider,
 )
-from axil_agent.threads import called
-from axil_memory.lines import Lines
 
 log = logging.getLogger("axil.memory")
 
 Key = tuple[str, str]
 
 
-class FileMemoryConfig(Offered):
+class FileMemoryConfig(ProviderSettings):
     """Where it is kept, whose it is, and how it is searched."""
 
     path: str = Field(
@@ -81,35 +87,37 @@ class FileMemory:
 
         Raises: ConfigError.
         """
-        self.config = configured(FileMemoryConfig, config, settings)
+        self.config = decoded_settings(FileMemoryConfig, config, settings)
         self.context_label = self.config.context_label or "file_memory"
         self.passive, self.active = self.config.passive, self.config.active
         self._lines = Lines(self.config.path, self.config.lock_seconds)
         self._index: Any = None
         self._known: dict[Key, ContextBlock] = {}
         """What the index holds, oldest first."""
-        self._flight = Flight[None]()
+        self._flight = SingleFlight[None]()
 
     async def get_blocks(self, query: ContextQuery, top_k: int = 8) -> list[ContextBlock]:
         """What fits best; for an empty query, what is newest.
 
         Raises: ContextError (AX658, AX894, AX895).
         """
-        own = owners(self.config.namespace, query, self.config.user_field)
+        own = owner_metadata(self.config.namespace, query, self.config.user_field)
         await self._follow()
         if top_k < 1:
             return []
         wanted = {**query.filters, **own}
         if not query.query_text.strip():
             newest = [
-                block for block in reversed(self._known.values()) if fits(block.metadata, wanted)
+                block
+                for block in reversed(self._known.values())
+                if fits_filters(block.metadata, wanted)
             ]
-            return signed(newest[:top_k], self.context_label)
+            return with_provider(newest[:top_k], self.context_label)
         found = await blocks_of(
             self._index, replace(query, filters=wanted), top_k, self.context_label
         )
-        return signed(
-            (block for block in found if fits(block.metadata, wanted)), self.context_label
+        return with_provider(
+            (block for block in found if fits_filters(block.metadata, wanted)), self.context_label
         )
 
     async def learn(self, turn: Turn, /) -> None:
@@ -117,8 +125,8 @@ class FileMemory:
 
         Raises: ContextError (AX894, AX895).
         """
-        own = owners(self.config.namespace, turn.query, self.config.user_field)
-        text = remembered(turn, self.config.remember)
+        own = owner_metadata(self.config.namespace, turn.query, self.config.user_field)
+        text = turn_text(turn, self.config.remember)
         if text.strip():
             about = {
                 "by": turn.role_name,
@@ -144,29 +152,29 @@ class FileMemory:
     async def put(self, blocks: Sequence[ContextBlock], /) -> None:
         """Add or replace blocks. Raises: ContextError (AX892, AX895)."""
         for block in blocks:
-            keyed(block)
-        records = [{"put": held(block)} for block in blocks]
+            block_key(block)
+        records = [{"put": block_data(block)} for block in blocks]
         if records:
-            await called(self._lines.append, records)
+            await call_async(self._lines.append, records)
 
     async def delete(self, blocks: Sequence[ContextBlock], /) -> None:
         """Forget blocks, and write that down. Raises: ContextError (AX892, AX895)."""
-        records = [{"delete": list(keyed(block))} for block in blocks]
+        records = [{"delete": list(block_key(block))} for block in blocks]
         if records:
-            await called(self._lines.append, records)
+            await call_async(self._lines.append, records)
 
     async def _follow(self) -> None:
         """Bring the index to where the file is, with all that was appended before this call."""
-        while self._index is None or await called(lambda: self._lines.has_more):
+        while self._index is None or await call_async(lambda: self._lines.has_more):
             await self._flight.run(self._followed)
 
     async def _followed(self) -> None:
         try:
-            anew, records = await called(self._lines.read)
+            anew, records = await call_async(self._lines.read)
             index = await self._emptied() if anew or self._index is None else self._index
             gone, new = self._changes(records)
-            await called(index.delete, gone)
-            await called(index.put, new)
+            await call_async(index.delete, gone)
+            await call_async(index.put, new)
         except BaseException:
             # what was read is not all in the index: it is made again from the file
             self._lines.rewind()
@@ -177,11 +185,11 @@ class FileMemory:
         before = list(self._known.values())
         self._known = {}
         await self._closed()
-        index = self._index = component("context", self.config.index, self.context_label)
+        index = self._index = component_of("context", self.config.index, self.context_label)
         if not hasattr(index, "put") or not hasattr(index, "delete"):
-            told = f'"{label_of(index)}" is no index: blocks cannot be put into it.'
+            told = f'"{provider_label(index)}" is no index: blocks cannot be put into it.'
             raise ContextError("AX898", told, "Give an index: keyword, vector, chroma.")
-        await called(index.delete, before)
+        await call_async(index.delete, before)
         return index
 
     def _changes(
@@ -227,7 +235,7 @@ class FileMemory:
         index, self._index = self._index, None
         close = getattr(index, "close", None)
         if close is not None and isinstance(self.config.index, (str, Mapping)):
-            await called(close)
+            await call_async(close)
 
     def __repr__(self) -> str:
         return f"FileMemory({self._lines.path.name!r})"
@@ -238,7 +246,7 @@ def _entry(record: Mapping[str, Any]) -> tuple[Key, ContextBlock | None] | None:
     try:
         if "put" in record:
             block = block_of(record["put"])
-            return keyed(block), block
+            return block_key(block), block
         uri, chunk_id = record["delete"]
         return (str(uri), str(chunk_id)), None
     except (TypeError, ValueError, KeyError, ContextError):

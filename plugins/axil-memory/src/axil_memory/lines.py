@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from filelock import FileLock, Timeout
 
-from axil_agent.errors import ContextError
+from axil_models import ContextError
 
 log = logging.getLogger("axil.memory")
 

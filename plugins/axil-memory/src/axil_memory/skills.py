@@ -14,12 +14,19 @@ from typing import Any, cast
 from pydantic import Field
 
 from axil.plugin import did_you_mean, format_names
-from axil_agent.errors import ContextError
-from axil_agent.interfaces import ContextBlock, ContextQuery
-from axil_agent.providers import Offered, configured
-from axil_agent.skills import FILE, LARGEST_BYTES, Skill
-from axil_agent.threads import called
-from axil_agent.tools import Refused, Tool
+from axil_models import (
+    LARGEST_SKILL_BYTES,
+    SKILL_FILE,
+    ContextBlock,
+    ContextError,
+    ContextQuery,
+    ProviderSettings,
+    Refused,
+    Skill,
+    Tool,
+    call_async,
+    decoded_settings,
+)
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _FRONT = re.compile(
@@ -31,7 +38,7 @@ _HEAD = (
 )
 
 
-class SkillsConfig(Offered):
+class SkillsConfig(ProviderSettings):
     """Where skills are."""
 
     paths: list[str] = Field(
@@ -40,7 +47,7 @@ class SkillsConfig(Offered):
     allow: list[str] = Field(
         default_factory=list[str], description="Only these skills; empty: all."
     )
-    max_file_bytes: int = Field(LARGEST_BYTES, ge=1, description="A larger file is not read.")
+    max_file_bytes: int = Field(LARGEST_SKILL_BYTES, ge=1, description="A larger file is not read.")
 
 
 class Skills:
@@ -53,7 +60,7 @@ class Skills:
 
     def __init__(self, config: SkillsConfig | None = None, **settings: Any) -> None:
         """``settings``: those of ``SkillsConfig``; nothing is read yet. Raises: ConfigError."""
-        self.config = configured(SkillsConfig, config, settings)
+        self.config = decoded_settings(SkillsConfig, config, settings)
         self.context_label = self.config.context_label or "skills"
         self.passive, self.active = self.config.passive, self.config.active
 
@@ -99,7 +106,7 @@ class Skills:
 
     async def tools(self) -> list[Tool]:
         """``read_skill`` and ``read_skill_file``; none, if there is no skill."""
-        skills = await called(self.skills)
+        skills = await call_async(self.skills)
         if not skills:
             return []
 
@@ -155,13 +162,15 @@ def _tool(name: str, description: str, properties: Mapping[str, Any], call: Any)
     return Tool(name=name, description=description, parameters=schema, call=call, validate=validate)
 
 
-def read_skills(path: Path, most_bytes: int = LARGEST_BYTES) -> list[Skill]:
+def read_skills(path: Path, most_bytes: int = LARGEST_SKILL_BYTES) -> list[Skill]:
     """The skill in a folder, or those in the folders inside it. Raises: ContextError (AX896)."""
-    if (path / FILE).is_file():
+    if (path / SKILL_FILE).is_file():
         return [_read(path, most_bytes)]
     try:
         return [
-            _read(each, most_bytes) for each in sorted(path.iterdir()) if (each / FILE).is_file()
+            _read(each, most_bytes)
+            for each in sorted(path.iterdir())
+            if (each / SKILL_FILE).is_file()
         ]
     except OSError as error:
         told = (
@@ -173,7 +182,7 @@ def read_skills(path: Path, most_bytes: int = LARGEST_BYTES) -> list[Skill]:
 def _read(folder: Path, most_bytes: int) -> Skill:
     import yaml
 
-    file = folder / FILE
+    file = folder / SKILL_FILE
     try:
         if file.stat().st_size > most_bytes:
             raise ValueError(f"it is larger than {most_bytes} bytes")

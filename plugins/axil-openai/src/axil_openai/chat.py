@@ -7,20 +7,29 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from axil_agent.interfaces import Emit, Message, Reply, Request, ToolCall, ToolSpec, Usage
-from axil_agent.models import read_arguments
-from axil_agent.parts import Part, parts_of, said, taken
-from axil_agent.prices import Prices
-from axil_agent.retries import Showing
-from axil_agent.services import (
+from axil_models import (
     BrokenOff,
+    Emit,
+    Message,
+    Part,
+    Prices,
     Remote,
-    arguments_of,
-    configured,
-    refuse,
-    sound,
-    split,
-    with_told,
+    Reply,
+    Request,
+    Showing,
+    ToolCall,
+    ToolSpec,
+    Usage,
+    check_modalities,
+    content_text,
+    parameters_of_sdk,
+    parts_of,
+    read_arguments,
+    sdk_arguments,
+    service_config,
+    unsendable,
+    valid_text,
+    with_instruction,
 )
 from axil_openai.connection import Connection
 from axil_openai.requests import ModelConfig, chosen_tool, held, tool_schema
@@ -74,7 +83,7 @@ class OpenAIModel(Remote):
             more: what else ``ModelConfig`` has.
         Raises: ConfigError: all that is wrong with them.
         """
-        self.config: ModelConfig = configured(
+        self.config: ModelConfig = service_config(
             ModelConfig, name, api_key, base_url, {"settings": settings, **more}
         )
         self.modalities = frozenset(self.config.modalities or ("text", "image", "file", "audio"))
@@ -87,7 +96,7 @@ class OpenAIModel(Remote):
         Raises: ModelError (AX660); PartError (AX801): it cannot take a part; ConfigError (AX800,
         AX806, AX808).
         """
-        taken(request.messages, self.modalities, repr(self))
+        check_modalities(request.messages, self.modalities, repr(self))
         asked = self._asked(request)
 
         async def attempt(client: AsyncOpenAI, show: Showing) -> Reply:
@@ -102,7 +111,7 @@ class OpenAIModel(Remote):
         asked: dict[str, Any] = {"model": settings.pop("model", None) or config.name}
         if request.output is not None:
             form, told = held(request.output, config.structured_output)
-            messages = with_told(messages, told)
+            messages = with_instruction(messages, told)
             if form is not None:
                 asked["response_format"] = (
                     {"type": "json_schema", "json_schema": form}
@@ -123,9 +132,9 @@ class OpenAIModel(Remote):
     async def _attempt(self, client: AsyncOpenAI, asked: Mapping[str, Any], show: Showing) -> Reply:
         create: Any = client.chat.completions.create
         if not self._known:
-            self._known = arguments_of(create)
+            self._known = parameters_of_sdk(create)
         heard = _Heard(show)
-        async with await create(stream=True, **split(asked, self._known)) as stream:
+        async with await create(stream=True, **sdk_arguments(asked, self._known)) as stream:
             async for chunk in stream:
                 heard.hear(chunk)
         return heard.reply(self.config.prices)
@@ -151,13 +160,13 @@ def _message(given: Message) -> dict[str, Any]:
         return {
             "role": "tool",
             "tool_call_id": str(given.get("tool_call_id") or ""),
-            "content": sound(said(content)),
+            "content": valid_text(content_text(content)),
         }
     message: dict[str, Any] = {"role": role}
     if role == "user" and not isinstance(content, str):
         message["content"] = [_part(part) for part in parts_of(content)]
     else:
-        message["content"] = sound(said(content))
+        message["content"] = valid_text(content_text(content))
     calls = cast("Sequence[Mapping[str, Any]]", given.get("tool_calls") or ())
     if calls:
         message["tool_calls"] = [_call(call) for call in calls]
@@ -180,7 +189,7 @@ def _call(call: Mapping[str, Any]) -> dict[str, Any]:
 def _part(part: Part) -> dict[str, Any]:
     kind = part["type"]
     if kind == "text":
-        return {"type": "text", "text": sound(part["text"])}
+        return {"type": "text", "text": valid_text(part["text"])}
     if kind == "image" and ("url" in part or "data" in part):
         detail = {"detail": part["detail"]} if part.get("detail") else {}
         return {
@@ -199,7 +208,7 @@ def _part(part: Part) -> dict[str, Any]:
         return {"type": "file", "file": {"file_id": part["file_id"]}}
     if kind == "file" and "data" in part:
         return {"type": "file", "file": {"filename": file_name(part), "file_data": data_url(part)}}
-    raise refuse(part, "the Chat Completions API")
+    raise unsendable(part, "the Chat Completions API")
 
 
 # --------------------------------------------------------------------------------------------------

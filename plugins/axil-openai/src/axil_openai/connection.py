@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import Field
 
-from axil_agent.errors import ModelError
-from axil_agent.services import Service, ServiceConfig, Usual
+from axil_models import ModelError, Service, ServiceConfig, Usual
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI

@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from axil_agent.errors import ModelError
-from axil_agent.retries import Showing
-from axil_agent.services import Remote, configured, sound
+from axil_models import ModelError, Remote, Showing, service_config, valid_text
 from axil_openai.connection import Connection, OpenAIConfig
 
 if TYPE_CHECKING:
@@ -51,7 +49,7 @@ class OpenAIEmbedder(Remote):
 
         Raises: ConfigError: all that is wrong with them.
         """
-        self.config: EmbedderConfig = configured(EmbedderConfig, name, api_key, base_url, more)
+        self.config: EmbedderConfig = service_config(EmbedderConfig, name, api_key, base_url, more)
         self.service = Connection(self.config)
         self._learned: int | None = None
 
@@ -75,7 +73,7 @@ class OpenAIEmbedder(Remote):
         async with self:
             for at in range(0, len(texts), self.config.batch_size):
                 vectors += await self._batch(
-                    [sound(text) for text in texts[at : at + self.config.batch_size]]
+                    [valid_text(text) for text in texts[at : at + self.config.batch_size]]
                 )
         return vectors
 

@@ -9,8 +9,7 @@ from typing import Any, Literal, cast
 from pydantic import Field
 
 from axil import ConfigError, Problem
-from axil_agent.interfaces import Structure
-from axil_agent.services import RemoteModelConfig, in_words
+from axil_models import RemoteModelConfig, Structure, structure_prompt
 from axil_openai.connection import OpenAIConfig
 from axil_openai.strict import strict
 
@@ -84,4 +83,4 @@ def held(structure: Structure, form: Form) -> tuple[dict[str, Any] | None, str]:
                 ) from None
     if form in ("auto", "schema"):
         return {"name": name, "schema": dict(structure.schema), "strict": False}, ""
-    return ({} if form == "object" else None), in_words(structure)
+    return ({} if form == "object" else None), structure_prompt(structure)

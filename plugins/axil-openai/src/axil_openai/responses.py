@@ -11,20 +11,29 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from axil_agent.interfaces import Emit, Message, Reply, Request, ToolCall, ToolSpec, Usage
-from axil_agent.models import read_arguments
-from axil_agent.parts import Part, parts_of, said, taken
-from axil_agent.prices import Prices
-from axil_agent.retries import Showing
-from axil_agent.services import (
+from axil_models import (
     BrokenOff,
+    Emit,
+    Message,
+    Part,
+    Prices,
     Remote,
-    arguments_of,
-    configured,
-    refuse,
-    sound,
-    split,
-    with_told,
+    Reply,
+    Request,
+    Showing,
+    ToolCall,
+    ToolSpec,
+    Usage,
+    check_modalities,
+    content_text,
+    parameters_of_sdk,
+    parts_of,
+    read_arguments,
+    sdk_arguments,
+    service_config,
+    unsendable,
+    valid_text,
+    with_instruction,
 )
 from axil_openai.connection import Connection
 from axil_openai.requests import ModelConfig, chosen_tool, held, tool_schema
@@ -65,7 +74,7 @@ class OpenAIResponsesModel(Remote):
 
         Raises: ConfigError: all that is wrong with them.
         """
-        self.config: ModelConfig = configured(
+        self.config: ModelConfig = service_config(
             ModelConfig, name, api_key, base_url, {"settings": settings, **more}
         )
         self.modalities = frozenset(self.config.modalities or ("text", "image", "file"))
@@ -78,7 +87,7 @@ class OpenAIResponsesModel(Remote):
         Raises: ModelError (AX660); PartError (AX801): it cannot take a part; ConfigError (AX800,
         AX806, AX808).
         """
-        taken(request.messages, self.modalities, repr(self))
+        check_modalities(request.messages, self.modalities, repr(self))
         asked = self._asked(request)
 
         async def attempt(client: AsyncOpenAI, show: Showing) -> Reply:
@@ -94,7 +103,7 @@ class OpenAIResponsesModel(Remote):
         text: dict[str, Any] = dict(settings.pop("text", None) or {})
         if request.output is not None:
             form, told = held(request.output, config.structured_output)
-            messages = with_told(messages, told)
+            messages = with_instruction(messages, told)
             if form is not None:
                 text["format"] = (
                     {"type": "json_schema", **form} if form else {"type": "json_object"}
@@ -122,9 +131,9 @@ class OpenAIResponsesModel(Remote):
     async def _attempt(self, client: AsyncOpenAI, asked: Mapping[str, Any], show: Showing) -> Reply:
         create: Any = client.responses.create
         if not self._known:
-            self._known = arguments_of(create)
+            self._known = parameters_of_sdk(create)
         heard = _Heard(show, self.service)
-        async with await create(stream=True, **split(asked, self._known)) as stream:
+        async with await create(stream=True, **sdk_arguments(asked, self._known)) as stream:
             async for event in stream:
                 heard.hear(event)
         return heard.reply(self.config.prices)
@@ -195,14 +204,14 @@ def _items(given: Message) -> list[dict[str, Any]]:
             {
                 "type": "function_call_output",
                 "call_id": str(given.get("tool_call_id") or ""),
-                "output": sound(said(content)),
+                "output": valid_text(content_text(content)),
             }
         ]
     items: list[dict[str, Any]] = []
     if role == "user" and not isinstance(content, str):
         items.append({"role": "user", "content": [_part(part) for part in parts_of(content)]})
     elif content:
-        items.append({"role": role, "content": sound(said(content))})
+        items.append({"role": role, "content": valid_text(content_text(content))})
     for call in cast("Sequence[Mapping[str, Any]]", given.get("tool_calls") or ()):
         arguments = json.dumps(call.get("arguments") or {}, ensure_ascii=True)
         items.append(
@@ -219,7 +228,7 @@ def _items(given: Message) -> list[dict[str, Any]]:
 def _part(part: Part) -> dict[str, Any]:
     kind = part["type"]
     if kind == "text":
-        return {"type": "input_text", "text": sound(part["text"])}
+        return {"type": "input_text", "text": valid_text(part["text"])}
     if kind == "image" and not part.get("path"):
         where = (
             {"file_id": part["file_id"]}
@@ -234,7 +243,7 @@ def _part(part: Part) -> dict[str, Any]:
             "type": "input_file",
             **({"file_id": part["file_id"]} if part.get("file_id") else {"file_url": part["url"]}),
         }
-    raise refuse(part, "the Responses API")
+    raise unsendable(part, "the Responses API")
 
 
 # --------------------------------------------------------------------------------------------------

@@ -31,11 +31,12 @@ TEMPLATES: Final[Mapping[str, str]] = {
 }
 """What can be made, and of which kind it is."""
 _AGENT: Final = '"axil-agent>=0.1"'
+_MODELS: Final = '"axil-models>=0.1"'
 _REQUIRES: Final[Mapping[str, tuple[str, str]]] = {
     "node": ('"axil>=0.1", "pydantic>=2.12"', ""),
-    "model": (f'"axil>=0.1", {_AGENT}, "pydantic>=2.12"', ""),
+    "model": (f'"axil>=0.1", {_MODELS}, "pydantic>=2.12"', f"{_AGENT}, "),
     "formatter": ('"axil>=0.1"', f"{_AGENT}, "),
-    "context": (f'"axil>=0.1", {_AGENT}, "pydantic>=2.12"', ""),
+    "context": (f'"axil>=0.1", {_MODELS}, "pydantic>=2.12"', f"{_AGENT}, "),
     "condition": ('"axil>=0.1", "pydantic>=2.12"', '"axil-control>=0.1", '),
     "loader": ('"axil>=0.1", "axil-files>=0.1"', '"axil-control>=0.1", '),
     "journal": ('"axil>=0.1", "pydantic>=2.12"', '"axil-control>=0.1", '),

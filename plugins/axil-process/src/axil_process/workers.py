@@ -16,11 +16,10 @@ import sys
 from collections.abc import Coroutine, Mapping
 from pathlib import Path
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from axil import Context, Out, Question, Schema
 from axil.driver import Pause, decode_value, encode_value
-from axil.plugin import Task
+from axil.plugin import LoopLocal, Task
 from axil_process.config import ProcessConfig
 from axil_process.errors import ProcessError, WorkerDied, ended, raised
 from axil_process.jobs import Job, decode_outcome, encode_task
@@ -36,7 +35,7 @@ class Workers:
 
     def __init__(self, config: ProcessConfig) -> None:
         self.config = config
-        self._places: WeakKeyDictionary[asyncio.AbstractEventLoop, _Place] = WeakKeyDictionary()
+        self._places = LoopLocal(lambda: _Place(config.workers))
         self.started = 0
         """Processes so far: for tests and measurements."""
 
@@ -46,8 +45,7 @@ class Workers:
         Raises: WorkerDied, BodyRaised, ProcessError; JournalError: a value cannot be sent; Pause.
         """
         given = {"job": job, "task": encode_task(task, schema), "ctx": _told(ctx)}
-        loop = asyncio.get_running_loop()
-        place = self._places.setdefault(loop, _Place(self.config.workers))
+        place = self._places.get()
         async with place.room:
             worker = await place.rested()
             if worker is None:
@@ -76,7 +74,7 @@ class Workers:
 
         What is at work is killed.
         """
-        place = self._places.pop(asyncio.get_running_loop(), None)
+        place = self._places.pop()
         if place is not None:
             await asyncio.gather(
                 *(worker.kill() for worker in place.busy),

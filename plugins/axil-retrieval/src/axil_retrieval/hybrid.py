@@ -16,14 +16,21 @@ from typing import Any
 from pydantic import Field, model_validator
 
 from axil.plugin import refers_to
-from axil_agent.context import blocks_of, identity, named
-from axil_agent.errors import ContextError
-from axil_agent.interfaces import ContextBlock, ContextQuery
-from axil_agent.providers import Offered, component, configured
-from axil_agent.threads import called
+from axil_models import (
+    ContextBlock,
+    ContextError,
+    ContextQuery,
+    ProviderSettings,
+    block_identity,
+    blocks_of,
+    call_async,
+    component_of,
+    decoded_settings,
+    named_providers,
+)
 
 
-class HybridConfig(Offered):
+class HybridConfig(ProviderSettings):
     """Whose findings are put together."""
 
     providers: list[Any] = Field(
@@ -62,7 +69,7 @@ class HybridRetriever:
 
     def __init__(self, config: HybridConfig | None = None, **settings: Any) -> None:
         """``settings``: those of ``HybridConfig``. Raises: ConfigError."""
-        self.config = configured(HybridConfig, config, settings)
+        self.config = decoded_settings(HybridConfig, config, settings)
         self.context_label = self.config.context_label or "hybrid"
         self.passive, self.active = self.config.passive, self.config.active
         self._providers: list[Any] | None = None
@@ -72,7 +79,8 @@ class HybridRetriever:
         """The providers; those given by name are made when they are first used."""
         if self._providers is None:
             self._providers = [
-                component("context", given, self.context_label) for given in self.config.providers
+                component_of("context", given, self.context_label)
+                for given in self.config.providers
             ]
         return self._providers
 
@@ -83,7 +91,7 @@ class HybridRetriever:
         """
         if top_k < 1:
             return []
-        labelled = named(self.providers)
+        labelled = named_providers(self.providers)
         depth = max(self.config.depth, top_k)
         try:
             async with asyncio.TaskGroup() as group:
@@ -112,7 +120,7 @@ class HybridRetriever:
         acts: list[Callable[..., Any] | None] = [
             getattr(provider, act, None) for provider in self.providers
         ]
-        for (label, _), call in zip(named(self.providers), acts, strict=True):
+        for (label, _), call in zip(named_providers(self.providers), acts, strict=True):
             if call is None:
                 raise ContextError(
                     "AX898",
@@ -121,7 +129,7 @@ class HybridRetriever:
                 )
         for call in acts:
             # none is None, see above
-            await called(call, blocks)  # pyright: ignore[reportArgumentType]
+            await call_async(call, blocks)  # pyright: ignore[reportArgumentType]
 
     async def close(self) -> None:
         """Close those that were made by name, every one, whatever the others raise."""
@@ -130,7 +138,7 @@ class HybridRetriever:
             for given, provider in zip(self.config.providers, made, strict=False):
                 close = getattr(provider, "close", None)
                 if close is not None and isinstance(given, (str, Mapping)):
-                    closing.push_async_callback(called, close)
+                    closing.push_async_callback(call_async, close)
 
     def __repr__(self) -> str:
         return f"HybridRetriever({self.context_label!r}, {len(self.config.providers)} providers)"
@@ -151,7 +159,7 @@ def fused(
     first: dict[str, ContextBlock] = {}
     for label, weight, blocks in found:
         for rank, block in enumerate(blocks, 1):
-            key = identity(block)
+            key = block_identity(block)
             if label in ranks.setdefault(key, {}):
                 continue
             first.setdefault(key, block)

@@ -8,13 +8,19 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from axil_agent.documents import Sources, chunked, difference
-from axil_agent.interfaces import ContextBlock, ContextQuery
-from axil_agent.providers import Offered, configured, signed
+from axil_models import (
+    ContextBlock,
+    ContextQuery,
+    ProviderSettings,
+    decoded_settings,
+    with_provider,
+)
+from axil_retrieval.chunks import chunked
+from axil_retrieval.sources import Sources, difference
 from axil_retrieval.table import Table
 
 
-class KeywordConfig(Sources, Offered):
+class KeywordConfig(Sources, ProviderSettings):
     """What is searched, and how."""
 
     path: str = Field(
@@ -41,7 +47,7 @@ class KeywordRetriever:
         """``settings``: those of ``KeywordConfig``; nothing is read or opened before the first
         query. Raises: ConfigError.
         """
-        self.config = configured(KeywordConfig, config, settings)
+        self.config = decoded_settings(KeywordConfig, config, settings)
         self.context_label = self.config.context_label or "keyword"
         self.passive, self.active = self.config.passive, self.config.active
         self._table = Table(self.config.path, stems=self.config.stems)
@@ -60,7 +66,7 @@ class KeywordRetriever:
             found = self._table.search(
                 query.query_text, top_k, query.filters, self.config.min_score
             )
-        return signed(self.config.opened(found), self.context_label)
+        return with_provider(self.config.opened(found), self.context_label)
 
     def refresh(self) -> list[str]:
         """Index what is new or has changed, forget what is gone; the names of the documents that

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from axil_agent.providers import configured
+from axil_models import decoded_settings
 from axil_retrieval.words import words
 
 
@@ -41,7 +41,7 @@ class LexicalEmbedder:
 
     def __init__(self, config: LexicalConfig | None = None, **settings: int) -> None:
         """``settings``: those of ``LexicalConfig``. Raises: ConfigError."""
-        self.config = configured(LexicalConfig, config, settings)
+        self.config = decoded_settings(LexicalConfig, config, settings)
 
     @property
     def name(self) -> str:

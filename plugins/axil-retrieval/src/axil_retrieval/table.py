@@ -16,9 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from axil_agent.documents import fits, held, keyed
-from axil_agent.errors import ContextError
-from axil_agent.interfaces import ContextBlock
+from axil_models import ContextBlock, ContextError, block_data, block_key, fits_filters
 from axil_retrieval.words import words
 
 _TABLES = """
@@ -187,7 +185,7 @@ class Table:
                 if len(found) == top_k or (least is not None and score < least):
                     break
                 block = ContextBlock(**json.loads(data), score=score)
-                if fits(block.metadata, filters):
+                if fits_filters(block.metadata, filters):
                     found.append(block)
         return found
 
@@ -213,12 +211,12 @@ def _read(name: str) -> str:
 
 
 def _key(block: ContextBlock) -> str:
-    return json.dumps(keyed(block))
+    return json.dumps(block_key(block))
 
 
 def _insert(database: sqlite3.Connection, blocks: Sequence[ContextBlock]) -> None:
     for block in blocks:
-        row = (_key(block), _told(block.uri or ""), json.dumps(held(block), default=str))
+        row = (_key(block), _told(block.uri or ""), json.dumps(block_data(block), default=str))
         _list(
             database,
             database.execute(

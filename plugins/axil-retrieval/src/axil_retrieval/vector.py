@@ -16,17 +16,29 @@ from typing import Any, Literal
 from pydantic import Field
 
 from axil.plugin import refers_to
-from axil_agent.context import label_of
-from axil_agent.documents import Sources, chunked, difference, fits, keyed
-from axil_agent.interfaces import ContextBlock, ContextQuery, Embedder
-from axil_agent.providers import Flight, Offered, component, configured, embedded, signed
-from axil_agent.threads import called
+from axil_models import (
+    ContextBlock,
+    ContextQuery,
+    Embedder,
+    ProviderSettings,
+    SingleFlight,
+    block_key,
+    call_async,
+    component_of,
+    decoded_settings,
+    fits_filters,
+    provider_label,
+    vectors_of,
+    with_provider,
+)
+from axil_retrieval.chunks import chunked
+from axil_retrieval.sources import Sources, difference
 
 Key = tuple[str, str]
 Entry = tuple[Key, tuple[ContextBlock, "array[float]"]]
 
 
-class VectorConfig(Sources, Offered):
+class VectorConfig(Sources, ProviderSettings):
     """What is searched, and by which vectors."""
 
     embedder: Any = Field(
@@ -53,7 +65,7 @@ class VectorRetriever:
         """``settings``: those of ``VectorConfig``; nothing is read or embedded before the first
         query. Raises: ConfigError.
         """
-        self.config = configured(VectorConfig, config, settings)
+        self.config = decoded_settings(VectorConfig, config, settings)
         self.context_label = self.config.context_label or "vector"
         self.passive, self.active = self.config.passive, self.config.active
         self._embedder: Embedder | None = None
@@ -62,14 +74,14 @@ class VectorRetriever:
         self._keys: dict[str, set[Key]] = {}
         """The keys of each document's blocks."""
         self._lock = threading.Lock()
-        self._flight = Flight[list[str]]()
+        self._flight = SingleFlight[list[str]]()
         self._is_fresh = False
 
     @property
     def embedder(self) -> Embedder:
         """What makes the vectors; made when it is first used."""
-        made = self._embedder = self._embedder or component(
-            "embedders", self.config.embedder, label_of(self)
+        made = self._embedder = self._embedder or component_of(
+            "embedders", self.config.embedder, provider_label(self)
         )
         return made
 
@@ -82,17 +94,19 @@ class VectorRetriever:
             await self.refresh()
         if top_k < 1 or not query.query_text.strip() or not self._known:
             return []
-        asked = _unit((await embedded(self.embedder, [query.query_text]))[0])
+        asked = _unit((await vectors_of(self.embedder, [query.query_text]))[0])
         with self._lock:
             known = list(self._known.items())
-        return await called(self._nearest, asked, known, query.filters, top_k)
+        return await call_async(self._nearest, asked, known, query.filters, top_k)
 
     def _nearest(
         self, asked: array[float], known: Sequence[Entry], filters: Mapping[str, Any], top_k: int
     ) -> list[ContextBlock]:
         least = 0.0 if self.config.min_score is None else self.config.min_score
         fitting = [
-            (key, block, vector) for key, (block, vector) in known if fits(block.metadata, filters)
+            (key, block, vector)
+            for key, (block, vector) in known
+            if fits_filters(block.metadata, filters)
         ]
         scored = [(-sum(map(mul, asked, vector)), key, block) for key, block, vector in fitting]
         best = nsmallest(
@@ -100,7 +114,7 @@ class VectorRetriever:
             (each for each in scored if -each[0] >= least and each[0]),
             key=lambda each: each[:2],
         )
-        return signed(
+        return with_provider(
             self.config.opened(replace(block, score=-cost) for cost, _, block in best),
             self.context_label,
         )
@@ -113,7 +127,7 @@ class VectorRetriever:
 
     async def _refreshed(self) -> list[str]:
         cut = self.config.cut
-        documents = await called(self.config.read)
+        documents = await call_async(self.config.read)
         found = difference(self._digests, documents, cut.at, cut.chars, cut.overlap_chars)
         for document in found.changed:
             blocks = [chunk.block(document) for chunk in chunked(document.text, cut)]
@@ -133,12 +147,12 @@ class VectorRetriever:
         vectors: list[array[float]] = []
         for at in range(0, len(blocks), self.config.batch):
             texts = [block.text for block in blocks[at : at + self.config.batch]]
-            vectors += [_unit(vector) for vector in await embedded(self.embedder, texts)]
+            vectors += [_unit(vector) for vector in await vectors_of(self.embedder, texts)]
         return vectors
 
     def _hold(self, blocks: Sequence[ContextBlock], vectors: Sequence[array[float]]) -> set[Key]:
         held = {
-            keyed(block): (block, vector) for block, vector in zip(blocks, vectors, strict=True)
+            block_key(block): (block, vector) for block, vector in zip(blocks, vectors, strict=True)
         }
         self._known.update(held)
         return set(held)
@@ -153,7 +167,7 @@ class VectorRetriever:
         Raises: ContextError (AX892): a block has neither ``uri`` nor ``chunk_id``; and the
         embedder's.
         """
-        keys = [keyed(block) for block in blocks]
+        keys = [block_key(block) for block in blocks]
         vectors = await self._vectors(blocks)
         with self._lock:
             self._forget(keys)
@@ -162,13 +176,13 @@ class VectorRetriever:
     def delete(self, blocks: Sequence[ContextBlock], /) -> None:
         """Forget blocks."""
         with self._lock:
-            self._forget([keyed(block) for block in blocks])
+            self._forget([block_key(block) for block in blocks])
 
     async def close(self) -> None:
         """Close an embedder that was made by name."""
         close = getattr(self._embedder, "close", None)
         if close is not None and isinstance(self.config.embedder, (str, Mapping)):
-            await called(close)
+            await call_async(close)
         self._embedder = None
 
     def __len__(self) -> int:

@@ -45,7 +45,6 @@ from axil.plugin import (
     UnknownComponent,
     did_you_mean,
     isolate,
-    model_view,
 )
 from axil_typed.checks import Checks, adapter, is_plain
 from axil_typed.reducers import (
@@ -56,6 +55,7 @@ from axil_typed.reducers import (
     unfit_strategy,
     unknown_strategy,
 )
+from axil_typed.views import model_view
 
 Resolve = Callable[[str], Any]
 """From a strategy's name to a ``Reducer`` or a function; raises KeyError or UnknownComponent where

@@ -33,6 +33,7 @@ from axil.plugin import (
     EXIT,
     Body,
     Changes,
+    LoopLocal,
     NodeInfo,
     SubgraphBody,
     Task,
@@ -159,14 +160,8 @@ def _identity(spec: NodeSpec, config: CacheConfig) -> str:
         return str(next(_numbers))
 
 
-class _Flights:
-    """Firings at work on a key, by event loop."""
-
-    def __init__(self) -> None:
-        self.under_way: dict[tuple[int, str], asyncio.Future[str | None]] = {}
-
-
-_flights = _Flights()
+_flights: LoopLocal[dict[str, asyncio.Future[str | None]]] = LoopLocal(dict)
+"""On each event loop, the firings at work by their keys."""
 _mine: ContextVar[frozenset[str]] = ContextVar("axil_wrappers_flights", default=frozenset())
 """What the firing at hand works on itself."""
 
@@ -199,13 +194,13 @@ class _Kept(Around):
             return await self._uncached(task, ctx, f"what comes in cannot be told apart: {error}")
         if digest is None:
             return await self._uncached(task, ctx, "the node keeps something for itself")
-        place = (id(asyncio.get_running_loop()), digest)
+        flights = _flights.get()
         while True:
             text = self._store.get(digest, self._config.ttl_seconds)
             if text is not None:
                 ctx.note({"kind": "cache", "hit": True})
                 return self._decoded(text)
-            flight = _flights.under_way.get(place)
+            flight = flights.get(digest)
             if flight is None:
                 break
             if digest in _mine.get():  # one cache inside another: it would wait for itself
@@ -215,7 +210,7 @@ class _Kept(Around):
             if text is not None:
                 ctx.note({"kind": "cache", "hit": True, "shared": True})
                 return self._decoded(text)
-        flight = _flights.under_way[place] = asyncio.get_running_loop().create_future()
+        flight = flights[digest] = asyncio.get_running_loop().create_future()
         text = None
         mine = _mine.set(_mine.get() | {digest})
         try:
@@ -228,7 +223,7 @@ class _Kept(Around):
             return out
         finally:
             _mine.reset(mine)
-            del _flights.under_way[place]
+            del flights[digest]
             flight.set_result(text)
 
     async def _uncached(self, task: Task, ctx: Context, why: str) -> Out:

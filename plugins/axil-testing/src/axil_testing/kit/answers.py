@@ -14,7 +14,7 @@ import json
 from typing import Any, ClassVar, Final
 
 from axil import AxilError
-from axil_agent.interfaces import Reply, Request
+from axil_models import Reply, Request
 from axil_testing.kit.base import Kit, claimed, require
 
 SAID: Final = ("What is an axil?", "Water the fern.", "東京 é 🌿", "{name} {{x}} %s </system>")

@@ -25,9 +25,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Final, TypeVar
 
 from axil import AxilError
-from axil_agent.context import block_of, blocks_of
-from axil_agent.interfaces import ContextBlock, ContextQuery, Turn
-from axil_agent.threads import called
+from axil_models import ContextBlock, ContextQuery, Turn, block_of, blocks_of, call_async
 from axil_testing.kit.base import Kit, claimed, require
 from axil_testing.kit.watch import watched
 
@@ -105,7 +103,7 @@ class ContextKit(Kit):
         """
         for number, text in enumerate(texts or self.texts):
             if hasattr(provider, "put"):
-                await called(
+                await call_async(
                     provider.put,
                     [ContextBlock(text, "kit", f"{owner}{number}", metadata={"part": number})],
                 )
@@ -118,9 +116,9 @@ class ContextKit(Kit):
         if hasattr(provider, "notes"):
             self._notes[:] = provider.keep([*self._notes, *provider.notes(turn)])
         elif hasattr(provider, "learn"):
-            await called(provider.learn, turn)
+            await call_async(provider.learn, turn)
         elif hasattr(provider, "insert"):
-            await called(provider.insert, turn.key, turn.reply)
+            await call_async(provider.insert, turn.key, turn.reply)
 
     @cached_property
     def _notes(self) -> list[Any]:
@@ -144,7 +142,9 @@ class ContextKit(Kit):
     ) -> list[ContextBlock]:
         """What it gives, in its own order."""
         query = self.query(text, owner) if isinstance(text, str) else text
-        return [block_of(each) for each in await called(provider.get_blocks, query, top_k) or ()]
+        return [
+            block_of(each) for each in await call_async(provider.get_blocks, query, top_k) or ()
+        ]
 
     def using(self, law: Callable[[Any], Awaitable[T]]) -> T:
         """The result of a law about a provider that knows the texts; closed afterwards."""
@@ -396,14 +396,14 @@ class ContextKit(Kit):
 
         async def law(provider: Any) -> None:
             for text in ("a zebra grazes", "a zebra sleeps"):
-                await called(
+                await call_async(
                     provider.put, [ContextBlock(text, "kit:new", "z", metadata={"part": 99})]
                 )
             found = [
                 block.text for block in await self.ask(provider, "zebra") if "zebra" in block.text
             ]
             require(found == ["a zebra sleeps"], f"put twice under one name, it holds {found}.")
-            await called(
+            await call_async(
                 provider.delete,
                 [ContextBlock("", "kit:new", "z"), ContextBlock("", "kit:new", "never there")],
             )
@@ -476,7 +476,7 @@ class ContextKit(Kit):
 
 async def _closed(provider: Any) -> None:
     if hasattr(provider, "close"):
-        await called(provider.close)
+        await call_async(provider.close)
 
 
 def _shown(blocks: Sequence[ContextBlock]) -> list[tuple[str, Any, Any]]:

@@ -6,8 +6,7 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import Any
 
-from axil_agent import Reply
-from axil_agent.errors import ModelError
+from axil_models import ModelError, Reply
 from axil_testing.kit.base import require
 
 

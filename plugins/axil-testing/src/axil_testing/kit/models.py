@@ -26,9 +26,19 @@ from collections.abc import Callable, Generator
 from typing import Any, ClassVar, Final
 
 from axil import AxilError, RootGraph
-from axil_agent import Agent, Model, Reply, Request, Structure, ToolSpec, audio, file, image
-from axil_agent.errors import PartError
-from axil_agent.retries import on_clock
+from axil_agent import Agent
+from axil_models import (
+    Model,
+    PartError,
+    Reply,
+    Request,
+    Structure,
+    ToolSpec,
+    audio,
+    file,
+    image,
+    on_clock,
+)
 from axil_testing.kit.base import Kit, claimed, require
 from axil_testing.kit.heard import Heard, Jumping
 from axil_testing.stub import Act, Address, Call, Stub

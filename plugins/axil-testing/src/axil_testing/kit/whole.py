@@ -49,7 +49,7 @@ KITS: Final[Mapping[str, str]] = {
 }
 """Kind → module and class of its kit, in this package.
 
-That of context is about an interface of axil-agent, and so are those of models,
+That of context is about an interface of axil-models, and so are those of models,
 which ``unaided`` chooses by what an adapter says of its service."""
 _IMPORTING: Final = """
 import importlib, json, sys

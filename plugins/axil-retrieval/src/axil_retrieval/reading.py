@@ -1,8 +1,8 @@
 """Files as documents: a text is one, a PDF is one for each of its pages, a picture is one that is
 found by its name.
 
-A page's document is called ``handbook.pdf#page=3``, so whoever shows a block can open the file at
-that page; offsets count in the text of the page. What a picture shows nobody knows here: to find it
+A page's document is called ``handbook.pdf#page=3``, so a viewer of a block can open the file at
+that page; offsets count in the text of the page. What a picture shows is not known here: to find it
 by that, give it as a document with a text and a ``part``.
 """
 
@@ -15,8 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from axil_agent.documents import Document
-from axil_agent.errors import ContextError
+from axil_models import ContextError, Document
 
 log = logging.getLogger("axil.context")
 
@@ -33,7 +32,7 @@ _GAP: Final = re.compile(r"[\W_]+")
 
 
 def documents_of(data: bytes, where: str, encoding: str) -> list[Document]:
-    """What a file holds, as documents.
+    """Read a file's bytes as documents.
 
     Raises: ContextError (AX890): it cannot be read; AX940: pypdf is needed, and not installed.
     """
@@ -68,7 +67,7 @@ def documents_of(data: bytes, where: str, encoding: str) -> list[Document]:
 
 
 def part_of(where: str) -> dict[str, Any]:
-    """A file as a content part that names it."""
+    """Return a file as a content part that names it."""
     suffix = Path(where).suffix.lower()
     media_type = PICTURES.get(suffix) or ("application/pdf" if suffix == _PDF else "")
     return {
@@ -79,14 +78,14 @@ def part_of(where: str) -> dict[str, Any]:
 
 
 def pages_of(data: bytes, where: str) -> Sequence[str]:
-    """The text of each page of a PDF.
+    """Return the text of each page of a PDF.
 
     Raises: ContextError (AX890): it cannot be read; AX940: pypdf is not installed.
     """
     try:
         import pypdf
     except ImportError as error:
-        hint = 'pip install "axil-agent[pdf]", or leave PDF files out.'
+        hint = 'pip install "axil-retrieval[pdf]", or leave PDF files out.'
         raise ContextError(
             "AX940", f'"{where}" is a PDF, and pypdf, which reads it, is not installed.', hint
         ) from error

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from axil_agent.interfaces import Usage
+from axil_models.requests import Usage
 
 
 class Prices(BaseModel):
@@ -30,7 +30,7 @@ class Prices(BaseModel):
     )
 
     def priced(self, usage: Usage) -> Usage:
-        """The usage with its cost."""
+        """Return the usage with its cost."""
         cached = min(usage.cached_tokens, usage.input_tokens)
         cheap = self.input if self.cached is None else self.cached
         cost = (

@@ -19,8 +19,8 @@ from typing import Any, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from axil_agent.errors import ModelError
-from axil_agent.interfaces import Emit
+from axil_models.errors import ModelError
+from axil_models.requests import Emit
 
 T = TypeVar("T")
 
@@ -42,12 +42,12 @@ class _Machine:
         await asyncio.sleep(seconds)
 
 
-_clock: ContextVar[Clock | None] = ContextVar("axil_agent_clock", default=None)
+_clock: ContextVar[Clock | None] = ContextVar("axil_models_clock", default=None)
 
 
 @contextlib.contextmanager
 def on_clock(clock: Clock | None) -> Generator[None]:
-    """Within the ``with``, adapters wait on ``clock``; None: on the machine's."""
+    """Let adapters wait on ``clock`` within the ``with``; None: on the machine's."""
     token = _clock.set(clock)
     try:
         yield
@@ -80,8 +80,8 @@ class Retry(BaseModel):
     def wait_seconds(
         self, tries: int, failure: ModelError, chance: Callable[[], float] = random.random
     ) -> float:
-        """How long to wait after ``tries`` failed tries: half of it is left to chance, and never
-        less than the server asks for.
+        """Return how long to wait after ``tries`` failed tries: half of it is left to chance, and
+        never less than the server asks for.
 
         >>> Retry().wait_seconds(3, ModelError("busy"), lambda: 1.0)
         2.0
@@ -110,7 +110,7 @@ async def persevere(
     emit: Emit,
     told: Callable[[Exception], ModelError | None],
 ) -> T:
-    """What ``attempt`` gives, tried until it succeeds or ``retry`` says that it is enough.
+    """Return what ``attempt`` gives, tried until it succeeds or ``retry`` sets an end.
 
     Args:
         attempt: one try; it shows chunks as they come.
@@ -161,7 +161,7 @@ async def _tried(
     left: float,
     told: Callable[[Exception], ModelError | None],
 ) -> tuple[Any, Exception | None]:
-    """What a try gave, or its failure with the cause, as far as that may be shown."""
+    """Return what a try gave, or its failure with the cause, as far as that may be shown."""
     scope = asyncio.timeout(max(left, 0.0))
     try:
         async with scope:
@@ -199,8 +199,8 @@ def _in_vain(failure: ModelError, tries: int) -> ModelError:
 
 
 def retry_after_seconds(headers: Mapping[str, str] | None) -> float | None:
-    """How long a server asks to wait, from its headers: milliseconds, seconds or a date; None: it
-    does not say.
+    """Return how long a server asks to wait, from its headers: milliseconds, seconds or a date;
+    None: it does not say.
 
     >>> (
     ...     retry_after_seconds({"retry-after": "2"}),

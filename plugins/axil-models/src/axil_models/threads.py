@@ -12,8 +12,8 @@ from typing import Any
 from axil.plugin import is_async
 
 
-async def away(call: Callable[[], Any], name: str = "axil-call") -> Any:
-    """What ``call`` gives, run in a thread.
+async def in_thread(call: Callable[[], Any], name: str = "axil-call") -> Any:
+    """Return what ``call`` gives, run in a thread.
 
     If the waiting is cancelled, the thread finishes unseen.
     """
@@ -42,7 +42,7 @@ async def away(call: Callable[[], Any], name: str = "axil-call") -> Any:
             )
         try:
             loop.call_soon_threadsafe(tell, value, fault)
-        except RuntimeError:  # the loop is closed: nobody waits any more
+        except RuntimeError:  # the loop is closed: nothing waits any more
             return
 
     threading.Thread(target=work, name=name, daemon=True).start()
@@ -56,9 +56,11 @@ def _told(error: BaseException) -> RuntimeError:
     return told
 
 
-async def called(function: Callable[..., Any], /, *args: Any, **named: Any) -> Any:
-    """What ``function`` gives, awaited if it is async, else in a thread."""
+async def call_async(function: Callable[..., Any], /, *args: Any, **named: Any) -> Any:
+    """Return what ``function`` gives, awaited if it is async, else in a thread."""
     if is_async(function):
         return await function(*args, **named)
-    value = await away(lambda: function(*args, **named), getattr(function, "__name__", "axil-call"))
+    value = await in_thread(
+        lambda: function(*args, **named), getattr(function, "__name__", "axil-call")
+    )
     return await value if inspect.isawaitable(value) else value

@@ -19,18 +19,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, cast
 
-from axil_agent.errors import PartError
-from axil_agent.interfaces import Message, Request
-from axil_agent.threads import away
+from axil.plugin import Message
+from axil_models.errors import PartError
+from axil_models.requests import Request
+from axil_models.threads import in_thread
 
 Part = dict[str, Any]
 
-KINDS: Final = ("image", "file", "audio")
-SOURCES: Final = ("data", "url", "path", "file_id")
-LARGEST_BYTES: Final = 20 * 2**20
+PART_KINDS: Final = ("image", "file", "audio")
+PART_SOURCES: Final = ("data", "url", "path", "file_id")
+LARGEST_PART_BYTES: Final = 20 * 2**20
 """What a part may hold; for more there are ``url`` and ``file_id``."""
 
-_KEYS: Final = frozenset({"type", "media_type", "name", "detail", *SOURCES})
+_KEYS: Final = frozenset({"type", "media_type", "name", "detail", *PART_SOURCES})
 _BEGINNINGS: Final = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
@@ -61,15 +62,15 @@ _SPELT: Final = {
 # --------------------------------------------------------------------------------------------------
 
 
-def text(said: str) -> Part:
-    """A text as a part."""
+def text_part(said: str) -> Part:
+    """Return a text as a part."""
     return {"type": "text", "text": said}
 
 
 def image(
     source: str | bytes | Path, *, media_type: str = "", name: str = "", detail: str = ""
 ) -> Part:
-    """An image: its bytes, its URL, or its path in the workspace of the run.
+    """Return an image: its bytes, its URL, or its path in the workspace of the run.
 
     >>> image("https://example.org/leaf")
     {'type': 'image', 'url': 'https://example.org/leaf'}
@@ -83,7 +84,7 @@ def image(
 
 
 def file(source: str | bytes | Path, *, media_type: str = "", name: str = "") -> Part:
-    """A document, as a PDF: its bytes, its URL, or its path in the workspace.
+    """Return a document, as a PDF: its bytes, its URL, or its path in the workspace.
 
     Raises: PartError (AX802, AX803).
     """
@@ -91,7 +92,7 @@ def file(source: str | bytes | Path, *, media_type: str = "", name: str = "") ->
 
 
 def audio(source: str | bytes | Path, *, media_type: str = "", name: str = "") -> Part:
-    """A recording: its bytes, its URL, or its path in the workspace.
+    """Return a recording: its bytes, its URL, or its path in the workspace.
 
     Raises: PartError (AX802, AX803).
     """
@@ -105,15 +106,15 @@ def _made(kind: str, source: str | bytes | Path, media_type: str, name: str, det
         if value
     }
     if isinstance(source, bytes):
-        return checked({"type": kind, **more, "data": base64.b64encode(source).decode()})
+        return checked_part({"type": kind, **more, "data": base64.b64encode(source).decode()})
     given = str(source)
     if given.startswith("data:"):
         head, _, data = given.partition(",")
         declared = head.removeprefix("data:").removesuffix(";base64")
-        return checked(
+        return checked_part(
             {"type": kind, **({"media_type": declared} if declared else {}), **more, "data": data}
         )
-    return checked(
+    return checked_part(
         {
             "type": kind,
             **more,
@@ -126,7 +127,7 @@ def _made(kind: str, source: str | bytes | Path, media_type: str, name: str, det
 
 
 def is_part(value: Any) -> bool:
-    """Whether a value is an image, a file or a recording.
+    """Return whether a value is an image, a file or a recording.
 
     >>> (
     ...     is_part({"type": "image", "url": "https://…"}),
@@ -139,14 +140,14 @@ def is_part(value: Any) -> bool:
         return False
     part = cast("Mapping[str, Any]", value)
     return (
-        part.get("type") in KINDS
-        and any(isinstance(part.get(key), str) for key in SOURCES)
+        part.get("type") in PART_KINDS
+        and any(isinstance(part.get(key), str) for key in PART_SOURCES)
         and part.keys() <= _KEYS
     )
 
 
-def is_text(value: Any) -> bool:
-    """Whether a value is a text as a part."""
+def is_text_part(value: Any) -> bool:
+    """Return whether a value is a text as a part."""
     return (
         isinstance(value, Mapping)
         and cast("Mapping[str, Any]", value).get("type") == "text"
@@ -155,56 +156,58 @@ def is_text(value: Any) -> bool:
 
 
 def is_content(value: Any) -> bool:
-    """Whether a value is a message's content that is more than a text: a list of parts."""
+    """Return whether a value is a message's content that is more than a text: a list of parts."""
     if not isinstance(value, (list, tuple)) or not value:
         return False
-    return all(is_part(each) or is_text(each) for each in cast("Sequence[Any]", value))
+    return all(is_part(each) or is_text_part(each) for each in cast("Sequence[Any]", value))
 
 
 def parts_of(content: Any, where: str = "") -> list[Part]:
-    """A message's content as parts.
+    """Return a message's content as parts.
 
     Raises: PartError (AX802): a part is none; (AX803): it is too large.
     """
     if isinstance(content, str):
-        return [text(content)] if content else []
+        return [text_part(content)] if content else []
     if isinstance(content, (list, tuple)):
-        return [checked(each, where) for each in cast("Sequence[Any]", content)]
-    return [text(said(content))] if content is not None else []
+        return [checked_part(each, where) for each in cast("Sequence[Any]", content)]
+    return [text_part(content_text(content))] if content is not None else []
 
 
-def label(part: Mapping[str, Any], number: int = 0) -> str:
-    """What stands for a part in a text.
+def part_label(part: Mapping[str, Any], number: int = 0) -> str:
+    """Return the label that stands for a part in a text.
 
-    >>> label({"type": "image", "path": "shots/leaf.png"}, 1), label({"type": "file", "data": "…"})
-    ('[image 1: leaf.png]', '[file]')
+    >>> part_label({"type": "image", "path": "shots/leaf.png"}, 1)
+    '[image 1: leaf.png]'
+    >>> part_label({"type": "file", "data": "…"})
+    '[file]'
     """
     given = str(part.get("name") or part.get("path") or part.get("url") or "").split("?")[0]
     name = given.rstrip("/").rsplit("/", 1)[-1]
     return f"[{part.get('type')}{f' {number}' if number else ''}{f': {name}' if name else ''}]"
 
 
-def said(content: Any) -> str:
-    """A message's content as text, with what stands for its other parts.
+def content_text(content: Any) -> str:
+    """Return a message's content as text, with what stands for its other parts.
 
-    >>> said([text("Look:"), image("leaf.png")])
+    >>> content_text([text_part("Look:"), image("leaf.png")])
     'Look:\\n[image: leaf.png]'
     """
     if is_content(content):
         return "\n".join(
-            str(part["text"]) if part["type"] == "text" else label(part) for part in content
+            str(part["text"]) if part["type"] == "text" else part_label(part) for part in content
         )
     from axil.plugin import text_of
 
     return text_of(content)
 
 
-def checked(part: Any, where: str = "") -> Part:
-    """The part, with its media type where that can be known.
+def checked_part(part: Any, where: str = "") -> Part:
+    """Return the part, with its media type where that can be known.
 
     Raises: PartError (AX802): it is none; (AX803): it is too large.
     """
-    if is_text(part):
+    if is_text_part(part):
         return {"type": "text", "text": str(part["text"])}
     if not is_part(part):
         hint = (
@@ -213,35 +216,35 @@ def checked(part: Any, where: str = "") -> Part:
         )
         raise PartError("AX802", f"{part!r:.80} is no content part.", hint, where)
     given = dict(cast("Mapping[str, Any]", part))
-    sources = [key for key in SOURCES if given.get(key)]
+    sources = [key for key in PART_SOURCES if given.get(key)]
     if len(sources) != 1:
         raise PartError(
             "AX802",
             f"a part has {', '.join(sources) or 'no source'}; "
-            f"expected exactly one of {', '.join(SOURCES)}.",
+            f"expected exactly one of {', '.join(PART_SOURCES)}.",
             "",
             where,
         )
     if sources == ["data"]:
-        return _with_type(given, decoded(given, where), where)
+        return _with_type(given, part_bytes(given, where), where)
     return _with_type(given, None, where)
 
 
-def decoded(part: Mapping[str, Any], where: str = "") -> bytes:
-    """The bytes of a part with ``data``.
+def part_bytes(part: Mapping[str, Any], where: str = "") -> bytes:
+    """Return the bytes of a part with ``data``.
 
     Raises: PartError (AX802): they are no base64; (AX803): they are too many.
     """
     data = str(part["data"])
     size = len(data) * 3 // 4
     try:
-        content = base64.b64decode(data, validate=True) if size <= LARGEST_BYTES + 2 else b""
+        content = base64.b64decode(data, validate=True) if size <= LARGEST_PART_BYTES + 2 else b""
     except (binascii.Error, ValueError) as error:
         hint = "Encode the bytes, or give them to image()."
         raise PartError(
-            "AX802", f"the data of {label(part)} is not base64: {error}.", hint, where
+            "AX802", f"the data of {part_label(part)} is not base64: {error}.", hint, where
         ) from None
-    if max(size - 2, len(content)) > LARGEST_BYTES:
+    if max(size - 2, len(content)) > LARGEST_PART_BYTES:
         raise _too_large(part, size, where)
     return content
 
@@ -258,15 +261,13 @@ def _with_type(part: Part, content: bytes | None, where: str) -> Part:
     if found is None:
         if content is not None:
             hint = "Say media_type."
-            raise PartError(
-                "AX802", f"nobody can tell what kind of {part['type']} this is.", hint, where
-            )
+            raise PartError("AX802", f"the kind of this {part['type']} is unknown.", hint, where)
         return part
     kind = _SPELT.get(found, found)
     if part["type"] != "file" and not kind.startswith(f"{part['type']}/"):
         raise PartError(
             "AX802",
-            f"{label(part)} holds {kind}, which is no {part['type']}.",
+            f"{part_label(part)} holds {kind}, which is no {part['type']}.",
             "Give it as what it is.",
             where,
         )
@@ -293,8 +294,8 @@ def _is_text(content: bytes) -> bool:
 
 def _too_large(part: Mapping[str, Any], size: int, where: str) -> PartError:
     told = (
-        f"{label(part)} has {size / 2**20:.0f} MiB; "
-        f"at most {LARGEST_BYTES // 2**20} MiB can be sent."
+        f"{part_label(part)} has {size / 2**20:.0f} MiB; "
+        f"at most {LARGEST_PART_BYTES // 2**20} MiB can be sent."
     )
     return PartError("AX803", told, "Make it smaller, or give its url or file_id.", where)
 
@@ -302,8 +303,8 @@ def _too_large(part: Mapping[str, Any], size: int, where: str) -> PartError:
 # --------------------------------------------------------------------------------------------------
 
 
-async def loaded(request: Request, workspace: Path | None) -> Request:
-    """The request, with the files that its parts name read into them.
+async def with_files(request: Request, workspace: Path | None) -> Request:
+    """Return the request, with the files that its parts name read into them.
 
     Raises: PartError (AX804): a path leads out of the workspace, or there is none, or no such file;
     (AX802, AX803) as ``checked``.
@@ -315,7 +316,7 @@ async def loaded(request: Request, workspace: Path | None) -> Request:
         content = each.get("content")
         if content is not None and _has_path(content):
             parts = [
-                await away(lambda p=part: _read(p, workspace)) if _is_path(part) else part
+                await in_thread(lambda p=part: _read(p, workspace)) if _is_path(part) else part
                 for part in content
             ]
             messages.append({**each, "content": parts})
@@ -339,7 +340,9 @@ def _read(part: Mapping[str, Any], workspace: Path | None) -> Part:
     if workspace is None:
         hint = "Run with workspace=…, or give the bytes: image(Path(…).read_bytes())."
         raise PartError(
-            "AX804", f'{label(part)} names the file "{given}", and the run has no workspace.', hint
+            "AX804",
+            f'{part_label(part)} names the file "{given}", and the run has no workspace.',
+            hint,
         )
     root = workspace.resolve()
     file = (root / given).resolve()
@@ -351,7 +354,7 @@ def _read(part: Mapping[str, Any], workspace: Path | None) -> Part:
         )
     try:
         size = file.stat().st_size
-        if size > LARGEST_BYTES:
+        if size > LARGEST_PART_BYTES:
             raise _too_large(part, size, "")
         content = file.read_bytes()
     except OSError as error:
@@ -361,11 +364,11 @@ def _read(part: Mapping[str, Any], workspace: Path | None) -> Part:
             "Paths are those of the workspace.",
         ) from None
     rest = {key: value for key, value in part.items() if key != "path"}
-    return checked({"name": file.name, **rest, "data": base64.b64encode(content).decode()})
+    return checked_part({"name": file.name, **rest, "data": base64.b64encode(content).decode()})
 
 
-def taken(messages: Iterable[Message], modalities: Iterable[str], model: str) -> None:
-    """Nothing, if a model that takes ``modalities`` can be sent the messages.
+def check_modalities(messages: Iterable[Message], modalities: Iterable[str], model: str) -> None:
+    """Check that a model that takes ``modalities`` can be sent the messages.
 
     Raises: PartError (AX801): which part it cannot take.
     """
@@ -376,19 +379,21 @@ def taken(messages: Iterable[Message], modalities: Iterable[str], model: str) ->
             kind = (
                 cast("Mapping[str, Any]", part).get("type") if isinstance(part, Mapping) else None
             )
-            if kind in KINDS and kind not in known:
+            if kind in PART_KINDS and kind not in known:
                 takes = ", ".join(sorted(known))
                 hint = "Ask a model that can, or say its modalities if it can."
                 raise PartError(
                     "AX801",
-                    f"{model} takes {takes}; a message holds {label(cast('Any', part))}.",
+                    f"{model} takes {takes}; a message holds {part_label(cast('Any', part))}.",
                     hint,
                 )
 
 
-def spread(messages: Sequence[Message], modalities: Iterable[str] | None = None) -> list[Message]:
-    """The messages, with the images, files and recordings of tools' results in a message of the
-    user's behind them.
+def spread_results(
+    messages: Sequence[Message], modalities: Iterable[str] | None = None
+) -> list[Message]:
+    """Return the messages, with the images, files and recordings of tools' results in a message of
+    the user's behind them.
 
     Models' interfaces take only text as a result. What a model does not take is named in the
     result, which says so: the model can do without it, as with a tool that fails. ``modalities``:
@@ -409,7 +414,7 @@ def spread(messages: Sequence[Message], modalities: Iterable[str] | None = None)
 
 
 def _named(result: Message, shown: list[Part], takes: set[str] | None) -> Message:
-    """A tool's result with labels for its parts, which are put into ``shown``."""
+    """Return a tool's result with labels for its parts, which are put into ``shown``."""
     if not any(is_part(part) for part in result["content"]):
         return result
     texts: list[str] = []
@@ -417,14 +422,13 @@ def _named(result: Message, shown: list[Part], takes: set[str] | None) -> Messag
         if not is_part(part):
             texts.append(str(part["text"]))
         elif takes is not None and part["type"] not in takes:
-            texts.append(
-                f"{label(part)} (it cannot be shown: this model takes {', '.join(sorted(takes))})"
-            )
+            known_kinds = ", ".join(sorted(takes))
+            texts.append(f"{part_label(part)} (it cannot be shown: this model takes {known_kinds})")
         else:
-            name = label(part, 1 + sum(is_part(known) for known in shown))
+            name = part_label(part, 1 + sum(is_part(known) for known in shown))
             texts.append(name)
             shown += [
-                text(f"{name}, from the tool {result.get('name') or ''}:".replace(" :", ":")),
+                text_part(f"{name}, from the tool {result.get('name') or ''}:".replace(" :", ":")),
                 dict(part),
             ]
     return {**result, "content": "\n".join(texts)}
@@ -433,12 +437,12 @@ def _named(result: Message, shown: list[Part], takes: set[str] | None) -> Messag
 # --------------------------------------------------------------------------------------------------
 
 
-def bare(value: Any) -> Any:
-    """A value in which a label stands for every part: for texts that are searched or kept."""
-    return _mapped(value, label)
+def with_labels(value: Any) -> Any:
+    """Return a value with a label for every part in it: for texts that are searched or kept."""
+    return _mapped(value, part_label)
 
 
-class Numbering:
+class PartNumbers:
     """Labels with numbers for parts, and the parts in the order of their numbers; the same part has
     one number.
     """
@@ -447,19 +451,19 @@ class Numbering:
         self.parts: list[Part] = []
 
     def __call__(self, part: Part) -> str:
-        """The part's label."""
+        """Return the part's label."""
         if part not in self.parts:
             self.parts.append(part)
-        return label(part, self.parts.index(part) + 1)
+        return part_label(part, self.parts.index(part) + 1)
 
     def named(self, value: Any) -> Any:
-        """A value with labels for its parts."""
+        """Return a value with labels for its parts."""
         return _mapped(value, self)
 
 
 def _mapped(value: Any, name: Callable[[Part], str]) -> Any:
-    """``value`` with ``name(part)`` for each part in it, and content as text; itself, where there
-    is none.
+    """Return ``value`` with ``name(part)`` for each part in it, and content as text; itself, where
+    there is none.
     """
     if is_part(value):
         return name(dict(value))

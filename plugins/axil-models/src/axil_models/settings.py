@@ -20,10 +20,12 @@ _RANGES: Mapping[str, tuple[type, float, float]] = {
 }
 
 
-def checked(settings: Mapping[str, Any] | None, where: str = "model_settings") -> dict[str, Any]:
-    """The settings, without those that are None.
+def checked_settings(
+    settings: Mapping[str, Any] | None, where: str = "model_settings"
+) -> dict[str, Any]:
+    """Return the settings, without those that are None.
 
-    >>> checked({"temperature": 0.2, "seed": None, "reasoning_effort": "low"})
+    >>> checked_settings({"temperature": 0.2, "seed": None, "reasoning_effort": "low"})
     {'temperature': 0.2, 'reasoning_effort': 'low'}
 
     Raises: ConfigError (AX655): with all that is out of range.

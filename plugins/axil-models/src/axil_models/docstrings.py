@@ -24,12 +24,12 @@ _NUMPY_RULE = re.compile(r"-{3,}[ \t]*")
 _SPHINX = re.compile(r":(\w+)(?:[ \t]+([^:]*))?:[ \t]*(.*)")
 
 
-def described(docstring: str | None) -> Described:
-    """The text and the parameters that a docstring describes; sections on results and errors are
-    left out.
+def docstring_of(docstring: str | None) -> Described:
+    """Return the text and the parameters that a docstring describes; sections on results and errors
+    are left out.
 
-    >>> described("Add.\\n\\nArgs:\\n    a: the first,\\n        or so\\n    b (int): the second")
-    Described(text='Add.', parameters={'a': 'the first, or so', 'b': 'the second'})
+    >>> docstring_of("Add.\\n\\nArgs:\\n    a: one,\\n        or so\\n    b (int): the second")
+    Described(text='Add.', parameters={'a': 'one, or so', 'b': 'the second'})
     """
     lines = inspect.cleandoc(docstring or "").split("\n")
     text: list[str] = []
@@ -70,8 +70,8 @@ def described(docstring: str | None) -> Described:
 
 
 def _google_item(line: str, depth: int, current: str, items: dict[str, list[str]]) -> str:
-    """The parameter that a line belongs to: one that stands deeper than the items goes on with the
-    last of them.
+    """Return the parameter that a line belongs to: one that stands deeper than the items goes on
+    with the last of them.
     """
     match = _GOOGLE_ITEM.fullmatch(line.strip())
     if match and (not current or _depth(line) <= depth):

@@ -1,9 +1,9 @@
-"""Connections of adapters: one client on each event loop, shared by all calls there, closed when
-nobody needs it.
+"""Clients of adapters: one on each event loop, shared by all calls there, closed when no call and
+no run needs it.
 
-Somebody *holds* the clients with ``async with``: agents of a run do, until the run ends. While
-nobody holds them a client lives as long as calls are under way. So nothing is left open at the end
-of a loop, whether or not anybody closes anything.
+A run *holds* the clients of its agents with ``async with``, until it ends. While none holds them a
+client lives as long as calls are under way. So nothing is left open at the end of a loop, whether
+or not ``close`` is called.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
-from weakref import WeakKeyDictionary
 
-from axil_agent.threads import away
+from axil.plugin import LoopLocal
+from axil_models.threads import in_thread
 
-log = logging.getLogger("axil_agent")
+log = logging.getLogger("axil_models")
 
 C = TypeVar("C")
 
@@ -31,7 +31,7 @@ class _Here(Generic[C]):
     busy: int = 0
     """Calls under way."""
     held: int = 0
-    """Who holds it."""
+    """How many hold it."""
     making: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
@@ -43,25 +43,18 @@ class Clients(Generic[C]):
         client's connections go.
         """
         self._make, self._close = make, close
-        self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, _Here[C]] = WeakKeyDictionary()
-
-    def _here(self) -> _Here[C]:
-        loop = asyncio.get_running_loop()
-        here = self._loops.get(loop)
-        if here is None:
-            here = self._loops[loop] = _Here()
-        return here
+        self._loops: LoopLocal[_Here[C]] = LoopLocal(lambda: _Here[C]())
 
     @contextlib.asynccontextmanager
     async def lease(self) -> AsyncGenerator[C]:
-        """The client of this event loop, for one call."""
-        here = self._here()
+        """Lend the client of this event loop for one call."""
+        here = self._loops.get()
         here.busy += 1
         try:
             async with here.making:
                 client = here.client
                 if client is None:
-                    client = here.client = await away(self._make, "axil-client")
+                    client = here.client = await in_thread(self._make, "axil-client")
             yield client
         finally:
             here.busy -= 1
@@ -69,11 +62,11 @@ class Clients(Generic[C]):
 
     def hold(self) -> None:
         """Keep this event loop's client open between calls, until ``let_go``."""
-        self._here().held += 1
+        self._loops.get().held += 1
 
     async def let_go(self) -> None:
-        """Hold it no longer; the last one who does closes it."""
-        here = self._here()
+        """Hold it no longer; when no holder is left, it is closed."""
+        here = self._loops.get()
         here.held = max(0, here.held - 1)
         await self._sweep(here)
 
@@ -81,21 +74,18 @@ class Clients(Generic[C]):
         """Close this event loop's client, as soon as no call is under way; the next call opens
         another one.
         """
-        loop = asyncio.get_running_loop()
-        here = self._loops.pop(loop, None)
+        here = self._loops.pop()
         if here is not None:
             if here.held:
-                self._loops[loop] = _Here(held=here.held)
+                self._loops.get().held = here.held
             here.held = 0
             await self._sweep(here)
 
     async def _sweep(self, here: _Here[C]) -> None:
         if here.busy or here.held:
             return
-        loop = asyncio.get_running_loop()
-        # its lock may know the loop, which would be kept for ever
-        if self._loops.get(loop) is here:
-            del self._loops[loop]
+        if self._loops.peek() is here:
+            self._loops.pop()
         if here.client is not None:
             client, here.client = here.client, None
             try:

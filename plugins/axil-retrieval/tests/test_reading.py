@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from axil_agent import ContextBlock, image
-from axil_agent.documents import Document, Sources, chunked, difference, held
-from axil_agent.errors import ContextError
-from axil_agent.reading import documents_of
+from axil_models import ContextBlock, ContextError, Document, block_data, image
+from axil_retrieval import Sources, chunked, difference
+from axil_retrieval.reading import documents_of
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 16
 
@@ -86,7 +85,7 @@ def test_a_pdf_that_has_not_changed_is_taken_apart_once(folder, monkeypatch):
         taken.append(where)
         return documents_of(data, where, encoding)
 
-    monkeypatch.setattr("axil_agent.reading.documents_of", counted)
+    monkeypatch.setattr("axil_retrieval.sources.documents_of", counted)
     sources = Sources(paths=[str(folder / "handbook.pdf")])
     assert sources.read() == sources.read()
     assert len(taken) == 1
@@ -95,7 +94,7 @@ def test_a_pdf_that_has_not_changed_is_taken_apart_once(folder, monkeypatch):
 def test_without_the_library_a_pdf_is_an_error_that_says_what_to_install(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "pypdf", None)
     assert Sources(paths=[str(folder)]).read()[0].text == "# Notes\nMoss."
-    with pytest.raises(ContextError, match=r"AX940.*handbook\.pdf.*\n?.*axil-agent\[pdf\]"):
+    with pytest.raises(ContextError, match=r"AX940.*handbook\.pdf.*\n?.*axil-retrieval\[pdf\]"):
         Sources(paths=[str(folder)], include=["*.pdf"]).read()
 
 
@@ -131,7 +130,7 @@ def test_a_picture_is_found_by_its_name_and_given_with_it(folder):
     (document,) = sources.read()
     assert document.text == "fern in the hall"
     (chunk,) = chunked(document.text)
-    kept = ContextBlock(**held(chunk.block(document)))
+    kept = ContextBlock(**block_data(chunk.block(document)))
     assert "data" not in (kept.part or {})  # an index holds the name of the file, not its bytes
     (opened,) = sources.opened([kept])
     assert opened.part == {**image(PNG), "name": "fern-in_the.hall.png"}

@@ -1,6 +1,4 @@
-"""Tools: functions that a model may ask for.
-
-What it is told of them is read from the signature and the docstring.
+"""Functions as tools: what a model is told is read from the signature and the docstring.
 
 Everything that pydantic can validate can be a parameter: literals, enums, nested models, typed
 dicts, unions, annotations written as strings, ``Annotated[int, "how many"]``. A parameter called
@@ -13,14 +11,12 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-import json
 import re
 import sys
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol, cast
+from typing import Any, cast
 
 import typing_extensions
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
@@ -28,142 +24,16 @@ from pydantic.errors import PydanticUserError
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema
 
-from axil.plugin import Effects, did_you_mean, format_names, is_async
-from axil_agent.docstrings import described
-from axil_agent.errors import ToolError
-from axil_agent.interfaces import ToolSpec
-from axil_agent.parts import checked, is_content, is_part, parts_of
-from axil_agent.threads import called
-from axil_agent.values import plain
+from axil.plugin import Effects
+from axil_models.docstrings import docstring_of
+from axil_models.errors import ToolError
+from axil_models.tools import CONTEXT, EFFECTS, Approval, Refused, Tool, is_toolset
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_CONTEXT = "ctx"
-_EFFECTS = ("none", "idempotent", "external")
-
-
-class Refused(ValueError):
-    """The arguments are not what the tool takes; the message is for the model."""
-
-
-class Toolset(Protocol):
-    """Several tools from one place, found out when they are needed. ``axil.tools``."""
-
-    async def tools(self) -> Sequence[Any]:
-        """The tools.
-
-        With a parameter ``ctx`` it is given the context of the firing that they are for.
-        """
-        ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Approval:
-    """How a person is asked whether a tool may be called."""
-
-    within_seconds: float | None = None
-    """How long there is to answer; None: for ever."""
-    late: Literal["allow", "deny", "fail"] = "deny"
-    """What counts where nobody answers in time; ``fail``: the node fails (AX520)."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tool:
-    """A tool: what the model is told, and what is done.
-
-    >>> def add(a: int, b: int = 2) -> int:
-    ...     '''Add numbers.'''
-    ...     return a + b
-    >>> tool_of(add).spec.parameters["required"]
-    ['a']
-    """
-
-    name: str
-    description: str
-    parameters: Mapping[str, Any]
-    call: Callable[..., Any]
-    validate: Callable[[Mapping[str, Any]], tuple[Sequence[Any], Mapping[str, Any]]] | None = None
-    """Arguments as the model gave them → by position and by name; None: by name, as they are.
-
-    Raises: Refused.
-    """
-    wants_ctx: bool = False
-    needs_approval: bool | Callable[[Mapping[str, Any]], bool] = False
-    """Whether a person has to agree to each call, or to those with such arguments.
-
-    Of a function it is read from its attribute.
-    """
-    approval: Approval = Approval()
-    """How long a person has to agree, and what counts where nobody does.
-
-    Of a function it is read from its attribute.
-    """
-    effects: Effects | Callable[[Mapping[str, Any]], Effects] = "idempotent"
-    """``external``: a call must not be made twice unasked: after a crash in the middle of one a
-    person is asked. Read like the above.
-    """
-    recorded: bool = True
-    """False: a body that is resumed calls it again, instead of reading what it gave: for tools that
-    change what others may do.
-    """
-
-    def effects_of(self, arguments: Mapping[str, Any]) -> Effects:
-        """Say what a second call with these arguments may do; ``external``, if it is unknown."""
-        if not callable(self.effects):
-            return self.effects
-        try:
-            given = self.effects(arguments)
-        except Exception:  # noqa: BLE001
-            # whatever it raises, it has not said that a second call does no harm
-            return "external"
-        return given if given in _EFFECTS else "external"
-
-    @property
-    def spec(self) -> ToolSpec:
-        """What the model sees."""
-        return ToolSpec(name=self.name, description=self.description, parameters=self.parameters)
-
-    async def __call__(
-        self, arguments: Mapping[str, Any], ctx: Any = None
-    ) -> str | list[dict[str, Any]]:
-        """The result as text, or as the parts of a message's content.
-
-        Raises: Refused; and what the function raises.
-        """
-        given, named = ((), dict(arguments)) if self.validate is None else self.validate(arguments)
-        if self.wants_ctx:
-            named = {**named, _CONTEXT: ctx}
-        return result_of(await called(self.call, *given, **named))
-
-
-def result_of(value: Any) -> str | list[dict[str, Any]]:
-    """A tool's result: an image, a file or a recording, or a list with some, as parts of the
-    content; all else as text.
-
-    >>> result_of({"type": "image", "url": "https://example.org/leaf.png"})
-    [{'type': 'image', 'url': 'https://example.org/leaf.png'}]
-    >>> result_of([1, 2])
-    '[1, 2]'
-
-    Raises: PartError (AX802, AX803): a part is none, or too large.
-    """
-    if is_part(value):
-        return [checked(value)]
-    if is_content(value) and any(is_part(each) for each in value):
-        return parts_of(value)
-    return result_text(value)
-
-
-def result_text(value: Any) -> str:
-    """A tool's result as the model reads it: text as it is, all else as JSON."""
-    return (
-        value
-        if isinstance(value, str)
-        else json.dumps(plain(value), ensure_ascii=False, default=str)
-    )
 
 
 def tool_of(given: Any) -> Tool:
-    """A function, a method, a partial or a callable object as a tool; a tool as it is.
+    """Return a function, a method, a partial or a callable object as a tool; a tool as it is.
 
     Raises: ToolError (AX657): it cannot be one, and why.
     """
@@ -184,11 +54,11 @@ def tool_of(given: Any) -> Tool:
             "Name the function: letters, digits, _ and -, at most 64.",
         )
     parameters = _shown(target, bound, name)
-    said = described(_docstring(given, target))
+    said = docstring_of(_docstring(given, target))
     hints = _hints(target, name)
     fields: dict[str, Any] = {}
     for number, parameter in enumerate(parameters.values()):
-        if parameter.name != _CONTEXT:
+        if parameter.name != CONTEXT:
             fields[f"p{number}"] = _field(
                 parameter, hints.get(parameter.name, Any), said.parameters.get(parameter.name, "")
             )
@@ -196,7 +66,7 @@ def tool_of(given: Any) -> Tool:
         model = create_model(
             name, __config__=ConfigDict(extra="forbid", arbitrary_types_allowed=False), **fields
         )
-        schema = untitled(model.model_json_schema(by_alias=True, schema_generator=_Quiet))
+        schema = without_titles(model.model_json_schema(by_alias=True, schema_generator=_Quiet))
     except PydanticUserError as error:
         raise ToolError(
             "AX657",
@@ -211,7 +81,7 @@ def tool_of(given: Any) -> Tool:
         parameters={"type": "object", "properties": {}, **schema},
         call=given,
         validate=_Validator(model, parameters),
-        wants_ctx=_CONTEXT in parameters,
+        wants_ctx=CONTEXT in parameters,
         needs_approval=_approval(given, name),
         approval=getattr(given, "approval", Approval()),
         effects=_effects(given, name),
@@ -220,7 +90,7 @@ def tool_of(given: Any) -> Tool:
 
 def _effects(given: Any, name: str) -> Effects | Callable[[Mapping[str, Any]], Effects]:
     effects: Any = getattr(given, "effects", "idempotent")
-    if effects in _EFFECTS or callable(effects):
+    if effects in EFFECTS or callable(effects):
         return cast("Effects | Callable[[Mapping[str, Any]], Effects]", effects)
     hint = "none, idempotent or external; or a function of the arguments that gives one of them."
     raise ToolError("AX657", f'effects of the tool "{name}" is {effects!r}.', hint)
@@ -244,8 +114,8 @@ class _Quiet(GenerateJsonSchema):
 
 
 def _unwrapped(given: Any) -> tuple[Any, tuple[int, set[str]]]:
-    """The function behind partials and callable objects, with how many positions and which names
-    are filled.
+    """Return the function behind partials and callable objects, with how many positions and which
+    names are filled.
     """
     count, names = 0, set[str]()
     while isinstance(given, functools.partial):
@@ -311,7 +181,7 @@ def _hints(target: Any, name: str) -> dict[str, Any]:
 
 
 def _closure(function: Any) -> dict[str, Any]:
-    """What a function sees of the functions around it, as far as it is there already."""
+    """Return what a function sees of the functions around it, as far as it is there already."""
     found: dict[str, Any] = {}
     if inspect.isfunction(function):
         for name, cell in zip(
@@ -380,14 +250,14 @@ class _Validator:
     def __init__(self, model: type[BaseModel], parameters: Mapping[str, inspect.Parameter]) -> None:
         self._model = model
         self._parameters = [
-            (f"p{number}", p) for number, p in enumerate(parameters.values()) if p.name != _CONTEXT
+            (f"p{number}", p) for number, p in enumerate(parameters.values()) if p.name != CONTEXT
         ]
 
     def __call__(self, arguments: Mapping[str, Any]) -> tuple[Sequence[Any], Mapping[str, Any]]:
         try:
             made = self._model.model_validate(dict(arguments), by_alias=True)
         except ValidationError as error:
-            raise Refused(misfits(error)) from error
+            raise Refused(validation_text(error)) from error
         positions: list[Any] = []
         named: dict[str, Any] = {}
         for name, parameter in self._parameters:
@@ -398,7 +268,7 @@ class _Validator:
         return positions, named
 
 
-def misfits(error: ValidationError) -> str:
+def validation_text(error: ValidationError) -> str:
     """Word a validation error for a model: ``a: Input should be an integer; b: Field required``."""
     parts: list[str] = []
     for each in error.errors(include_url=False, include_context=False, include_input=False):
@@ -407,41 +277,27 @@ def misfits(error: ValidationError) -> str:
     return "; ".join(parts)
 
 
-def untitled(schema: Any, *, names: bool = False) -> Any:
-    """A JSON Schema without the titles that pydantic makes up.
+def without_titles(schema: Any, *, names: bool = False) -> Any:
+    """Return a JSON Schema without the titles that pydantic makes up.
 
     ``names``: the keys here are names of properties.
     """
     if isinstance(schema, Mapping):
         items = cast("Mapping[str, Any]", schema).items()
         return {
-            key: untitled(value, names=not names and key in ("properties", "$defs"))
+            key: without_titles(value, names=not names and key in ("properties", "$defs"))
             for key, value in items
             if names or key != "title" or not isinstance(value, str)
         }
     return (
-        [untitled(each) for each in cast("list[Any]", schema)]
+        [without_titles(each) for each in cast("list[Any]", schema)]
         if isinstance(schema, list)
         else schema
     )
 
 
-def by_name(tools: Sequence[Tool]) -> dict[str, Tool]:
-    """The tools by their names. Raises: ToolError (AX656): a name comes twice."""
-    known: dict[str, Tool] = {}
-    for tool in tools:
-        if tool.name in known:
-            raise ToolError(
-                "AX656",
-                f'two tools are called "{tool.name}".',
-                "Rename one: the model could not tell them apart.",
-            )
-        known[tool.name] = tool
-    return known
-
-
 async def tools_of(given: Sequence[Any], ctx: Any = None) -> list[Tool]:
-    """The tools of those that are toolsets, for a firing.
+    """Return the tools of those that are toolsets, for a firing.
 
     Raises: as asking for and making them does.
     """
@@ -456,37 +312,4 @@ async def tools_of(given: Sequence[Any], ctx: Any = None) -> list[Tool]:
 
 @functools.lru_cache(maxsize=256)
 def _asks_for_ctx(function: Callable[..., Any]) -> bool:
-    return _CONTEXT in inspect.signature(function).parameters
-
-
-def guarded(
-    tools: Mapping[str, Tool], approve: Sequence[str], approval: Approval | None = None
-) -> dict[str, Tool]:
-    """The tools, with those that ``approve`` names in need of approval; ``*`` names all.
-
-    ``approval``: how it is asked for, of all tools that need it. Raises: ToolError (AX885): one is
-    not there.
-    """
-    for name in approve:
-        if name != "*" and name not in tools:
-            hint = did_you_mean(name, tools) or f"There are {format_names(list(tools), 20)}."
-            raise ToolError(
-                "AX885", f'"{name}" is to be approved, and there is no such tool.', hint
-            )
-    if not approve and approval is None:
-        return dict(tools)
-    guarded = {
-        name: replace(tool, needs_approval=True) if {name, "*"} & set(approve) else tool
-        for name, tool in tools.items()
-    }
-    if approval is None:
-        return guarded
-    return {
-        name: replace(tool, approval=approval) if tool.needs_approval is not False else tool
-        for name, tool in guarded.items()
-    }
-
-
-def is_toolset(given: Any) -> bool:
-    """Whether it has tools rather than being one."""
-    return not isinstance(given, (Tool, type)) and is_async(getattr(given, "tools", None))
+    return CONTEXT in inspect.signature(function).parameters

@@ -2,7 +2,7 @@
 
 They are read, never run, and only inside it.
 
-Who finds skills, and which tools a model reads them with, is the business of those who offer them.
+How skills are found, and with which tools a model reads them, is up to their provider.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from axil.plugin import format_names
-from axil_agent.tools import Refused
+from axil_models.tools import Refused
 
-FILE: Final = "SKILL.md"
-LARGEST_BYTES: Final = 128 * 1024
+SKILL_FILE: Final = "SKILL.md"
+LARGEST_SKILL_BYTES: Final = 128 * 1024
 """A larger file is usually not read."""
 
 
@@ -46,16 +46,18 @@ class Skill:
         )
 
     def files(self) -> list[str]:
-        """The files beside it, as paths below its folder, sorted."""
-        found = (each for each in self.folder.rglob("*") if each.is_file() and each.name != FILE)
+        """Return the files beside it, as paths below its folder, sorted."""
+        found = (
+            each for each in self.folder.rglob("*") if each.is_file() and each.name != SKILL_FILE
+        )
         return sorted(
             each.relative_to(self.folder).as_posix()
             for each in found
             if _is_inside(each, self.folder)
         )
 
-    def read(self, path: str, most_bytes: int = LARGEST_BYTES) -> str:
-        """A file beside it.
+    def read(self, path: str, most_bytes: int = LARGEST_SKILL_BYTES) -> str:
+        """Return a file beside it.
 
         Raises: Refused: it is not there, not inside the folder, not text, or too large.
         """

@@ -13,9 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 from pydantic import BaseModel, Field
 
-from axil_agent.docstrings import described
-from axil_agent.errors import ToolError
-from axil_agent.tools import Refused, tool_of
+from axil_models import Refused, ToolError, docstring_of, tool_of
 
 law = settings(deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
 """A failure prints how to repeat it; no law is about seconds."""
@@ -211,7 +209,7 @@ def test_results_are_text_or_json():
     ],
 )
 def test_three_ways_of_writing_docstrings_say_the_same(text):
-    assert described(text) == ("Sum.\n\nMore.", {"a": "one", "b": "two: three go on"})
+    assert docstring_of(text) == ("Sum.\n\nMore.", {"a": "one", "b": "two: three go on"})
 
 
 @law
@@ -222,9 +220,9 @@ def test_three_ways_of_writing_docstrings_say_the_same(text):
     ).map("\n".join)
 )
 def test_any_docstring_can_be_read(text):
-    said = described(text)
+    said = docstring_of(text)
     assert isinstance(said.text, str)
-    assert described(None) == ("", {})
+    assert docstring_of(None) == ("", {})
 
 
 def test_what_begins_with_an_underscore_and_has_a_default_is_the_functions_own():

@@ -19,14 +19,14 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from axil import ConfigError, Problem
-from axil.plugin import Secret, decode_config
-from axil_agent.clients import Clients
-from axil_agent.errors import ModelError, PartError
-from axil_agent.interfaces import Emit, Message, Request, Structure
-from axil_agent.parts import label
-from axil_agent.prices import Prices
-from axil_agent.retries import Retry, Showing, persevere, retry_after_seconds
-from axil_agent.settings import checked
+from axil.plugin import Message, Secret, decode_config
+from axil_models.clients import Clients
+from axil_models.errors import ModelError, PartError
+from axil_models.parts import part_label
+from axil_models.prices import Prices
+from axil_models.requests import Emit, Request, Structure
+from axil_models.retries import Retry, Showing, persevere, retry_after_seconds
+from axil_models.settings import checked_settings
 
 C = TypeVar("C")
 T = TypeVar("T")
@@ -103,11 +103,11 @@ class RemoteModelConfig(ServiceConfig):
     @field_validator("settings")
     @classmethod
     def _in_range(cls, settings: dict[str, Any]) -> dict[str, Any]:
-        checked(settings, "settings")
+        checked_settings(settings, "settings")
         return settings
 
     def settings_for(self, request: Request, refused: Mapping[str, str]) -> dict[str, Any]:
-        """The settings of one request.
+        """Return the settings of one request.
 
         Raises: ConfigError (AX806): one is not for users to set; ``refused`` says what to do
         instead.
@@ -131,7 +131,7 @@ class RemoteModelConfig(ServiceConfig):
 Config = TypeVar("Config", bound=ServiceConfig)
 
 
-def configured(
+def service_config(
     kind: type[Config], name: Any, api_key: Any, base_url: str | None, more: Mapping[str, Any]
 ) -> Config:
     """Make a config from a constructor's arguments: a config, or its entries, three by position.
@@ -211,7 +211,7 @@ class Service(Generic[C]):
 
     @property
     def is_at_its_makers(self) -> bool:
-        """Whether its maker serves it, rather than somebody else who speaks as it does."""
+        """Whether its maker serves it, rather than another host with the same API."""
         return self.host == self.usual.host or self.host.endswith(
             "." + ".".join(self.usual.host.split(".")[-2:])
         )
@@ -228,7 +228,7 @@ class Service(Generic[C]):
         return found
 
     async def call(self, attempt: Callable[[C, Showing], Awaitable[T]], emit: Emit) -> T:
-        """What ``attempt`` gives, tried as the config says.
+        """Return what ``attempt`` gives, tried as the config says.
 
         Raises: ModelError (AX660); ConfigError (AX800): there is no key.
         """
@@ -240,7 +240,7 @@ class Service(Generic[C]):
     # -- errors
 
     def told(self, error: Exception) -> ModelError | None:
-        """What an exception of a try means; None: it is none of the service's."""
+        """Return what an exception of a try means; None: it is none of the service's."""
         if isinstance(error, ModelError):
             return error
         made = self._told(error)
@@ -263,7 +263,7 @@ class Service(Generic[C]):
         return None
 
     def told_by(self, sdk: Any, error: Exception) -> ModelError | None:
-        """What an error of an SDK means that has ``APIStatusError``, ``APITimeoutError``,
+        """Return what an error of an SDK means that has ``APIStatusError``, ``APITimeoutError``,
         ``APIConnectionError`` and ``APIError``.
         """
         if isinstance(error, sdk.APIStatusError):
@@ -299,13 +299,13 @@ class Service(Generic[C]):
         return None
 
     def silent(self) -> ModelError:
-        """It said nothing for too long."""
+        """Return the error of a service that was silent for too long."""
         return ModelError(
             f"{self.host} was silent for longer than timeout_seconds.", transient=True
         )
 
     def unreachable(self, error: BaseException) -> ModelError:
-        """The connection could not be made, or broke."""
+        """Return the error of a connection that could not be made, or broke."""
         return ModelError(
             f"the connection to {self.host} failed: {self.clean(error) or type(error).__name__}.",
             transient=True,
@@ -319,7 +319,7 @@ class Service(Generic[C]):
         *,
         transient: bool | None = None,
     ) -> ModelError:
-        """It answered with an error's status.
+        """Return the error of an answer with an error's status.
 
         ``transient``: whether asking again may help; None: as the status says.
         """
@@ -334,8 +334,8 @@ class Service(Generic[C]):
         )
 
     def failed(self, body: Any) -> ModelError:
-        """It said in the middle of a reply that it failed; ``body``: what it said, with
-        ``message``, ``type``, ``code``.
+        """Return the error of a reply that failed in the middle; ``body``: what the service sent,
+        with ``message``, ``type``, ``code``.
         """
         given: Mapping[str, Any] = (
             cast("Mapping[str, Any]", body) if isinstance(body, Mapping) else {"message": str(body)}
@@ -353,14 +353,14 @@ class Service(Generic[C]):
         return ModelError(told, transient=bool(words & _PASSING) or words == {"None"})
 
     def clean(self, given: Any) -> str:
-        """A text of the service, without the key and not too long."""
+        """Return a text of the service, without the key and not too long."""
         words = str(given)
         if self._key:
             words = words.replace(self._key, "**********")
         return words if len(words) <= _LONGEST else words[:_LONGEST] + "…"
 
     def _shows_key(self, error: BaseException | None) -> bool:
-        """Whether an error, or what caused it, repeats the key."""
+        """Return whether an error, or what caused it, repeats the key."""
         seen = 0
         while error is not None and seen < 10 and self._key:
             if self._key in f"{error} {error!r} {vars(error)!r}":
@@ -369,9 +369,9 @@ class Service(Generic[C]):
         return False
 
 
-def split(settings: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]:
-    """Settings as arguments of the SDK: what it has no argument for goes into the body; None leaves
-    one out.
+def sdk_arguments(settings: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]:
+    """Return settings as arguments of the SDK: what it has no argument for goes into the body; None
+    leaves one out.
     """
     given = {name: value for name, value in settings.items() if value is not None}
     strange = {name: given.pop(name) for name in list(given) if name not in known}
@@ -380,19 +380,19 @@ def split(settings: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]:
     return given
 
 
-def arguments_of(method: Callable[..., Any]) -> frozenset[str]:
-    """The arguments that a method of the SDK has."""
+def parameters_of_sdk(method: Callable[..., Any]) -> frozenset[str]:
+    """Return the arguments that a method of the SDK has."""
     return frozenset(inspect.signature(method).parameters) - {"self"}
 
 
-def in_words(structure: Structure) -> str:
-    """What a model is told that cannot be held to a structure in another way."""
+def structure_prompt(structure: Structure) -> str:
+    """Return the prompt for a model that can be held to a structure in no other way."""
     shown = json.dumps(structure.schema, ensure_ascii=False)
     return f"Answer with one JSON object and nothing else. It has to fit this JSON Schema:\n{shown}"
 
 
-def with_told(messages: list[Message], told: str) -> list[Message]:
-    """The messages, with ``told`` behind the system's."""
+def with_instruction(messages: list[Message], told: str) -> list[Message]:
+    """Return the messages, with ``told`` behind the system's."""
     if not told:
         return messages
     if messages and messages[0].get("role") == "system":
@@ -403,10 +403,10 @@ def with_told(messages: list[Message], told: str) -> list[Message]:
     return [{"role": "system", "content": told}, *messages]
 
 
-def sound(text: str) -> str:
-    """A text that can be written as UTF-8: lone surrogates become question marks.
+def valid_text(text: str) -> str:
+    """Return a text that can be written as UTF-8: lone surrogates become question marks.
 
-    >>> sound("a\\ud800b")
+    >>> valid_text("a\\ud800b")
     'a?b'
     """
     try:
@@ -416,15 +416,15 @@ def sound(text: str) -> str:
     return text
 
 
-def refuse(part: Mapping[str, Any], api: str) -> PartError:
-    """The error of a part that cannot be sent in the way in which it is given."""
+def unsendable(part: Mapping[str, Any], api: str) -> PartError:
+    """Return the error of a part that cannot be sent in the way in which it is given."""
     source = next((key for key in ("url", "file_id", "data") if part.get(key)), "path")
     hint = (
         "Let an agent send it: it reads paths in the workspace of the run."
         if source == "path"
         else "Give it in another way."
     )
-    return PartError("AX801", f"{api} cannot be sent {label(part)} by its {source}.", hint)
+    return PartError("AX801", f"{api} cannot be sent {part_label(part)} by its {source}.", hint)
 
 
 class Remote:

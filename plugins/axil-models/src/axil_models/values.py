@@ -11,38 +11,43 @@ from typing import Any, cast
 from axil.plugin import thaw
 
 
-def plain(value: Any) -> Any:
+def plain_data(value: Any) -> Any:
     """Turn a value into plain data: models and dataclasses to mappings, sets to sorted lists.
 
-    >>> plain({"b": {2, 1}, "a": (1,)})
+    >>> plain_data({"b": {2, 1}, "a": (1,)})
     {'b': [1, 2], 'a': [1]}
     """
     value = thaw(value)
     if isinstance(value, enum.Enum):
-        return plain(value.value)
+        return plain_data(value.value)
     if hasattr(value, "model_dump"):
-        return plain(value.model_dump(mode="json"))
+        return plain_data(value.model_dump(mode="json"))
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {
-            field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)
+            field.name: plain_data(getattr(value, field.name))
+            for field in dataclasses.fields(value)
         }
     if isinstance(value, Mapping):
-        return {str(name): plain(each) for name, each in cast("Mapping[Any, Any]", value).items()}
+        return {
+            str(name): plain_data(each) for name, each in cast("Mapping[Any, Any]", value).items()
+        }
     if isinstance(value, AnySet):
-        return sorted((plain(each) for each in cast("AnySet[Any]", value)), key=repr)
+        return sorted((plain_data(each) for each in cast("AnySet[Any]", value)), key=repr)
     if isinstance(value, Sequence) and not isinstance(value, (str, bytes, bytearray)):
-        return [plain(each) for each in cast("Sequence[Any]", value)]
+        return [plain_data(each) for each in cast("Sequence[Any]", value)]
     return value
 
 
-def text_of(value: Any) -> str:
-    """Text as it is, all else as indented JSON with sorted keys.
+def as_text(value: Any) -> str:
+    """Return text as it is, all else as indented JSON with sorted keys.
 
-    >>> text_of("a"), text_of({"b": 1, "a": None})
+    >>> as_text("a"), as_text({"b": 1, "a": None})
     ('a', '{\\n  "a": null,\\n  "b": 1\\n}')
     """
     return (
         value
         if isinstance(value, str)
-        else json.dumps(plain(value), ensure_ascii=False, indent=2, sort_keys=True, default=str)
+        else json.dumps(
+            plain_data(value), ensure_ascii=False, indent=2, sort_keys=True, default=str
+        )
     )

@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from axil import ConfigError
-from axil_agent import ContextBlock
-from axil_agent.documents import Cut, Document, Sources, chunked, difference, keyed
-from axil_agent.errors import ContextError
+from axil_models import ContextBlock, ContextError, Document, block_key
+from axil_retrieval import Cut, Sources, chunked, difference
 
 TEXTS = st.lists(
     st.sampled_from(
@@ -159,6 +158,6 @@ def test_a_digest_tells_documents_apart(text, metadata):
 
 
 def test_a_block_without_a_name_cannot_be_kept():
-    assert keyed(ContextBlock("a", uri="u")) == ("u", "")
+    assert block_key(ContextBlock("a", uri="u")) == ("u", "")
     with pytest.raises(ContextError, match="AX892"):
-        keyed(ContextBlock("a"))
+        block_key(ContextBlock("a"))

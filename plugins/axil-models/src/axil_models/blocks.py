@@ -1,0 +1,131 @@
+"""Blocks of context: how they are asked for, compared, filtered and kept."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+from axil_models.context import ContextBlock, ContextQuery
+from axil_models.errors import ContextError
+from axil_models.parts import checked_part
+from axil_models.threads import call_async
+
+
+def provider_label(provider: Any) -> str:
+    """Return the label of a provider."""
+    return str(getattr(provider, "context_label", None) or type(provider).__name__)
+
+
+def named_providers(providers: Sequence[Any]) -> list[tuple[str, Any]]:
+    """Return the providers with names that differ: those that share a label are numbered,
+    ``DOCS#1``.
+    """
+    labels = [provider_label(provider) for provider in providers]
+    seen: dict[str, int] = {}
+    result: list[tuple[str, Any]] = []
+    for label, provider in zip(labels, providers, strict=True):
+        seen[label] = seen.get(label, 0) + 1
+        result.append((f"{label}#{seen[label]}" if labels.count(label) > 1 else label, provider))
+    return result
+
+
+async def blocks_of(
+    provider: Any, query: ContextQuery, top_k: int, where: str = "", ctx: Any = None
+) -> list[ContextBlock]:
+    """Ask a provider for its blocks and return them, best first.
+
+    Raises: ContextError (AX658): it failed, or gave something else.
+    """
+    try:
+        takes = inspect.signature(provider.get_blocks).parameters
+        named: dict[str, Any] = {"top_k": top_k} if len(takes) > 1 else {}
+        if "ctx" in takes:
+            named["ctx"] = ctx
+        given = await call_async(provider.get_blocks, query, **named)
+        blocks = [block_of(each) for each in given or ()]
+    except Exception as error:  # a provider is code of others: its failure is named
+        cause = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        raise ContextError(
+            "AX658",
+            f'the context provider "{provider_label(provider)}" failed ({cause}).',
+            where=where,
+        ) from error
+    return sorted(blocks, key=lambda b: (b.score is None, -(b.score or 0.0)))[:top_k]
+
+
+def block_of(given: Any) -> ContextBlock:
+    """Return a block from a block, a mapping, a text, or anything with a ``text``.
+
+    Raises: PartError (AX802, AX803): its part is none.
+    """
+    if isinstance(given, str):
+        return ContextBlock(given)
+    block = given if isinstance(given, ContextBlock) else ContextBlock(**_block(given))
+    return block if block.part is None else replace(block, part=checked_part(block.part))
+
+
+def _block(given: Any) -> dict[str, Any]:
+    names = ("text", "uri", "chunk_id", "score", "title", "metadata", "dedupe_key", "part")
+    has = (
+        cast("Mapping[str, Any]", given)
+        if isinstance(given, Mapping)
+        else {n: getattr(given, n) for n in names if hasattr(given, n)}
+    )
+    if "text" not in has and has.get("part") is None:
+        raise TypeError(f"{given!r:.60} is not a context block: it has no text")
+    return {"text": "", **{name: has[name] for name in names if has.get(name) is not None}}
+
+
+def block_identity(block: ContextBlock) -> str:
+    """Return the key that equal blocks share."""
+    if block.dedupe_key:
+        return f"key:{block.dedupe_key}"
+    if block.uri:
+        return f"uri:{block.uri}#{block.chunk_id}" if block.chunk_id else f"uri:{block.uri}"
+    held = block.text if block.part is None else f"{block.text}\n{sorted(block.part.items())}"
+    return (
+        "text:"
+        + hashlib.sha1(held.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
+    )
+
+
+def with_provider(blocks: Iterable[ContextBlock], provider: str) -> list[ContextBlock]:
+    """Return the blocks with the provider's name in their metadata, which is a copy."""
+    return [replace(block, metadata={**block.metadata, "provider": provider}) for block in blocks]
+
+
+def fits_filters(metadata: Mapping[str, Any], filters: Mapping[str, Any]) -> bool:
+    """Return whether a block with ``metadata`` is one that ``filters`` ask for.
+
+    >>> fits_filters({"lang": "en", "n": 1}, {"lang": "en"}), fits_filters({}, {"lang": "en"})
+    (True, False)
+    """
+    return all(name in metadata and metadata[name] == value for name, value in filters.items())
+
+
+def block_data(block: ContextBlock) -> dict[str, Any]:
+    """Return a block as plain data that an index can keep; ``ContextBlock(**…)`` makes it one
+    again.
+    """
+    told = {
+        "text": block.text,
+        "uri": block.uri,
+        "chunk_id": block.chunk_id,
+        "title": block.title,
+        "metadata": dict(block.metadata),
+    }
+    return told if block.part is None else {**told, "part": dict(block.part)}
+
+
+def block_key(block: ContextBlock) -> tuple[str, str]:
+    """Return the key by which an index knows a block.
+
+    Raises: ContextError (AX892): it has neither ``uri`` nor ``chunk_id``.
+    """
+    if not block.uri and not block.chunk_id:
+        told = f"a block without uri and chunk_id cannot be put into an index: {block.text!r:.60}."
+        raise ContextError("AX892", told, "Give it one of them.")
+    return block.uri or "", block.chunk_id or ""

@@ -1,0 +1,57 @@
+"""Embedders: vectors for texts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+from axil_models.errors import ContextError
+
+
+@runtime_checkable
+class Embedder(Protocol):
+    """Gives vectors for texts. ``axil.embedders``. Lifecycle as a ``Model``'s."""
+
+    @property
+    def name(self) -> str:
+        """Which vectors these are: those of two embedders with one name can be compared.
+
+        Stores keep it beside the vectors.
+        """
+        ...
+
+    @property
+    def dimensions(self) -> int | None:
+        """The length of the vectors; None: not known before the first are there."""
+        ...
+
+    async def embed(self, texts: Sequence[str], /) -> list[list[float]]:
+        """Return a vector for each text, in their order. Raises: ModelError."""
+        ...
+
+
+async def vectors_of(embedder: Embedder, texts: Sequence[str]) -> list[list[float]]:
+    """Return the vectors of ``texts``.
+
+    Raises: ContextError (AX893): there are not as many as texts, or they differ in length.
+    """
+    if not texts:
+        return []
+    vectors = await embedder.embed(list(texts))
+    lengths = {len(vector) for vector in vectors}
+    expected = embedder.dimensions
+    if (
+        len(vectors) != len(texts)
+        or len(lengths) > 1
+        or (expected is not None and lengths != {expected})
+    ):
+        told = (
+            f'the embedder "{embedder.name}" '
+            f"gave {len(vectors)} vectors of {sorted(lengths)} numbers"
+        )
+        raise ContextError(
+            "AX893",
+            f"{told}; expected {len(texts)} of {expected or 'one length'}.",
+            "It is the embedder's fault.",
+        )
+    return vectors

@@ -1,0 +1,71 @@
+"""What can go wrong with models and with what they are given.
+
+AxilError
+└── AgentError           a sentence with an id
+    ├── ModelError           a model could not answer: status, retry_after_seconds  (RuntimeError)
+    ├── ModelContract        what was given as a model, or what it gave, is none    (TypeError)
+    ├── PartError            a content part is none, too large, or not taken        (ValueError)
+    ├── ToolError            what was given as a tool cannot be one                 (ValueError)
+    └── ContextError         a context provider failed; the original is the cause   (RuntimeError)
+"""
+
+from __future__ import annotations
+
+from axil import AxilError, Problem
+
+
+class AgentError(AxilError):
+    """One sentence with an id; ``hint`` says what to do next."""
+
+    def __init__(self, id: str, message: str, hint: str = "", where: str = "") -> None:
+        self.id = id
+        self.message, self.hint = message, hint
+        self.problem = Problem(id, where, message, hint)
+        super().__init__(str(self.problem))
+
+    def __str__(self) -> str:
+        return str(self.problem)
+
+
+class ModelError(AgentError, RuntimeError):
+    """A model could not answer.
+
+    Adapters raise it, so that retries and budgets know what happened.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int | None = None,
+        retry_after_seconds: float | None = None,
+        transient: bool | None = None,
+        hint: str = "",
+        where: str = "",
+    ) -> None:
+        """``transient``: asking again may help; None: as ``status`` says (408, 409, 425, 429 and
+        5xx may, others not).
+        """
+        super().__init__("AX660", message, hint, where)
+        self.status, self.retry_after_seconds = status, retry_after_seconds
+        self.transient = _may_pass(status) if transient is None else transient
+
+
+def _may_pass(status: int | None) -> bool:
+    return status is not None and (status in (408, 409, 425, 429) or status >= 500)
+
+
+class ModelContract(AgentError, TypeError):
+    """What was given as a model, or what a model gave, is none."""
+
+
+class PartError(AgentError, ValueError):
+    """A content part is none, too large, out of reach, or nothing that the model takes."""
+
+
+class ToolError(AgentError, ValueError):
+    """What was given as a tool cannot be one."""
+
+
+class ContextError(AgentError, RuntimeError):
+    """A context provider failed; the original is ``__cause__``."""

@@ -1,0 +1,185 @@
+"""Memories: providers that learn from each turn, and what they share."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, cast
+
+from axil.plugin import Message
+from axil_models.context import ContextProvider, ContextQuery
+from axil_models.errors import ContextError
+from axil_models.requests import Reply, Request
+from axil_models.values import as_text, plain_data
+
+Owner = Literal["run", "session", "agent", "user"]
+
+
+class Memory(ContextProvider, Protocol):
+    """A provider that is told about each step."""
+
+    def insert(self, key: str, value: str) -> Any:
+        """Keep a turn. ``key``: JSON with ``input``, ``role_name`` and ``turn``; ``value``: the
+        reply's text.
+
+        May be async.
+        """
+        ...
+
+
+Ask = Callable[[Request], Awaitable[Reply]]
+"""A model call that is recorded and counted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """One turn of an agent, as memories are told of it."""
+
+    query: ContextQuery
+    """What context was asked for in this turn: the inputs, the node, the run."""
+    reply: str
+    """What the model said in the end."""
+    role_name: str = ""
+    number: int = 1
+    """Which turn of the node in this run it is, from 1."""
+    ask: Ask | None = None
+    """The agent's model, for memories that think; None: there is none at hand."""
+
+    @property
+    def key(self) -> str:
+        """The turn as the JSON that ``Memory.insert`` is given."""
+        told = {"input": self.query.inputs, "role_name": self.role_name, "turn": self.number}
+        return json.dumps(told, ensure_ascii=False, default=str)
+
+
+class TurnMemory(ContextProvider, Protocol):
+    """A provider that is told about each turn with all that belongs to it: the run, the node, a
+    model to ask.
+    """
+
+    async def learn(self, turn: Turn, /) -> Any:
+        """Take from ``turn`` what is worth keeping.
+
+        A body that is run again may tell the same turn again.
+
+        Plain data that it returns, such as what it decided, is journaled.
+        """
+        ...
+
+
+class SharedMemory(ContextProvider, Protocol):
+    """A memory that agents of one run share.
+
+    What it holds is an attribute of the state: read from the query's attributes.
+    """
+
+    share: str
+    """The attribute: a list of notes."""
+
+    def notes(self, turn: Turn, /) -> list[dict[str, Any]]:
+        """Return what ``turn`` adds; plain data."""
+        ...
+
+    def keep(self, notes: Sequence[Mapping[str, Any]], /) -> list[dict[str, Any]]:
+        """Return those of all ``notes`` that are kept, where the attribute is overwritten rather
+        than appended to.
+        """
+        ...
+
+
+class ChatMemory(Protocol):
+    """A memory of the conversation itself.
+
+    What it keeps is state of the node (or of the graph), handed in and given back.
+    """
+
+    label: str
+    share: str
+    """The attribute that holds it; empty: the node keeps it for itself."""
+
+    def recall(self, kept: Sequence[Message], /) -> list[Message]:
+        """Return the messages that are sent before the new one."""
+        ...
+
+    async def remember(
+        self, kept: Sequence[Message], turn: Sequence[Message], ask: Ask, /
+    ) -> list[Message]:
+        """Return what is kept after a turn. ``ask``: for those that summarise."""
+        ...
+
+
+def owner_metadata(
+    namespace: Sequence[Owner], query: ContextQuery, user_field: str = "user"
+) -> dict[str, Any]:
+    """Return whose memories a query is about: metadata that its blocks have, and others' have not.
+
+    Raises: ContextError (AX894): the query does not say: nothing is then read from, or written to,
+    a place where others look.
+    """
+    user = query.attributes.get(user_field, query.inputs.get(user_field))
+    known = {
+        "run": query.run_id,
+        "session": query.session_id,
+        "agent": query.node_name or None,
+        "user": user,
+    }
+    for name in namespace:
+        if known[name] in (None, ""):
+            told = (
+                f"memories are kept for each {name}, "
+                f"and the query does not say which {name} it is for."
+            )
+            hint = (
+                f'Give "{user_field}" as an input, or pull it.'
+                if name == "user"
+                else "Leave it out of namespace."
+            )
+            raise ContextError("AX894", told, hint)
+    return {f"owner_{name}": as_text(known[name]) for name in namespace}
+
+
+def turn_text(turn: Turn, what: Literal["turn", "reply"] = "turn") -> str:
+    """Return a turn as the text that is remembered."""
+    return (
+        turn.reply
+        if what == "reply"
+        else f"{turn.query.query_text.strip()}\n{turn.reply.strip()}".strip()
+    )
+
+
+def turn_id(turn: Turn) -> str:
+    """Return a name of the turn, the same when a resumed run tells it again."""
+    told = [turn.query.run_id, turn.query.session_id, turn.query.node_path, turn.key, turn.reply]
+    return hashlib.sha256(
+        json.dumps(plain_data(told), sort_keys=True, default=str).encode("utf-8", "surrogatepass")
+    ).hexdigest()[:32]
+
+
+def turn_of(key: str, value: str, query: ContextQuery | None = None) -> Turn:
+    """Return the turn that ``insert(key, value)`` tells of."""
+    try:
+        told: Any = json.loads(key)
+    except ValueError:
+        told = None
+    given = cast("dict[str, Any]", told) if isinstance(told, dict) else {"input": {"message": key}}
+    inputs: Any = given.get("input")
+    fields = (
+        cast("dict[str, Any]", inputs) if isinstance(inputs, dict) else {"message": as_text(inputs)}
+    )
+    text = (
+        as_text(next(iter(fields.values())))
+        if len(fields) == 1
+        else as_text(fields)
+        if fields
+        else ""
+    )
+    asked = query or ContextQuery(text, fields)
+    number: Any = given.get("turn")
+    return Turn(
+        query=asked,
+        reply=value,
+        role_name=str(given.get("role_name") or ""),
+        number=number if isinstance(number, int) else 1,
+    )

@@ -1,0 +1,104 @@
+"""What context providers have in common: how they are made by name, whose memories are whose, and
+what of a turn is remembered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import Future
+from typing import Any, Generic, TypeVar, cast
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from axil.plugin import decode_config, make_component
+
+Settings = TypeVar("Settings", bound=BaseModel)
+Use = str | dict[str, Any]
+
+
+class ProviderSettings(BaseModel):
+    """How a provider is offered: the settings that all of them have."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    context_label: str = Field(
+        "", description="What its blocks are labelled with; without one, the component's name."
+    )
+    passive: bool = Field(True, description="Its blocks go into the prompt.")
+    active: bool = Field(False, description="The model may ask it.")
+
+
+def decoded_settings(
+    model: type[Settings], config: Settings | None, settings: Mapping[str, Any]
+) -> Settings:
+    """Return ``config``, or one made of keyword arguments. Raises: ConfigError: as
+    ``decode_config``.
+    """
+    return config if config is not None else decode_config(model, settings, model.__name__)
+
+
+def component_of(kind: str, given: Any, where: str = "") -> Any:
+    """Return a component: an object as it is; a name, or ``{type: name, …}``, from the registry.
+
+    Raises: as ``resolve`` and ``make_component``.
+    """
+    if not isinstance(given, (str, Mapping)):
+        return given
+    from axil.plugin import default_registry
+
+    use = {"type": given} if isinstance(given, str) else dict(cast("Mapping[str, Any]", given))
+    name = str(use.pop("type", ""))
+    return make_component(
+        default_registry().resolve(kind, name, where), use.pop("config", None) or use or None, where
+    )
+
+
+Result = TypeVar("Result")
+
+
+class SingleFlight(Generic[Result]):
+    """Work that is under way once at a time: a call meanwhile, from any thread or event loop, waits
+    for the same result.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._under_way: Future[tuple[str, Any]] | None = None
+
+    async def run(self, work: Callable[[], Awaitable[Result]]) -> Result:
+        """Return what ``work`` gives, or what the work under way gives.
+
+        If the call that works is cancelled, the next one takes the work on.
+        """
+        while True:
+            with self._lock:
+                mine = self._under_way is None
+                future = self._under_way = self._under_way or Future()
+            if mine:
+                return await self._done(work, future)
+            how, value = await asyncio.shield(asyncio.wrap_future(future))
+            if how == "failed":
+                raise value
+            if how == "done":
+                return cast("Result", value)
+
+    async def _done(
+        self, work: Callable[[], Awaitable[Result]], future: Future[tuple[str, Any]]
+    ) -> Result:
+        told: tuple[str, Any] = ("abandoned", None)
+        try:
+            result = await work()
+            told = ("done", result)
+            return result
+        except Exception as error:
+            told = ("failed", error)
+            raise
+        finally:
+            with self._lock:
+                self._under_way = None
+            future.set_result(told)
+
+
+# --------------------------------------------------------------------------------------------------

@@ -1,0 +1,195 @@
+"""Requests to models, their replies, and the interface of a model.
+
+Plain data and a protocol; nothing to inherit.
+
+A message is a dict as everywhere in axil: ``role`` and ``content``, which is a text or a list of
+parts (``axil_models.parts``). An assistant's message may have ``tool_calls``, each with ``id``,
+``name`` and ``arguments`` (a dict); a tool's has ``name`` and ``tool_call_id``. Adapters translate
+to their wire.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, Protocol, cast, runtime_checkable
+
+from axil.plugin import Message
+
+Emit = Callable[[Any], None]
+"""How a model shows what it has so far: ``emit({"kind": "text", "text": "…"})``."""
+
+
+# --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolSpec:
+    """A tool as a model sees it."""
+
+    name: str
+    description: str = ""
+    parameters: Mapping[str, Any] = field(
+        default_factory=lambda: {"type": "object", "properties": {}}
+    )
+    """A JSON Schema of the arguments."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Structure:
+    """The form that a reply has to have, for models that can be held to one."""
+
+    name: str
+    schema: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What a model is asked."""
+
+    messages: Sequence[Message]
+    tools: Sequence[ToolSpec] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """``temperature``, ``max_tokens`` and whatever else the adapter understands."""
+    output: Structure | None = None
+    """None: free text."""
+
+    def plain(self) -> dict[str, Any]:
+        """Return the request as plain data: for recordings."""
+        return {
+            "messages": [dict(m) for m in self.messages],
+            "tools": [
+                {"name": t.name, "description": t.description, "parameters": dict(t.parameters)}
+                for t in self.tools
+            ],
+            "settings": dict(self.settings),
+            "output": None if self.output is None else asdict(self.output),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCall:
+    """A tool that a model wants called."""
+
+    id: str
+    name: str
+    arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    fault: str = ""
+    """Why the arguments could not be read; the model is told instead of the tool being called."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What one call used."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    """Of the input tokens, those that were read from a cache; not counted again by limits."""
+    reasoning_tokens: int = 0
+    """Of the output tokens, those that the model thought with; not counted again by limits."""
+    cost: float = 0.0
+
+
+Finish = Literal["stop", "tools", "length", "filter", "refusal", ""]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """What a model answers: text, or tools to be called, or both."""
+
+    text: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    usage: Usage = Usage()
+    finish: str = ""
+    """``stop``, ``tools``, ``length``, ``filter``, ``refusal``; empty: not said."""
+    model: str = ""
+    """Which model it was, as the provider names it."""
+    extra: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Plain data that goes back to the model with this reply: put into its message under ``extra``.
+    """
+
+    def message(self) -> Message:
+        """Return the reply as a message of the conversation."""
+        message: Message = {"role": "assistant", "content": self.text}
+        if self.tool_calls:
+            message["tool_calls"] = [
+                {"id": c.id, "name": c.name, "arguments": dict(c.arguments)}
+                for c in self.tool_calls
+            ]
+        if self.extra:
+            message["extra"] = dict(self.extra)
+        return message
+
+    def plain(self) -> dict[str, Any]:
+        """Return the reply as plain data: for journals and recordings."""
+        calls = [
+            {"id": c.id, "name": c.name, "arguments": dict(c.arguments), "fault": c.fault}
+            for c in self.tool_calls
+        ]
+        used = {name: getattr(self.usage, name) for name in Usage.__slots__}
+        told = {
+            "text": self.text,
+            "tool_calls": calls,
+            "usage": used,
+            "finish": self.finish,
+            "model": self.model,
+        }
+        return {**told, "extra": dict(self.extra)}
+
+    @staticmethod
+    def read(data: Mapping[str, Any]) -> Reply:
+        """Return the reply that ``plain`` made data of."""
+        calls = tuple(ToolCall(**call) for call in data.get("tool_calls", ()))
+        given: dict[str, Any] = {
+            **data,
+            "tool_calls": calls,
+            "usage": Usage(**data.get("usage", {})),
+        }
+        return Reply(**given)
+
+
+@runtime_checkable
+class Model(Protocol):
+    """Answers requests.
+
+    Making one has no effects; connections are opened by the first call, per event loop, and closed
+    by ``close``.
+
+    It may be an async context manager: then connections are kept until the last ``async with``
+    is left: agents enter it for as long as their run lasts. ``modalities``, where a model has it,
+    says what it takes beside text: ``image``, ``file``, ``audio``.
+    """
+
+    async def reply(self, request: Request, emit: Emit, /) -> Reply:
+        """Return the answer; ``emit`` shows parts of it as they come. Raises: ModelError."""
+        ...
+
+
+# --------------------------------------------------------------------------------------------------
+
+
+# --------------------------------------------------------------------------------------------------
+
+
+# --------------------------------------------------------------------------------------------------
+
+
+def read_arguments(given: Any) -> tuple[dict[str, Any], str]:
+    """Return a tool call's arguments, which models send as an object or as its JSON, and what is
+    wrong with them.
+
+    >>> read_arguments('{"a": 1}'), read_arguments(""), read_arguments('{"a"')[1][:18]
+    (({'a': 1}, ''), ({}, ''), 'the arguments are ')
+    """
+    if given is None or given == "":
+        return {}, ""
+    if isinstance(given, str):
+        try:
+            given = json.loads(given, strict=False)
+        except (ValueError, RecursionError) as error:
+            return {}, f"the arguments are not valid JSON: {error}"
+    if not isinstance(given, Mapping):
+        return {}, f"the arguments are not a JSON object: {given!r:.80}"
+    return dict(cast("Mapping[str, Any]", given)), ""

@@ -1,0 +1,190 @@
+"""Tools: what a model may ask for, and what is done then.
+
+``axil_models.functions`` makes them of functions.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol
+
+from axil.plugin import Effects, did_you_mean, format_names, is_async
+from axil_models.errors import ToolError
+from axil_models.parts import checked_part, is_content, is_part, parts_of
+from axil_models.requests import ToolSpec
+from axil_models.threads import call_async
+from axil_models.values import plain_data
+
+CONTEXT = "ctx"
+EFFECTS = ("none", "idempotent", "external")
+
+
+class Refused(ValueError):
+    """The arguments are not what the tool takes; the message is for the model."""
+
+
+class Toolset(Protocol):
+    """Several tools from one place, found out when they are needed. ``axil.tools``."""
+
+    async def tools(self) -> Sequence[Any]:
+        """Return the tools.
+
+        With a parameter ``ctx`` it is given the context of the firing that they are for.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Approval:
+    """How a person is asked whether a tool may be called."""
+
+    within_seconds: float | None = None
+    """How long there is to answer; None: for ever."""
+    late: Literal["allow", "deny", "fail"] = "deny"
+    """What counts where no answer comes in time; ``fail``: the node fails (AX520)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """A tool: what the model is told, and what is done.
+
+    >>> from axil_models.functions import tool_of
+    >>> def add(a: int, b: int = 2) -> int:
+    ...     '''Add numbers.'''
+    ...     return a + b
+    >>> tool_of(add).spec.parameters["required"]
+    ['a']
+    """
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+    call: Callable[..., Any]
+    validate: Callable[[Mapping[str, Any]], tuple[Sequence[Any], Mapping[str, Any]]] | None = None
+    """Arguments as the model gave them → by position and by name; None: by name, as they are.
+
+    Raises: Refused.
+    """
+    wants_ctx: bool = False
+    needs_approval: bool | Callable[[Mapping[str, Any]], bool] = False
+    """Whether a person has to agree to each call, or to those with such arguments.
+
+    Of a function it is read from its attribute.
+    """
+    approval: Approval = Approval()
+    """How long a person has to agree, and what counts without an answer.
+
+    Of a function it is read from its attribute.
+    """
+    effects: Effects | Callable[[Mapping[str, Any]], Effects] = "idempotent"
+    """``external``: a call must not be made twice unasked: after a crash in the middle of one a
+    person is asked. Read like the above.
+    """
+    recorded: bool = True
+    """False: a body that is resumed calls it again, instead of reading what it gave: for tools that
+    change what others may do.
+    """
+
+    def effects_of(self, arguments: Mapping[str, Any]) -> Effects:
+        """Say what a second call with these arguments may do; ``external``, if it is unknown."""
+        if not callable(self.effects):
+            return self.effects
+        try:
+            given = self.effects(arguments)
+        except Exception:  # noqa: BLE001
+            # whatever it raises, it has not said that a second call does no harm
+            return "external"
+        return given if given in EFFECTS else "external"
+
+    @property
+    def spec(self) -> ToolSpec:
+        """What the model sees."""
+        return ToolSpec(name=self.name, description=self.description, parameters=self.parameters)
+
+    async def __call__(
+        self, arguments: Mapping[str, Any], ctx: Any = None
+    ) -> str | list[dict[str, Any]]:
+        """Return the result as text, or as the parts of a message's content.
+
+        Raises: Refused; and what the function raises.
+        """
+        given, named = ((), dict(arguments)) if self.validate is None else self.validate(arguments)
+        if self.wants_ctx:
+            named = {**named, CONTEXT: ctx}
+        return result_of(await call_async(self.call, *given, **named))
+
+
+def result_of(value: Any) -> str | list[dict[str, Any]]:
+    """Return a tool's result: an image, a file or a recording, or a list with some, as parts of the
+    content; all else as text.
+
+    >>> result_of({"type": "image", "url": "https://example.org/leaf.png"})
+    [{'type': 'image', 'url': 'https://example.org/leaf.png'}]
+    >>> result_of([1, 2])
+    '[1, 2]'
+
+    Raises: PartError (AX802, AX803): a part is none, or too large.
+    """
+    if is_part(value):
+        return [checked_part(value)]
+    if is_content(value) and any(is_part(each) for each in value):
+        return parts_of(value)
+    return result_text(value)
+
+
+def result_text(value: Any) -> str:
+    """Return a tool's result as the model reads it: text as it is, all else as JSON."""
+    return (
+        value
+        if isinstance(value, str)
+        else json.dumps(plain_data(value), ensure_ascii=False, default=str)
+    )
+
+
+def tools_by_name(tools: Sequence[Tool]) -> dict[str, Tool]:
+    """Return the tools by their names. Raises: ToolError (AX656): a name comes twice."""
+    known: dict[str, Tool] = {}
+    for tool in tools:
+        if tool.name in known:
+            raise ToolError(
+                "AX656",
+                f'two tools are called "{tool.name}".',
+                "Rename one: the model could not tell them apart.",
+            )
+        known[tool.name] = tool
+    return known
+
+
+def with_approval(
+    tools: Mapping[str, Tool], approve: Sequence[str], approval: Approval | None = None
+) -> dict[str, Tool]:
+    """Return the tools, with those that ``approve`` names in need of approval; ``*`` names all.
+
+    ``approval``: how it is asked for, of all tools that need it. Raises: ToolError (AX885): one is
+    not there.
+    """
+    for name in approve:
+        if name != "*" and name not in tools:
+            hint = did_you_mean(name, tools) or f"There are {format_names(list(tools), 20)}."
+            raise ToolError(
+                "AX885", f'"{name}" is to be approved, and there is no such tool.', hint
+            )
+    if not approve and approval is None:
+        return dict(tools)
+    guarded = {
+        name: replace(tool, needs_approval=True) if {name, "*"} & set(approve) else tool
+        for name, tool in tools.items()
+    }
+    if approval is None:
+        return guarded
+    return {
+        name: replace(tool, approval=approval) if tool.needs_approval is not False else tool
+        for name, tool in guarded.items()
+    }
+
+
+def is_toolset(given: Any) -> bool:
+    """Return whether it has tools rather than being one."""
+    return not isinstance(given, (Tool, type)) and is_async(getattr(given, "tools", None))

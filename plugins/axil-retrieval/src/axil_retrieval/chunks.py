@@ -1,0 +1,161 @@
+"""Chunks: how documents are cut, so that a chunk has one name in every index.
+
+A chunk is a piece of its document's text, character for character: ``text[start:end]``. Its id is
+these two numbers, so a block's ``uri`` and ``chunk_id`` lead back to the very place. Where keyword
+and vector search find the same chunk, they name it the same, and a fusion of both knows that it is
+one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from axil_models import ContextBlock, Document
+
+Boundary = Literal["heading", "paragraph", "size"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chunk:
+    """A piece of a document: ``document.text[start:end]``."""
+
+    text: str
+    start: int
+    """Characters before it."""
+    end: int
+    heading: str = ""
+    """The headings above it: ``Guide > Install``."""
+
+    @property
+    def id(self) -> str:
+        """Where it is: ``120-480``."""
+        return f"{self.start}-{self.end}"
+
+    def block(self, document: Document) -> ContextBlock:
+        """Return the chunk as a block that says where it is from."""
+        place = {
+            "start": self.start,
+            "end": self.end,
+            **({"heading": self.heading} if self.heading else {}),
+        }
+        metadata = {**document.metadata, **place}
+        title = document.title or self.heading or None
+        return ContextBlock(
+            self.text, document.uri, self.id, title=title, metadata=metadata, part=document.part
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cut:
+    """How documents are cut."""
+
+    at: Boundary = "heading"
+    """``heading``: at Markdown headings; ``paragraph``: at empty lines; both at most ``chars``
+    long. ``size``: wherever that ends.
+    """
+    chars: int = 1200
+    """A chunk's length at most, in characters."""
+    overlap_chars: int = 150
+    """What a chunk repeats of the one before it, where a section had to be cut."""
+
+
+_HEADING = re.compile(r"^(#{1,6})[ \t]+(.+?)[ \t]*#*[ \t]*$")
+
+
+_FENCE = re.compile(r"^[ \t]{0,3}(`{3,}|~{3,})")
+
+
+_BREAKS = (
+    re.compile(r"\n[ \t\r]*\n"),
+    re.compile(r"\n"),
+    re.compile(r"[.!?。！？][\"'”’)]*\s"),
+    re.compile(r"\s"),
+)
+"""Where a text is best cut, best first: paragraph, line, sentence, word."""
+
+
+def chunked(text: str, cut: Cut | None = None) -> list[Chunk]:
+    """Return the chunks of a text, in order. What is not white space is in at least one of them.
+
+    >>> [(c.heading, c.text) for c in chunked("# A\\none\\n# B\\ntwo")]
+    [('A', '# A\\none'), ('B', '# B\\ntwo')]
+    """
+    cut = cut or Cut()
+    sections = _sections(text) if cut.at == "heading" else [("", 0, len(text))]
+    return [
+        chunk
+        for heading, start, end in sections
+        for chunk in _pieces(text, start, end, heading, cut)
+    ]
+
+
+def _sections(text: str) -> list[tuple[str, int, int]]:
+    """Find ``(headings, start, end)`` of the text under each heading; fenced code has none."""
+    found: list[tuple[str, int]] = [("", 0)]
+    path: list[tuple[int, str]] = []
+    fence = ""
+    at = 0
+    for line in text.splitlines(keepends=True):
+        mark = _FENCE.match(line)
+        if mark and not fence:
+            fence = mark[1]
+        elif mark and mark[1].startswith(fence):
+            fence = ""
+        heading = None if fence else _HEADING.match(line.lstrip("\ufeff").rstrip("\r\n"))
+        if heading:
+            path = [
+                *(step for step in path if step[0] < len(heading[1])),
+                (len(heading[1]), heading[2]),
+            ]
+            found.append((" > ".join(name for _, name in path), at))
+        at += len(line)
+    ends = [start for _, start in found[1:]] + [len(text)]
+    return [(heading, start, end) for (heading, start), end in zip(found, ends, strict=True)]
+
+
+def _pieces(text: str, start: int, end: int, heading: str, cut: Cut) -> Iterator[Chunk]:
+    """Yield pieces of ``text[start:end]``, each at most ``cut.chars`` long."""
+    while True:
+        start, last = _stripped(text, start, end)
+        if start == last:
+            return
+        stop = last if last - start <= cut.chars else _stop(text, start, start + cut.chars, cut)
+        first, shown = _stripped(text, start, stop)
+        yield Chunk(text=text[first:shown], start=first, end=shown, heading=heading)
+        if stop >= last:
+            return
+        start = max(_again(text, start, stop, cut.overlap_chars), start + 1)
+
+
+def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
+    piece = text[start:end]
+    return start + len(piece) - len(piece.lstrip()), max(
+        start + len(piece.rstrip()), start + len(piece) - len(piece.lstrip())
+    )
+
+
+def _stop(text: str, start: int, limit: int, cut: Cut) -> int:
+    """Return where the chunk that begins at ``start`` ends: at the last good place in its second
+    half.
+    """
+    least = start + max(cut.chars // 2, cut.overlap_chars + 1, 1)
+    breaks = _BREAKS[3:] if cut.at == "size" else _BREAKS
+    for pattern in breaks:
+        places = [match.end() for match in pattern.finditer(text, least, limit)]
+        if places:
+            return places[-1]
+    return limit
+
+
+def _again(text: str, start: int, stop: int, overlap: int) -> int:
+    """Return where the next chunk begins: ``overlap`` characters back, at a word's beginning where
+    there is one.
+    """
+    if not overlap:
+        return stop
+    back = max(stop - overlap, start + 1)
+    word = _BREAKS[3].search(text, back, stop)
+    return word.end() if word else back
