@@ -7,7 +7,6 @@ import math
 from collections.abc import Iterator
 
 import pytest
-
 from tests.internals import internal
 
 
