@@ -9,8 +9,7 @@ import pytest
 
 from axil.errors import ConcurrentReset, RouteError, UndeclaredField
 from axil.kernel.machine import Machine
-from axil.kernel.plan import Plan
-from axil.kernel.spec import CycleLimit
+from axil.kernel.plan import CycleLimit, Plan
 from axil.kernel.state import APPEND, Field, Schema
 from axil.kernel.tokens import Out, Token
 from axil.kernel.values import Log

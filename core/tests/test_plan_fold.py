@@ -198,30 +198,3 @@ def test_an_edge_from_entry_to_exit_touches_no_node():
 def test_a_node_that_nothing_leads_to_is_dead_from_the_start():
     plan = plan_of(["a", "b"], ["in a", "b a", "a out"])
     assert [plan.nodes[plan.units[u][0]].name for u in plan.sources] == ["b"]
-
-
-def test_a_plan_can_be_read():
-    text = str(plan_of(["a", "b"], ["in a", "a b", "b out"]))
-    assert text.splitlines() == ["plan of g: 2 nodes", "    0  a  →  b", "    1  b  →  @exit"]
-
-
-@pytest.mark.parametrize("n", [10, 100])
-def test_folding_touches_each_edge_a_fixed_number_of_times(n):
-    """Linear: ten times the graph, ten times the calls; see tests/benchmarks for the pins."""
-    import sys
-
-    plan = plan_of(
-        [f"n{i}" for i in range(n)], ["in n0", *(f"n{i} n{i + 1}" for i in range(n - 1))]
-    )
-    calls = 0
-
-    def count(frame, event, arg):
-        nonlocal calls
-        calls += event == "call"
-
-    sys.setprofile(count)
-    try:
-        fold(plan.graph)
-    finally:
-        sys.setprofile(None)
-    assert calls < 60 * n + 400

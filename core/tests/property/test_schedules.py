@@ -18,11 +18,11 @@ from axil.kernel.machine import Machine
 from axil.kernel.outcomes import FrameResult
 from axil.kernel.plan import Plan
 from axil.kernel.scopes import CycleRun, entry_tokens
-from axil.kernel.spec import Limits
 from axil.kernel.state import StateError
 from axil.kernel.tokens import Activation, Task
 from axil.runtime.result import Result
 from axil.runtime.run import Run
+from axil.spec.graph import Limits
 
 from ..tools import Raw, Tape, Watcher
 from .strategies import Case, Script, cases, law, seeds, seen_by

@@ -10,9 +10,9 @@ from axil.builder.graph import EdgeHandle, Graph
 from axil.compiler.nodes import Controller
 from axil.compiler.planner import CompileOptions
 from axil.errors import Problem, SpecError
-from axil.kernel.scopes import SubgraphSpec
-from axil.kernel.spec import CycleLimit, EdgeSpec, GraphSpec, NodeSpec
+from axil.kernel.plan import CycleLimit
 from axil.kernel.tokens import ENTRY, EXIT
+from axil.spec.graph import EdgeSpec, GraphSpec, NodeSpec, SubgraphSpec
 
 
 class Loop(Graph):

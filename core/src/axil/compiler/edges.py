@@ -14,10 +14,10 @@ from axil.contract.messages import Message, as_fields, is_messages, message, tex
 from axil.contract.views import values_of, without_views
 from axil.errors import BodyError, MissingKeys, format_names
 from axil.kernel.plan import Carry
-from axil.kernel.spec import EdgeSpec
 from axil.kernel.state import State
 from axil.kernel.tokens import Carried, new_tuple
 from axil.kernel.values import MISSING, type_of
+from axil.spec.graph import EdgeSpec
 
 
 class EdgeInput(NamedTuple):

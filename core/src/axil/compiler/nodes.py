@@ -25,8 +25,9 @@ from axil.compiler.bodies import (
 from axil.contract.context import Context
 from axil.errors import Problem, SpecError, format_names
 from axil.kernel.plan import Body, Mode
-from axil.kernel.tokens import EXIT, Out, Task, local_field
+from axil.kernel.tokens import EXIT, Out, Task
 from axil.kernel.values import isolate
+from axil.spec.graph import local_field
 
 _POSITIONS = ("inputs", "attributes", "memories", "tools", "retrievers", "node")
 

@@ -288,7 +288,7 @@ class _Scope:
         """A declared loop keeps every node that its controller reaches, also where no edge leads
         back.
         """
-        loop = self.graph.spec.loop
+        loop = self.graph.loop
         if not loop or self.entry is not None:
             return
         head = next(i for i, v in enumerate(self.members) if self.graph.vertices[v].name == loop)

@@ -19,11 +19,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal, Protocol
 
 from axil.errors import BodyError
 from axil.kernel.joins import GATE, Join
-from axil.kernel.spec import CycleLimit, GraphSpec, Limits
 from axil.kernel.state import Schema, State
 from axil.kernel.tokens import Carried, Effects, Task, Token
 
@@ -83,6 +83,18 @@ class Router(Protocol):
     ) -> Mapping[str, Callable[[State], Mapping[str, Any]] | None]: ...
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CycleLimit:
+    """How often a cycle may turn, and what reaching it means."""
+
+    rounds: int | None = 100
+    """None: no limit."""
+    at_limit: Literal["limited", "exit"] = "limited"
+    """``limited`` ends the run with that status; ``exit`` ends the cycle as if it had nothing left
+    to do.
+    """
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Edge:
     """One edge of a graph, resolved.
@@ -124,11 +136,12 @@ class ResolvedNode:
     """Whether ``call`` is a coroutine function: calling it runs nothing of it yet."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Graph:
-    """One spec, resolved, before its cycles are folded."""
+    """A graph, resolved, before its cycles are folded."""
 
-    spec: GraphSpec
+    spec: Any = None
+    """The ``GraphSpec`` that it was compiled from; the kernel does not read it."""
     vertices: tuple[ResolvedNode, ...]
     edges: tuple[Edge, ...]
     schema: Schema
@@ -139,17 +152,19 @@ class Graph:
     """For each vertex the ids of the edges that start or end there."""
     loose: tuple[int, ...] = ()
     """Ids of edges that lead straight from ``@entry`` to ``@exit``."""
+    end: tuple[str, ...] = ()
+    """Nodes whose payloads are preferred as the output, the most preferred first."""
+    loop: str = ""
+    """The controller of a declared loop: all that it reaches belongs to its cycle."""
+    cycle_limits: Mapping[str, CycleLimit] = field(default_factory=dict[str, CycleLimit])
+    """By the node at which the cycle is entered; ``""``: all others."""
     components: tuple[Any, ...] = ()
     """Live components in the order they were made, for their lifecycle."""
-    found: dict[str, str] = field(default_factory=dict[str, str], repr=False)
-    """What was worked out once."""
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """That of its spec; see ``GraphSpec.digest``."""
-        if "digest" not in self.found:
-            self.found["digest"] = self.spec.digest()
-        return self.found["digest"]
+        return self.spec.digest()
 
     def incident(self, members: Sequence[int]) -> list[Edge]:
         """The edges that start or end at ``members``, and, for the whole graph, the loose ones; in
@@ -160,14 +175,9 @@ class Graph:
             ids.update(self.loose)
         return [self.edges[id] for id in sorted(ids)]
 
-    @property
-    def limits(self) -> Limits:
-        return self.spec.limits
-
     def cycle_limit(self, entry: str) -> CycleLimit:
         """The limit of a cycle that is entered at ``entry``."""
-        limits = self.spec.cycle_limits
-        return limits.get(entry) or limits.get("") or CycleLimit()
+        return self.cycle_limits.get(entry) or self.cycle_limits.get("") or CycleLimit()
 
 
 OUTSIDE = -1
@@ -255,7 +265,7 @@ class PlanNode:
     """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Plan:
     """One scope, compiled."""
 
@@ -296,13 +306,6 @@ class Plan:
     def rank(self, edge: int) -> int:
         """The place of an edge's tokens at a join."""
         return edge if self.ranks is None else self.ranks[edge]
-
-    def __str__(self) -> str:
-        lines = [f"plan of {self.graph.spec.id}: {len(self.nodes)} nodes"]
-        for node in self.nodes:
-            targets = ", ".join(arc.target_name for arc in node.out) or "·"
-            lines.append(f"  {node.level:>3}  {node.name}  →  {targets}")
-        return "\n".join(lines)
 
 
 def no_outcome(given: Any) -> BodyError:

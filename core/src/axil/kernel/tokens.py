@@ -65,22 +65,6 @@ def inner_frame(frame: Frame, node: str, ordinal: Ordinal) -> Frame:
     return (*frame, node, "#" + ".".join(map(str, ordinal))) if ordinal else (*frame, node)
 
 
-KEPT = "@kept/"
-"""The beginning of the names of fields that nodes keep from one run of a thread to the next."""
-
-
-def local_field(node: str) -> str:
-    """Return the name of the state field in which a node keeps what is its own."""
-    return f"@node/{node}"
-
-
-def kept_field(node: str) -> str:
-    """Return the name of the state field in which a node keeps what the next run of the thread
-    begins with.
-    """
-    return f"{KEPT}{node}"
-
-
 def next_ordinal(position: int, source: Ordinal) -> Ordinal:
     """The ordinal of a firing of an ``each`` node: which in-edge its token came on, after where
     that token came from.

@@ -20,9 +20,9 @@ from axil.compiler.nodes import CustomNode, FunctionNode
 from axil.compiler.planner import CompileOptions, compile_spec
 from axil.errors import AxilError, Problem, SpecError
 from axil.kernel.plan import Graph, Plan
-from axil.kernel.spec import EdgeSpec, GraphSpec, NodeSpec, Use
 from axil.kernel.state import Schema, State
 from axil.kernel.tokens import ENTRY, EXIT, Out, Task, Token
+from axil.spec.graph import EdgeSpec, GraphSpec, NodeSpec, Use
 
 Job = Mapping[str, Any]
 """JSON data; two jobs that are equal are the same body."""

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 
 from axil.errors import Problem, did_you_mean, format_names
 from axil.kernel.cycles import components, is_cyclic, shortest_path
-from axil.kernel.spec import EdgeSpec, GraphSpec, Place
 from axil.kernel.tokens import ENTRY, EXIT
+from axil.spec.graph import EdgeSpec, GraphSpec, Place
 
 
 def check(spec: GraphSpec) -> list[Problem]:
