@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from axil.compiler.planner import compile_spec
-from axil.kernel.cycles import CycleBody, cycle_name, fold
+from axil.kernel.cycles import CycleBody, cycle_name
 from axil.kernel.joins import EACH, GATE
 from axil.kernel.plan import BACK, OUTSIDE, Plan
 

@@ -37,8 +37,8 @@ def by_hand(plan: Plan, choose: random.Random) -> tuple[dict[str, Any], FrameRes
     machine.start(entry_tokens(plan, {}, root))
     at_work: list[Task] = []
     seen: dict[str, Any] = {}
-    while machine.ready or at_work:
-        if machine.ready and (not at_work or choose.random() < 0.5):
+    while machine.due or at_work:
+        if machine.due and (not at_work or choose.random() < 0.5):
             task = machine.take()
             if task is not None:
                 at_work.append(task)

@@ -250,7 +250,7 @@ class Machine(Ports):
     def put_back(self, task: Task) -> None:
         """Take back a task that was given out last and not begun: it is the first that is due."""
         self.taken.discard(task)
-        self.ready.append((task.node, task.ordinal, task.tokens))
+        self.due.front.append((task.node, task.ordinal, task.tokens))
 
     def abandon(self, task: Task, changes: Delta) -> None:
         """End the path of a task that will not be done, with what is known of it."""
@@ -265,11 +265,11 @@ class Machine(Ports):
 
         Raises: ConcurrentReset, or what a custom merge raises; ``failed_node`` says at which node.
         """
-        if not self.ready:
+        if not self.due.front:
             return None
-        node, ordinal, tokens = self.ready[-1]
+        node, ordinal, tokens = self.due.front[-1]
         if self.unneeded and node in self.unneeded:
-            self._pop()
+            self.due.take()
             self._give_up(node, [(t.edge, t.ordinal, t.state) for t in tokens])
             return None
         if node in self.broken:
@@ -282,10 +282,7 @@ class Machine(Ports):
             or self.plan.nodes[node].vertex.merge
         ):
             state = state_at(self.plan, node, tokens, self.root, self.history)
-        if len(self.ready) > 1:
-            self.ready.pop()
-        else:
-            self._pop()
+        self.due.take()
         self.fired[node] = 1
         task = Task(self.frame, node, ordinal, tokens, state, self)
         self.taken.add(task)
@@ -294,7 +291,7 @@ class Machine(Ports):
     @property
     def failed_node(self) -> int:
         """The node whose task ``take`` could not make."""
-        return self.ready[-1][0]
+        return self.due.front[-1][0]
 
     def end(self) -> FrameResult:
         """Close the books: join all ended paths.
@@ -311,7 +308,7 @@ class Machine(Ports):
         self._ended += [(task.node, task.ordinal, -1, task.state) for task in self.taken]
         held = () if self._barrier is None else self._barrier.held
         waves = () if self._turns is None else self._turns.held
-        for *_, tokens in (*reversed(self.ready), *self._behind, *waves):
+        for *_, tokens in (*self.due.items(), *waves):
             for token in tokens:
                 self._end_path(token)
         waiting: list[Token] = []

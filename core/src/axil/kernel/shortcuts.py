@@ -114,7 +114,7 @@ class QuickMachine(Machine):
             token = new_tuple(
                 Token, (step.sends[0].arc.id, step.sends[0].payload, state, task.ordinal)
             )
-            self._put((chain.node, chain.ordinal, (token,)))
+            self.due.put((chain.node, chain.ordinal, (token,)))
             return
         if node.is_direct and self._opens[unit] == 1:
             alone = self._is_alone(len(step.sends))
@@ -222,7 +222,7 @@ class QuickMachine(Machine):
         node = self.plan.nodes[task.node]
         chain = node.chain
         payload, delta, to = out
-        if chain is None or self.ready or to is not None:
+        if chain is None or self.due.front or to is not None:
             return self.prepare(task, out)
         arc, state = node.out[0], task.state
         if self._opens[node.unit] != 1 or arc.port in self._slots:

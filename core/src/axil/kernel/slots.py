@@ -12,6 +12,7 @@ import heapq
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from operator import itemgetter
+from typing import Generic, TypeVar
 
 from axil.errors import LimitReached
 from axil.kernel.joins import GATE
@@ -19,10 +20,49 @@ from axil.kernel.plan import Plan, PlanEdge, Port
 from axil.kernel.state import State
 from axil.kernel.tokens import Activation, Frame, Ordinal, Token, next_ordinal, path_of
 
+T = TypeVar("T")
 Due = tuple[int, Ordinal, tuple[Token, ...]]
 """A firing that is due: the node's position in the plan, which firing of the node it is, and its
 tokens.
 """
+
+
+class Queue(Generic[T]):
+    """First come, first served; a list each for those in front and those behind, so that it is
+    small where few wait.
+    """
+
+    __slots__ = ("behind", "front")
+
+    def __init__(self) -> None:
+        self.front: list[T] = []
+        """The next one last; not empty as long as there are any."""
+        self.behind: list[T] | None = None
+        """What came later, the next one first; None: there were never two."""
+
+    def __len__(self) -> int:
+        return len(self.front) + len(self.behind or ())
+
+    def put(self, item: T) -> None:
+        """Put ``item`` behind all others."""
+        if not self.front:
+            self.front.append(item)
+        elif self.behind is None:
+            self.behind = [item]
+        else:
+            self.behind.append(item)
+
+    def take(self) -> T:
+        """Return the next one, which waits no more."""
+        item = self.front.pop()
+        if not self.front and self.behind:
+            self.behind.reverse()
+            self.front, self.behind = self.behind, self.front
+        return item
+
+    def items(self) -> list[T]:
+        """Return all that wait, in order."""
+        return [*reversed(self.front), *(self.behind or ())]
 
 
 class Barrier:
@@ -166,16 +206,14 @@ class Ports:
     """The slots and counts of one scope, running once."""
 
     __slots__ = (
-        "_alive", "_arrivals", "_barrier", "_behind", "_ended", "_left", "_opens", "_slots",
-        "_todo", "_turns", "_waits", "broken", "fired", "frame", "plan", "ready", "skips", "took",
-        "unneeded",
+        "_alive", "_arrivals", "_barrier", "_ended", "_left", "_opens", "_slots", "_todo",
+        "_turns", "_waits", "broken", "due", "fired", "frame", "plan", "skips", "took", "unneeded",
     )  # fmt: skip
 
     def __init__(self, plan: Plan, frame: Frame, took: Took | None) -> None:
         self.plan, self.frame = plan, frame
-        self.ready: list[Due] = []
-        """What is due, the next one last; not empty as long as anything is."""
-        self._behind: list[Due] = []  # what came after all that is in `ready`, the next one first
+        self.due: Queue[Due] = Queue()
+        """What is due."""
         self.skips: list[int] = []
         """Nodes that will not fire, since this was last emptied."""
         self.fired = bytearray(len(plan.nodes))
@@ -199,13 +237,6 @@ class Ports:
         self._left = False
         self._barrier = Barrier(plan.barriers) if plan.barriers else None
         self._turns = Turns(plan, frame) if plan.turning else None
-
-    def _pop(self) -> Due:
-        due = self.ready.pop()
-        if not self.ready and self._behind:
-            self._behind.reverse()
-            self.ready, self._behind = self._behind, self.ready
-        return due
 
     def _deliver(self, arc: PlanEdge, token: Token) -> None:
         index = arc.port
@@ -388,10 +419,7 @@ class Ports:
         if self._barrier is not None and self._barrier.holds(level := self.plan.nodes[node].level):
             self._barrier.hold(level, (node, ordinal, tokens))
         else:
-            (self._behind if self.ready else self.ready).append((node, ordinal, tokens))
-
-    def _put(self, due: Due) -> None:
-        (self._behind if self.ready else self.ready).append(due)
+            self.due.put((node, ordinal, tokens))
 
     def _close_sources(self) -> None:
         """Begin to close what nothing leads to and nothing has opened."""
@@ -425,7 +453,7 @@ class Ports:
             node = self.plan.nodes[index]
             if node.leaves and self._barrier is not None:
                 for due in self._barrier.lift(node.level, self._left):
-                    self._put(due)
+                    self.due.put(due)
 
     def _die(self) -> None:
         """No path is alive: nothing fires any more, so what has not fired is skipped, and no edge

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from axil.contract.context import Context
 from axil.errors import RunCancelled
 from axil.kernel.plan import Body, PlanNode
-from axil.kernel.scheduler import Queue
+from axil.kernel.slots import Queue
 from axil.kernel.tokens import Task
 from axil.runtime.recorder import Recorder
 from axil.spec.graph import Limits
