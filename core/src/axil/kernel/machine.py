@@ -24,7 +24,7 @@ In a cycle's body a node starts only when all nodes on lower levels that could l
 decided and none has left; tasks above that level wait behind the ``Barrier`` and, if the round is
 left, never start.
 
-``follow``, ``spread``, ``comes_back`` and ``again`` are where ``shortcuts`` takes short ways; here
+``follow``, ``comes_back`` and ``again`` are where ``shortcuts`` takes short ways; here
 they lead nowhere.
 
 Nothing in this file knows what a body, a message or a journal is.
@@ -36,7 +36,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from axil.errors import KernelBug
-from axil.kernel.outcomes import Exit, FrameResult, Transition, sends_of
+from axil.kernel.outcomes import Exit, FrameResult, Transition, routed, sends_of
 from axil.kernel.plan import OUTSIDE, Plan
 from axil.kernel.slots import Ports, Took
 from axil.kernel.state import Delta, History, State, join, merged
@@ -151,15 +151,19 @@ class Machine(Ports):
             delta = self.root.schema.check(delta)
         if delta or state.known:
             state = self.advance(task, delta)
-        return new_tuple(Transition, (delta, state, sends_of(self.plan, task.node, out, state)))
+        plan = self.plan
+        node = plan.nodes[task.node]
+        if out.to is None and not node.routers:
+            sends = sends_of(plan, node.out, out.output, state)
+        else:
+            sends = routed(plan, node, out, state)
+        return new_tuple(Transition, (delta, state, sends))
 
-    def follow(self, task: Task, out: Out) -> Task | Transition:
-        """Return the next task, given out, if a short way leads there; else as ``prepare``."""
+    def follow(self, task: Task, out: Out) -> Task | Transition | list[Any]:
+        """``prepare``; or, where a short way leads on, ``commit`` as well, and the payloads that
+        were sent, or ``take`` as well, and the next task.
+        """
         return self.prepare(task, out)
-
-    def spread(self, task: Task, out: Out) -> bool:
-        """Take a short way into joins; return whether there is one."""
-        return False
 
     def comes_back(self, step: Transition) -> bool:
         """Return whether a short way leads from ``step`` into the next round of a cycle."""
@@ -282,7 +286,10 @@ class Machine(Ports):
             or self.plan.nodes[node].vertex.merge
         ):
             state = state_at(self.plan, node, tokens, self.root, self.history)
-        self.due.take()
+        if len(self.due.front) > 1:
+            self.due.front.pop()
+        else:
+            self.due.take()
         self.fired[node] = 1
         task = Task(self.frame, node, ordinal, tokens, state, self)
         self.taken.add(task)

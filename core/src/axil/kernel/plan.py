@@ -75,12 +75,10 @@ class Payloads(Protocol):
         ...
 
 
-class Router(Protocol):
-    """Asked once per firing; gives the taken targets and, for each, the filter on its edge."""
-
-    def __call__(
-        self, output: Any, state: State, /
-    ) -> Mapping[str, Callable[[State], Mapping[str, Any]] | None]: ...
+Filter = Callable[[State], Mapping[str, Any]]
+"""From a state to the values of the one that goes on."""
+Router = Callable[[Any, State], Mapping[str, Filter | None]]
+"""From (output, state), asked once per firing, to the taken targets, each with its filter."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -253,12 +251,8 @@ class PlanNode:
     """Whether the body is to be given a context."""
     kind: str = "node"
     """What observers are given of it: ``node``, ``graph`` or ``cycle``."""
-    is_direct: bool = False
-    """Whether all its edges trigger, lead to joins of this scope, and carry one token each."""
     spreads: bool = False
-    """Whether it is direct, no router is asked, and it has no ``chain``: the machine's short way
-    into joins.
-    """
+    """Whether all its edges trigger and lead to joins of this scope, and no router is asked."""
     chain: Port | None = None
     """Where its only out-edge ends, if that port waits for nothing else: the machine's short way
     through chains.

@@ -27,7 +27,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
-from typing import Any
+from typing import Any, cast
 
 from axil.errors import AxilError, KernelBug, LimitReached, NodeFailed, RunPaused
 from axil.kernel.cycles import CycleBody
@@ -145,7 +145,7 @@ class Scheduler:
 
     __slots__ = (
         "_asks_limits", "_commands", "_dropped", "_ended", "_failures", "_has_dropped",
-        "_is_plain", "_known", "_limited", "_open", "_pending", "_queue", "_records", "_reports",
+         "_known", "_limited", "_open", "_pending", "_queue", "_records", "_reports",
         "_reports_skipped", "_root", "_stop", "_subs", "_took", "cycles", "reports",
     )  # fmt: skip
 
@@ -172,7 +172,6 @@ class Scheduler:
         self._took = root.took = None if known is None else known.took
         self._records, self._asks_limits = records, asks_limits
         self._reports, self._reports_skipped = bool(wanted), "skipped" in wanted
-        self._is_plain = not records and "finished" not in wanted
         self.reports: list[Report] = []
         """What happened since the driver last emptied this."""
         self.cycles: dict[str, CycleTally] = {}
@@ -213,21 +212,20 @@ class Scheduler:
         try:
             if type(out) is not Out:
                 raise no_outcome(out)
-            if self._is_plain and machine.spread(task, out):
-                self._notice(machine.running)
-                return None
             after: Any = machine.prepare(task, out) if self._records else machine.follow(task, out)
         except Exception as error:  # noqa: BLE001
             # an edge or the state may refuse what the body gave
             self._fail(task, error)
             return None
         if type(after) is not Task:
+            if type(after) is list:  # in effect
+                self._finished(task, cast("list[Any]", after)[0])
+                return None
             if self._records:
                 record = RecordFiring(machine, task, after)
                 return self._pend(task, record, self._conclude, task, after)
             if (visit := self._turns(task, after)) is None:
-                self._commit(task, after)
-                return None
+                return self._commit(task, after)
             after = visit.again(after)
         if self._reports:
             self._report("finished", task, after.tokens[0].payload)
@@ -338,7 +336,11 @@ class Scheduler:
                     # a join or a merge failed: so has the node it is for
                     self._fail_at(running, machine.failed_node, error)
                     continue
-                command = self._started(task) if task is not None else None
+                if task is None:
+                    continue
+                if self._known is None and machine.plan.nodes[task.node].mode != "scope":
+                    return task
+                command = self._started(task)
             if command is not None:
                 return command
 
@@ -472,11 +474,14 @@ class Scheduler:
         return self._started(after)
 
     def _commit(self, task: Task, step: Transition) -> None:
-        machine: Machine = task.owner
-        machine.commit(task, step)
+        task.owner.commit(task, step)
+        self._finished(task, step.sends[0].payload if step.sends else None)
+
+    def _finished(self, task: Task, payload: Any) -> None:
+        """A firing is in effect."""
         if self._reports:
-            self._report("finished", task, step.sends[0].payload if step.sends else None)
-        self._notice(machine.running)
+            self._report("finished", task, payload)
+        self._notice(task.owner.running)
 
     def _notice(self, running: RunningFrame) -> None:
         """A machine moved: report what it skipped, and queue its frame if something is due or

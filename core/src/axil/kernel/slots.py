@@ -28,29 +28,22 @@ tokens.
 
 
 class Queue(Generic[T]):
-    """First come, first served; a list each for those in front and those behind, so that it is
-    small where few wait.
-    """
+    """First come, first served: two lists, which are small where few wait."""
 
     __slots__ = ("behind", "front")
 
     def __init__(self) -> None:
         self.front: list[T] = []
         """The next one last; not empty as long as there are any."""
-        self.behind: list[T] | None = None
-        """What came later, the next one first; None: there were never two."""
+        self.behind: list[T] = []
+        """What came later, the next one first."""
 
     def __len__(self) -> int:
-        return len(self.front) + len(self.behind or ())
+        return len(self.front) + len(self.behind)
 
     def put(self, item: T) -> None:
         """Put ``item`` behind all others."""
-        if not self.front:
-            self.front.append(item)
-        elif self.behind is None:
-            self.behind = [item]
-        else:
-            self.behind.append(item)
+        (self.behind if self.front else self.front).append(item)
 
     def take(self) -> T:
         """Return the next one, which waits no more."""
@@ -62,7 +55,7 @@ class Queue(Generic[T]):
 
     def items(self) -> list[T]:
         """Return all that wait, in order."""
-        return [*reversed(self.front), *(self.behind or ())]
+        return [*reversed(self.front), *self.behind]
 
 
 class Barrier:
@@ -419,7 +412,8 @@ class Ports:
         if self._barrier is not None and self._barrier.holds(level := self.plan.nodes[node].level):
             self._barrier.hold(level, (node, ordinal, tokens))
         else:
-            self.due.put((node, ordinal, tokens))
+            due = self.due
+            (due.behind if due.front else due.front).append((node, ordinal, tokens))
 
     def _close_sources(self) -> None:
         """Begin to close what nothing leads to and nothing has opened."""
