@@ -12,7 +12,6 @@ remembered.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from operator import itemgetter
@@ -122,31 +121,6 @@ def levels(successors: Sequence[Sequence[int]]) -> list[int]:
                 if w not in inside and result[w] <= level:
                     result[w] = level + 1
     return result
-
-
-def shortest_path(successors: Sequence[Sequence[int]], start: int, goal: int) -> list[int] | None:
-    """Vertices of a shortest path from ``start`` to ``goal``, both included; None if there is none.
-
-    ``start == goal`` asks for a cycle: the path then begins and ends there.
-
-    >>> shortest_path([[1], [2], [0]], 0, 0)
-    [0, 1, 2, 0]
-    """
-    came: dict[int, int] = {}
-    queue = deque([start])
-    while queue:
-        v = queue.popleft()
-        for w in successors[v]:
-            if w == goal:
-                path = [w, v]
-                while v != start:
-                    v = came[v]
-                    path.append(v)
-                return path[::-1]
-            if w not in came and w != start:
-                came[w] = v
-                queue.append(w)
-    return None
 
 
 class CycleBody:

@@ -108,11 +108,6 @@ class RunningFrame:
         self.dropped = False
         """Nothing waits for it any more."""
 
-    def go_on_with(self, machine: Machine) -> None:
-        """Run another machine: the next round."""
-        self.machine, self.over = machine, False
-        machine.running = self
-
     def close(self) -> None:
         """Let go of the machine, which holds this frame: both are freed with their last holder."""
         self.machine.running = None
@@ -619,7 +614,8 @@ class Scheduler:
             self._fail(task, error)
             return None
         if isinstance(outcome, Machine):
-            running.go_on_with(outcome)
+            running.machine, running.over = outcome, False  # the next round
+            outcome.running = running
             self._notice(running)
             return None
         del self._open[task]

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from axil.errors import CycleError, KernelBug, LimitReached, format_names
 from axil.kernel.cycles import CycleBody, waiting_field
@@ -75,32 +75,6 @@ class Round(NamedTuple):
     """
     kept: Sequence[Exit] = ()
     """With ``total``: what left on data edges in all rounds so far."""
-
-
-class ScopeRun(Protocol):
-    """One entry of a scope."""
-
-    machine: Machine
-
-    def next(self, ended: FrameResult) -> None:
-        """Take in a machine that has nothing left to do. Raises: LimitReached."""
-        ...
-
-    def fact(self) -> Round | None:
-        """Return what has to be recorded before the visit goes on, or None."""
-        ...
-
-    def result(self) -> Machine | CycleResult | Out | None:
-        """The next machine to run, or what the visit comes to; None: nothing left it, its out-edges
-        are dead.
-        """
-        ...
-
-    def so_far(self, ended: FrameResult | None) -> Changes:
-        """What the visit would hand to its parent if it were broken off: with what its present
-        machine wrote, unless taken in.
-        """
-        ...
 
 
 # ---------------------------------------------------------------------- cycles
@@ -229,6 +203,7 @@ class CycleRun:
         return self.machine.again(frame, step)
 
     def next(self, ended: FrameResult) -> None:
+        """Take in a machine that has nothing left to do. Raises: LimitReached."""
         changes, state = ended.changes, ended.state
         back = [r for r in ended.returns if r.trigger]
         if ended.data or self._has_data or len(back) < len(ended.returns):
@@ -283,7 +258,8 @@ class CycleRun:
         if end:
             self._ended = (end, (*[e for e in exits if e.trigger], *self._data_exits))
 
-    def result(self) -> Machine | CycleResult | Out | None:
+    def result(self) -> Machine | CycleResult:
+        """Return the next machine to run, or what the visit comes to."""
         if self._ended is None:
             self.machine = self._round()
             return self.machine
@@ -296,11 +272,15 @@ class CycleRun:
         )
 
     def so_far(self, ended: FrameResult | None) -> Changes:
+        """Return what the visit would hand to its parent if it were broken off: with what its
+        present machine wrote, unless taken in.
+        """
         if ended is not None:
             self.total.note(ended.changes)
         return Changes(self.total.changes)
 
     def fact(self) -> Round | None:
+        """Return what has to be recorded before the visit goes on."""
         return self._last
 
     @property
@@ -349,7 +329,7 @@ class SubgraphBody:
 
 
 class SubgraphRun:
-    """A graph, running inside a node."""
+    """A graph, running inside a node: one machine."""
 
     def __init__(self, body: SubgraphBody, task: Task, name: str, took: Took | None = None) -> None:
         self.body, self.task = body, task
@@ -363,12 +343,11 @@ class SubgraphRun:
         self._ended: FrameResult | None = None
 
     def next(self, ended: FrameResult) -> None:
+        """See ``CycleRun``."""
         self._ended = ended
 
-    def fact(self) -> Round | None:
-        return None
-
-    def result(self) -> Machine | CycleResult | Out | None:
+    def result(self) -> Out | None:
+        """Return what the visit comes to; None: nothing left it, and nothing was written."""
         assert self._ended is not None
         output = output_of(self.body.plan.graph, self._ended)
         changes = self.so_far(None)
@@ -378,8 +357,13 @@ class SubgraphRun:
         return Out(output, changes)
 
     def so_far(self, ended: FrameResult | None) -> Changes:
+        """See ``CycleRun``."""
         ended = self._ended if ended is None else ended
         return Changes({} if ended is None else self.body.push(ended, self.task.state))
+
+
+ScopeRun = CycleRun | SubgraphRun
+"""A visit: one entry of a scope."""
 
 
 def entry_tokens(plan: Plan, inputs: Any, root: State) -> list[Token]:

@@ -513,20 +513,14 @@ class History:
     def note(self, delta: Delta) -> None:
         """Remember a write that was applied without a number, because its path was alone."""
         if self.keeps:
-            if fields := self.schema.fields:
-                for name, new in delta.items():
-                    if (
-                        name in fields
-                        and fields[name].reducer is OVERWRITE
-                        and type(new) is not FieldChange
-                    ):
-                        self.changes[name] = new
-                    else:
-                        self._note(name, new, new)
-            else:  # all fields take what is written
-                changes = self.changes
-                for name, new in delta.items():
-                    changes[name] = new.reset if type(new) is FieldChange else new
+            fields = self.schema.fields
+            for name, new in delta.items():
+                if type(new) is FieldChange or (
+                    name in fields and fields[name].reducer is not OVERWRITE
+                ):
+                    self._note(name, new, new)
+                else:
+                    self.changes[name] = new
 
     def note_replace(self, old: State, new: State) -> None:
         """Remember what ``replace`` changed on a path that was alone."""

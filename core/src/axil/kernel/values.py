@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import operator
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, cast, overload
@@ -192,44 +193,28 @@ def isolate(value: Any) -> Any:
         return {**value}
     if kind is list:
         return [v if type(v) in ATOMS else isolate(v) for v in value]
-    if kind is tuple:
-        items = [isolate(v) for v in value]
-        return value if all(a is b for a, b in zip(items, value, strict=True)) else tuple(items)
     if kind is set or kind is bytearray:
         return copy.copy(value)
-    if isinstance(value, tuple):  # a named one
-        items = [isolate(v) for v in cast("tuple[Any, ...]", value)]
-        same_items = all(a is b for a, b in zip(items, cast("Any", value), strict=True))
-        return cast("Any", value if same_items else kind._make(items))
-    if isinstance(value, (list, deque)) and kind is not list:
-        own = copy.copy(cast("Any", value))
-        own.clear()
-        own.extend(isolate(v) for v in cast("Any", value))
+    if isinstance(value, tuple):
+        found = cast("tuple[Any, ...]", value)
+        items = [isolate(v) for v in found]
+        if all(map(operator.is_, items, found)):
+            return found
+        return tuple(items) if kind is tuple else kind._make(items)  # a named one
+    if isinstance(value, (list, deque, dict, set)):
+        own: Any = copy.copy(cast("Any", value))
+        if isinstance(value, dict):
+            for key in own:
+                own[key] = isolate(own[key])
+        elif not isinstance(value, set):
+            own.clear()
+            own.extend(isolate(v) for v in cast("Any", value))
         return own
-    if isinstance(value, (dict, list, set)):
-        return (
-            copy.copy(cast("Any", value))
-            if not isinstance(value, dict)
-            else _dict_like(cast("dict[Any, Any]", value))
-        )
-    return _isolate_object(value)
-
-
-def _dict_like(value: dict[Any, Any]) -> Any:
-    own = copy.copy(value)
-    for key in own:
-        own[key] = isolate(own[key])
-    return own
-
-
-def _isolate_object(value: Any) -> Any:
-    kind: Any = cast("Any", type(value))
     if hasattr(kind, "model_copy") and hasattr(kind, "model_config"):
         return value if kind.model_config.get("frozen") else value.model_copy(deep=True)
-    made_as: Any = getattr(kind, "__dataclass_params__", None)
-    if dataclasses.is_dataclass(kind) and not made_as.frozen:
+    if dataclasses.is_dataclass(kind) and not cast("Any", kind).__dataclass_params__.frozen:
         own = copy.copy(value)
-        for field in dataclasses.fields(value):
+        for field in dataclasses.fields(kind):
             setattr(own, field.name, isolate(getattr(value, field.name)))
         return own
     return value
