@@ -124,9 +124,7 @@ def levels(successors: Sequence[Sequence[int]]) -> list[int]:
 
 
 class CycleBody:
-    """A cycle as a node's body: its members, and one compiled plan for each node it can be entered
-    at.
-    """
+    """A cycle as a node's body, with a plan for each node it can be entered at."""
 
     mode: Mode = "scope"
     kind = "cycle"
@@ -147,8 +145,7 @@ class CycleBody:
         return plan
 
     def waiting(self, entry: int) -> Mapping[int, str]:
-        """The data edges that such a round takes from the state what waits on them of, each with
-        its field: those of cycles within it are theirs."""
+        """The data edges whose payloads wait in the state for such a round, with their fields."""
         waiting = self._waiting.get(entry)
         if waiting is None:
             own = {
@@ -178,25 +175,18 @@ class CycleBody:
 
 
 def waiting_field(edge: Edge) -> str:
-    """The name of the state field in which payloads of a data edge wait until their target takes
-    them.
-    """
+    """The state field in which payloads of a data edge wait until their target takes them."""
     return f"@edge/{edge.name}"
 
 
 def cycle_name(names: Sequence[str]) -> str:
-    """``cycle(A,B,C)``, or ``cycle(A,B,+7)`` for many: stable, and different at each depth of
-    nesting.
-    """
+    """``cycle(A,B,C)``, or ``cycle(A,B,+7)`` for many: different at each depth of nesting."""
     shown = list(names) if len(names) <= 3 else [*names[:2], f"+{len(names) - 2}"]
     return f"cycle({','.join(shown)})"
 
 
 def fold(graph: Graph, members: Sequence[int] | None = None, entry: int | None = None) -> Plan:
-    """The plan of a graph, or of the body of one of its cycles as entered at vertex ``entry``.
-
-    Cost: O(vertices + edges) of the scope.
-    """
+    """The plan of a graph, or of one of its cycles as entered at ``entry``. Cost: O(scope)."""
     return _Scope(graph, range(len(graph.vertices)) if members is None else members, entry).plan()
 
 
@@ -209,9 +199,7 @@ class _Link(NamedTuple):
 
 
 class _Scope:
-    """One scope being folded, step by step; each step fills the attributes that the next one
-    reads.
-    """
+    """One scope being folded; each step fills the attributes that the next one reads."""
 
     def __init__(self, graph: Graph, members: Sequence[int], entry: int | None) -> None:
         self.graph, self.entry, self.members = graph, entry, members
@@ -260,9 +248,7 @@ class _Scope:
         return groups
 
     def _hold_together(self, every: list[list[int]], firing: list[list[int]]) -> None:
-        """A declared loop keeps every node that its controller reaches, also where no edge leads
-        back.
-        """
+        """Keep in a declared loop all that its controller reaches."""
         loop = self.graph.loop
         if not loop or self.entry is not None:
             return
@@ -401,9 +387,7 @@ class _Scope:
     def _ways(
         self, ports: _Ports, turning: Mapping[int, int]
     ) -> tuple[list[list[_Way]], dict[int, _Way]]:
-        """Return where the edges of each plan node lead, and, by id, those that tokens from outside
-        come on.
-        """
+        """Return where edges lead, by node, and those that tokens from outside come on, by id."""
         leading: list[list[_Way]] = [[] for _ in self.groups]
         entries: dict[int, _Way] = {}
         linked = {link.edge.id: link for link in self.links}
@@ -443,9 +427,7 @@ class _Scope:
         return tuple(sorted(leavers.items()))
 
     def _ranks(self, owners: dict[int, int]) -> dict[int, int] | None:
-        """The place of each edge's tokens at a join: edge order (None), or first the level of their
-        sources.
-        """
+        """The place of each edge's tokens at a join; None: edge order."""
         if not self.graph.payloads.by_level:
             return None
         ids = sorted(
@@ -476,9 +458,7 @@ class _Scope:
 
 
 def _with_feeders(index: int, ports: Sequence[Port], nodes: Sequence[PlanNode]) -> Port:
-    """Return a port; with the nodes all of whose outputs lead to it, directly or through each
-    other, where an early join cancels them.
-    """
+    """Return a port with its feeders: the nodes all of whose outputs lead to it."""
     port = ports[index]
     if not port.join.early or port.join.rest != "cancel":
         return port
@@ -526,9 +506,7 @@ class _Ports:
         self.number: dict[_Key, int] = {}
 
     def meet(self, node: int, edge: Edge, *, waited: bool) -> _Key:
-        """Let ``edge`` end at ``node``; return at which port. ``waited``: it has to be decided
-        before the port decides.
-        """
+        """Let ``edge`` end at ``node``; return its port. ``waited``: the port waits for it."""
         key = (node, "" if node in self.single else edge.group)
         self.edges.setdefault(key, []).append(edge)
         self.positions[edge.id] = self.indegree[node]
@@ -542,9 +520,7 @@ class _Ports:
         return key
 
     def finish(self) -> tuple[tuple[Port, ...], tuple[int, ...], list[int]]:
-        """Return the ports, sorted by node, what each waits for, and for each node the number of
-        reasons why it may still fire.
-        """
+        """Return the ports by node, what each waits for, and why each node may still fire."""
         ports: list[Port] = []
         place = [0] * len(self.joins)
         for key in sorted(self.edges, key=itemgetter(0)):

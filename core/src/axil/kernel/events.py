@@ -93,9 +93,7 @@ class Return(NamedTuple):
 
 
 class DropBodies(NamedTuple):
-    """Bodies at work for which ``Scheduler.is_dropped`` holds are to be cancelled, and those that
-    have not begun given up.
-    """
+    """Bodies for which ``Scheduler.is_dropped`` holds are to be cancelled or given up."""
 
 
 class End(NamedTuple):
@@ -133,9 +131,7 @@ class SubRun:
 
 
 class Known(Protocol):
-    """The facts of a run that have been recorded, by activation: what they say is applied and not
-    done again.
-    """
+    """The recorded facts of a run, which are applied and not done again."""
 
     @property
     def done(self) -> Mapping[Activation, Any]:

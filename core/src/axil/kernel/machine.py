@@ -69,9 +69,7 @@ def state_at(
 
 
 def replaced(state: State, values: Mapping[str, Any], history: History, alone: bool) -> State:
-    """``state`` with exactly ``values`` (checked); ``alone``: its path is the only one alive, so
-    nobody will ask for its history.
-    """
+    """``state`` with exactly ``values`` (checked); ``alone``: no other path is alive."""
     if not alone:
         return state.replace(values, history)
     new = state.replace(values)
@@ -93,10 +91,7 @@ class Machine(Ports):
         keeps: bool = False,
         took: Took | None = None,
     ) -> None:
-        """``root``: the state the scope begins with, its history folded.
-
-        ``keeps``: a parent will want the changes.
-        """
+        """``root``: the state it begins with; ``keeps``: a parent will want the changes."""
         super().__init__(plan, frame, took)
         self.root = root
         self.history = History(root.schema, keeps)
@@ -113,9 +108,7 @@ class Machine(Ports):
     # ------------------------------------------------------------------ in
 
     def start(self, tokens: Iterable[Token] = (), entry: Sequence[Token] | None = None) -> None:
-        """Begin: ``tokens`` on edges from outside, all others of which are dead; ``entry``: fire
-        the entry node with these.
-        """
+        """Begin with ``tokens`` on edges from outside; ``entry``: those of the entry node."""
         plan = self.plan
         for token in tokens:
             arc = plan.entries[token.edge]
@@ -230,9 +223,7 @@ class Machine(Ports):
             self._die()
 
     def _is_alone(self, sends: int) -> bool:
-        """Whether a task that sends so many tokens is all that there is of paths, before and
-        after.
-        """
+        """Whether a task that sends so many tokens is all there is of paths, before and after."""
         return sends == 1 and self._alive == 1 and not self._ended
 
     def give_up_unneeded(self) -> list[Task]:
@@ -301,10 +292,7 @@ class Machine(Ports):
         return self.due.front[-1][0]
 
     def end(self) -> FrameResult:
-        """Close the books: join all ended paths.
-
-        Asked before the machine is quiet, it gives what there is so far.
-        """
+        """Join all ended paths; before the machine is quiet: what there is so far."""
         if len(self._ended) == 1 and not (self._slots or self._late or self._alive):
             whole = self.history.fold(self._ended[0][3])
             return new_tuple(

@@ -24,9 +24,7 @@ class Send(NamedTuple):
 
 
 class Transition(NamedTuple):
-    """An outcome, worked out and not yet in effect: what a journal records between ``prepare`` and
-    ``commit``.
-    """
+    """An outcome, worked out and not yet in effect."""
 
     delta: Delta
     state: State

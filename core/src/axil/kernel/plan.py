@@ -37,10 +37,7 @@ Mode = Literal["inline", "async", "thread", "scope"]
 
 
 class Body(Protocol):
-    """What a plan calls for a firing.
-
-    ``mode`` says how: ``inline`` and ``thread`` give an ``Out``, ``async`` awaits one.
-    """
+    """What a firing calls; it gives an ``Out``, or, where ``mode`` is ``async``, awaits one."""
 
     @property
     def mode(self) -> Mode: ...
@@ -56,9 +53,7 @@ class Payloads(Protocol):
 
     @property
     def by_level(self) -> bool:
-        """Whether payloads meet in the order of their sources' levels; else in the order of
-        edges.
-        """
+        """Whether payloads meet in the order of their sources' levels; else of edges."""
         ...
 
     def gather(self, tokens: Sequence[Token], /) -> Any:
@@ -88,17 +83,12 @@ class CycleLimit:
     rounds: int | None = 100
     """None: no limit."""
     at_limit: Literal["limited", "exit"] = "limited"
-    """``limited`` ends the run with that status; ``exit`` ends the cycle as if it had nothing left
-    to do.
-    """
+    """``limited`` ends the run with that status; ``exit`` ends the cycle."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Edge:
-    """One edge of a graph, resolved.
-
-    ``source`` and ``target`` are vertex positions; -1 is ``@entry`` or ``@exit``.
-    """
+    """One edge; ``source`` and ``target`` are vertex positions, -1 is ``@entry`` or ``@exit``."""
 
     id: int
     name: str
@@ -165,9 +155,7 @@ class Graph:
         return self.spec.digest()
 
     def incident(self, members: Sequence[int]) -> list[Edge]:
-        """The edges that start or end at ``members``, and, for the whole graph, the loose ones; in
-        order.
-        """
+        """The edges that touch ``members``; for the whole graph, the loose ones, too."""
         ids = {id for v in members for id in self.touching[v]}
         if len(members) == len(self.vertices):
             ids.update(self.loose)
@@ -191,9 +179,7 @@ class PlanEdge:
     id: int
     carry: Carry | None
     port: int
-    """The port it ends in; ``OUTSIDE``: it leaves the scope; ``BACK``: it was cut, and starts the
-    next round.
-    """
+    """The port it ends in, ``OUTSIDE``, or ``BACK``: it was cut, and starts the next round."""
     trigger: bool
     router: int
     target_name: str
@@ -242,9 +228,7 @@ class PlanNode:
     """What a firing calls: the body, or the shortest way into it."""
     mode: Mode
     quick: bool
-    """Whether a firing is a call: nothing to wait for, no room to be found, nothing to be journaled
-    first.
-    """
+    """Whether a firing is a call: it waits for nothing, takes no room, is not journaled first."""
     is_coroutine: bool
     """Whether ``call`` is a coroutine function: calling it runs nothing of it yet."""
     wants_ctx: bool
@@ -254,9 +238,7 @@ class PlanNode:
     spreads: bool = False
     """Whether all its edges trigger and lead to joins of this scope, and no router is asked."""
     chain: Port | None = None
-    """Where its only out-edge ends, if that port waits for nothing else: the machine's short way
-    through chains.
-    """
+    """Where its only out-edge ends, if that port waits for nothing else."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -285,9 +267,7 @@ class Plan:
     positions: Mapping[int, int]
     """The position of each edge among its target's in-edges, by edge id."""
     ranks: Mapping[int, int] | None
-    """The place of each edge's tokens among those that meet at a join, by edge id; None: that of
-    the edge.
-    """
+    """By edge id, the place of its tokens among those at a join; None: that of the edge."""
     turning: Mapping[int, CycleLimit] = field(default_factory=dict[int, CycleLimit])
     """Nodes of flat cycles, and how often each may fire in a frame."""
     barriers: tuple[tuple[int, int], ...] = ()

@@ -271,10 +271,7 @@ class Scheduler:
         self._fail(self._settled()[0], error)
 
     def enter(self, task: Task, sub: SubRun) -> RunningFrame:
-        """Begin a sub-run of a body at work; ``Return`` has its result.
-
-        Raises: what an entry edge's function raises.
-        """
+        """Begin a sub-run of a body at work. Raises: what an entry edge's function raises."""
         root = (task.state if sub.state is None else sub.state).rooted()
         name = task.owner.plan.nodes[task.node].name
         frame = (*inner_frame(task.frame, name, task.ordinal), *sub.name)
@@ -286,9 +283,7 @@ class Scheduler:
         return running
 
     def drop(self, runs: Sequence[RunningFrame]) -> None:
-        """End sub-runs for which nothing waits: nothing in them starts, and what is at work is
-        cancelled.
-        """
+        """End sub-runs for which nothing waits: nothing in them starts or goes on."""
         runs = [running for running in runs if not running.over]
         for running in runs:
             running.dropped = self._has_dropped = True
@@ -412,9 +407,7 @@ class Scheduler:
     # -------------------------------------------------------------------- firings and facts
 
     def _started(self, task: Task) -> Command | None:
-        """What follows from a firing that was taken: its body starts, its scope is entered, or it
-        is known.
-        """
+        """Start the body of a firing, enter its scope, or apply what is known of it."""
         machine: Machine = task.owner
         node = machine.plan.nodes[task.node]
         if self._known is not None:
@@ -445,9 +438,7 @@ class Scheduler:
         return self._commit(task, step)
 
     def _conclude(self, task: Task, step: Transition) -> Command | None:
-        """Put the recorded outcome of a body into effect; it may end a round the short way, which
-        is recorded, too.
-        """
+        """Put the recorded outcome of a body into effect, or record the round that it ends."""
         if (visit := self._turns(task, step)) is None:
             return self._commit(task, step)
         return self._pend(
@@ -479,9 +470,7 @@ class Scheduler:
         self._notice(task.owner.running)
 
     def _notice(self, running: RunningFrame) -> None:
-        """A machine moved: report what it skipped, and queue its frame if something is due or
-        nothing is left.
-        """
+        """Report what a machine skipped; queue its frame if something is due or nothing is left."""
         machine = running.machine
         if machine.skips:
             if self._reports_skipped:
@@ -547,9 +536,7 @@ class Scheduler:
         return None
 
     def _settle(self, running: RunningFrame) -> Command | None:
-        """A frame has nothing due: it has ended, or it rests on open questions, or it waits for
-        bodies at work.
-        """
+        """Settle a frame with nothing due: it ended, rests on questions, or waits for bodies."""
         machine, task, visit = running.machine, running.task, running.visit
         if machine.taken:
             if task is not None and len(machine.taken) == len(running.resting):

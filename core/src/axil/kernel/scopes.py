@@ -70,9 +70,7 @@ class Round(NamedTuple):
     end: str
     """``exit``, ``natural`` or ``limit``; empty: another round follows."""
     total: Mapping[str, Any] | None = None
-    """The changes of all rounds so far, this one among them; None: those of earlier rounds are
-    known.
-    """
+    """The changes of all rounds so far; None: those of earlier rounds are known."""
     kept: Sequence[Exit] = ()
     """With ``total``: what left on data edges in all rounds so far."""
 
@@ -134,9 +132,7 @@ class CycleRun:
 
     @property
     def is_over(self) -> bool:
-        """Whether its last round has ended; from the start, if a journal has that round and not
-        what came of it.
-        """
+        """Whether its last round has ended, which a journal may have without what came of it."""
         return self._ended is not None
 
     def enters(self, task: Task) -> bool:
@@ -176,9 +172,7 @@ class CycleRun:
         return machine
 
     def turns(self, step: Transition) -> bool:
-        """Take in a round that ``step`` ends by coming back, and in no other way; return False: it
-        ends by ``next``.
-        """
+        """Take in a round if ``step`` ends it by coming back, and in no other way."""
         machine, limit = self.machine, self.limit.rounds
         if (
             self._has_data
@@ -272,9 +266,7 @@ class CycleRun:
         )
 
     def so_far(self, ended: FrameResult | None) -> Changes:
-        """Return what the visit would hand to its parent if it were broken off: with what its
-        present machine wrote, unless taken in.
-        """
+        """Return what the visit has written so far, with what is not taken in of its machine."""
         if ended is not None:
             self.total.note(ended.changes)
         return Changes(self.total.changes)
@@ -397,9 +389,7 @@ def combine_deltas(schema: Schema, parts: Sequence[Mapping[str, Any]]) -> Change
 
 
 def leaving(machine: Machine, task: Task, left: CycleResult) -> Transition:
-    """Return what a cycle's end does in the scope around it: its changes, and its tokens, edge by
-    edge in the order they left.
-    """
+    """Return what a cycle's end does in the scope around it, edge by edge as tokens left."""
     arcs = {arc.id: arc for arc in machine.plan.nodes[task.node].out}
     exits = sorted(left.exits, key=lambda exit: exit.edge)
     sends = [Send(arcs[exit.edge], exit.payload, exit.values) for exit in exits]

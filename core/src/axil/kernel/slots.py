@@ -22,9 +22,7 @@ from axil.kernel.tokens import Activation, Frame, Ordinal, Token, next_ordinal, 
 
 T = TypeVar("T")
 Due = tuple[int, Ordinal, tuple[Token, ...]]
-"""A firing that is due: the node's position in the plan, which firing of the node it is, and its
-tokens.
-"""
+"""A firing that is due: the node's position, which of its firings it is, and its tokens."""
 
 
 class Queue(Generic[T]):
@@ -86,10 +84,7 @@ class Barrier:
         heapq.heappush(self.held, (level, *due))
 
     def lift(self, level: int, has_left: bool) -> list[Due]:
-        """A node on ``level`` that could have left is decided; gives what need not wait any more.
-
-        ``has_left``: the round is left.
-        """
+        """Decide a node on ``level`` that could leave; return what need not wait any more."""
         self._could_leave[bisect_left(self._levels, (level,))] -= 1
         free: list[Due] = []
         while self._at < len(self._levels) and not has_left and not self._could_leave[self._at]:
@@ -125,9 +120,7 @@ class Turns:
         return True
 
     def is_quiet(self, unit: int, opens: int) -> bool:
-        """Return whether all of ``opens``, reasons why a unit might still fire, are held
-        firings.
-        """
+        """Return whether all reasons why a unit might still fire are held firings."""
         return len(self._held.get(unit, ())) == opens
 
     def wave(self, unit: int) -> tuple[list[Due], list[Due]]:
@@ -139,10 +132,7 @@ class Turns:
         return within, beyond
 
     def check(self, node: int) -> None:
-        """Count a firing of ``node``, if it is in a flat cycle whose limit ends the run.
-
-        Raises: LimitReached (AX411): the limit is reached.
-        """
+        """Count a firing of a flat cycle whose limit ends the run. Raises: LimitReached (AX411)."""
         limit = self._plan.turning.get(node)
         if limit is None or limit.at_limit != "limited" or self._count(node):
             return
@@ -262,10 +252,7 @@ class Ports:
             self._due(*due)
 
     def _place(self, token: Token) -> tuple[bool, int, Ordinal]:
-        """The place of a token at a join.
-
-        What waited since an earlier round (and so has no state) was there first.
-        """
+        """The place of a token at a join; what waited since an earlier round was there first."""
         return token.state is not None, self.plan.rank(token.edge), token.ordinal
 
     def _close(self, arc: PlanEdge) -> None:
@@ -437,9 +424,7 @@ class Ports:
             self._closed(unit)
 
     def _closed(self, unit: int) -> None:
-        """A unit will never fire again: note what it skipped, and lift the barrier it may have held
-        up.
-        """
+        """Note what a closed unit skipped, and lift the barrier it may have held up."""
         self._opens[unit] = -1
         for index in self.plan.units[unit]:
             if not self.fired[index]:
@@ -450,9 +435,7 @@ class Ports:
                     self.due.put(due)
 
     def _die(self) -> None:
-        """No path is alive: nothing fires any more, so what has not fired is skipped, and no edge
-        need be asked.
-        """
+        """End a machine with no path alive: what has not fired is skipped, and no edge is asked."""
         opens, fired = self._opens, self.fired
         if 0 in fired:
             for node, unit in enumerate(self.plan.unit_of):

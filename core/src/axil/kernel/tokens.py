@@ -17,9 +17,7 @@ from axil.kernel.state import State
 
 T = TypeVar("T")
 Effects = Literal["none", "idempotent", "external"]
-"""What running a body, or a step of one, once more may do to the world: nothing; nothing more than
-once; something a second time.
-"""
+"""What a body that runs twice may do to the world: nothing, no more than once, or more."""
 Frame = tuple[str | int, ...]
 """The name of a frame: nodes, rounds and indices from the run inward; ``()`` is the run."""
 Ordinal = tuple[int, ...]
@@ -32,9 +30,7 @@ EXIT = "@exit"
 
 
 class Activation(NamedTuple):
-    """The name of one firing of one node; the same in every run, whatever ran first by the
-    clock.
-    """
+    """The name of one firing of one node; the same in every run."""
 
     frame: Frame
     node: str
@@ -51,9 +47,7 @@ class Activation(NamedTuple):
 
 
 def path_of(frame: Frame, node: str) -> str:
-    """The node's name through the graphs around it, without cycles, rounds, ordinals and map
-    indices.
-    """
+    """The node's name through the graphs around it, without cycles, rounds and indices."""
     return "/".join(
         [part for part in frame if isinstance(part, str) and not part.startswith(("cycle(", "#"))]
         + [node]
@@ -82,10 +76,7 @@ def next_ordinal(position: int, source: Ordinal) -> Ordinal:
 
 
 class Token(NamedTuple):
-    """A live token: what an edge carries.
-
-    A dead edge carries none. (A tuple: one is made for every edge that is taken.)
-    """
+    """A live token: what an edge carries. A dead edge carries none."""
 
     edge: int
     """The edge's position in the graph's list of edges."""
@@ -98,9 +89,7 @@ class Token(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """An edge's answer when it changes the state as well: ``values`` are the target's whole state,
-    ``@`` fields apart.
-    """
+    """An edge's answer that replaces the state, too: ``values`` are the target's whole state."""
 
     payload: Any
     values: Mapping[str, Any]

@@ -109,9 +109,7 @@ class Log(Sequence[Any]):
             yield from part._buffer[: part._seen]
 
     def has(self, key: object, key_of: Any) -> bool:
-        """Whether an item with this key (``key_of(item)``) is here; the index is kept beside the
-        buffer. Cost: O(1), amortised.
-        """
+        """Whether an item with this key is here. Cost: O(1), amortised, by an index."""
         part: Log | None = self
         while part is not None:
             if part._index is None:
@@ -221,19 +219,14 @@ def isolate(value: Any) -> Any:
 
 
 def unshared(values: Mapping[str, Any]) -> dict[str, Any]:
-    """``values`` with logs of their own: what one run appends must not be seen, or raced for, by
-    another.
-    """
+    """``values`` with logs of their own, for runs that append at the same time."""
     return {
         name: Log(value.raw()) if type(value) is Log else value for name, value in values.items()
     }
 
 
 def thaw(value: Any) -> Any:
-    """``value`` for a caller to keep: logs become lists, containers are fresh.
-
-    Cost: O(containers in the value).
-    """
+    """``value`` for a caller to keep: logs become lists, containers are fresh."""
     kind = type_of(value)
     if kind in ATOMS:
         return value
@@ -249,9 +242,7 @@ def thaw(value: Any) -> Any:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether two values are the same as far as can be told: identical, or equal without an
-    error.
-    """
+    """Whether two values are identical, or equal without an error."""
     if a is b:
         return True
     try:
