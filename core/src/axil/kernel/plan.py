@@ -37,7 +37,7 @@ Mode = Literal["inline", "async", "thread", "scope"]
 
 
 class Body(Protocol):
-    """What a firing calls; it gives an ``Out``, or, where ``mode`` is ``async``, awaits one."""
+    """What a firing calls: it gives an ``Out``, to be awaited where ``mode`` is ``async``."""
 
     @property
     def mode(self) -> Mode: ...
