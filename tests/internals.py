@@ -20,6 +20,7 @@ PLACES = {
     "planner": "axil.compiler.planner",  # differential: faults
     "scopes": "axil.kernel.scopes",  # differential: faults
     "slots": "axil.kernel.slots",  # differential: faults
+    "subgraphs": "axil.compiler.subgraphs",  # differential: faults
     "state": "axil.kernel.state",  # differential: faults
     # faults: what a run offers to its bodies, replaced method by method
     "RunServices": "axil.runtime.services:RunServices",

@@ -10,7 +10,7 @@ import pytest
 
 from axil.compiler.collector import put_off
 from axil.errors import SpecError
-from axil.kernel.spec import NodeSpec
+from axil.spec.graph import NodeSpec
 
 from .tools import Raw, says, workflow
 

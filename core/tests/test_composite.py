@@ -9,13 +9,13 @@ import pytest
 
 from axil import Graph, MemoryJournal, RootGraph
 from axil.errors import CycleError, LimitReached, NodeFailed
-from axil.kernel.scopes import SubgraphSpec
-from axil.kernel.spec import CycleLimit, EdgeSpec, NodeSpec
+from axil.kernel.plan import CycleLimit
 from axil.kernel.state import APPEND, Field, Reducer, Schema
 from axil.kernel.tokens import Out
 from axil.kernel.values import Log
 from axil.runtime.result import Result
 from axil.runtime.run import run_sync
+from axil.spec.graph import EdgeSpec, NodeSpec, SubgraphSpec
 
 from .tools import Raw, Watcher, edge, graph, never, node, workflow
 

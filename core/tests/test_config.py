@@ -11,8 +11,8 @@ import pytest
 from pydantic import BaseModel, Field, SecretStr, field_validator
 
 from axil.errors import ConfigError
-from axil.kernel.spec import FromEnvironment, Place
 from axil.registry.config import Secret, decode_config, make_component, resolve_secret
+from axil.spec.graph import FromEnvironment, Place
 
 
 class Inner(BaseModel):

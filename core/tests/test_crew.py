@@ -13,9 +13,9 @@ import pytest
 
 from axil import Out
 from axil.errors import NodeFailed
-from axil.kernel.spec import Limits
 from axil.runtime.result import Result
 from axil.runtime.run import run_sync
+from axil.spec.graph import Limits
 from axil_journals.journal import MemoryJournal
 
 from .tools import edge, node, workflow

@@ -15,9 +15,10 @@ from axil.compiler.planner import CompileOptions
 from axil.contract.decisions import Fail, Firing, Replace, Retry, Skip
 from axil.contract.hooks import hook_manager
 from axil.errors import HookFailed, LimitReached
-from axil.kernel.spec import CycleLimit, NodeSpec
+from axil.kernel.plan import CycleLimit
 from axil.kernel.tokens import Out
 from axil.runtime.run import run_sync
+from axil.spec.graph import NodeSpec
 
 from .tools import Jumping, edge, node, workflow
 

@@ -11,9 +11,9 @@ import pytest
 from axil import MemoryJournal, NodeFailed
 from axil.errors import PluginContract
 from axil.kernel.joins import ALL, EACH, GATE
-from axil.kernel.spec import NodeSpec
 from axil.kernel.tokens import Out
 from axil.runtime.run import run_sync
+from axil.spec.graph import NodeSpec
 
 from .tools import Jumping, edge, node, workflow
 

@@ -9,8 +9,7 @@ import pytest
 
 from axil.errors import ConcurrentReset, RouteError, UndeclaredField
 from axil.kernel.machine import Machine
-from axil.kernel.plan import Plan
-from axil.kernel.spec import CycleLimit
+from axil.kernel.plan import CycleLimit, Plan
 from axil.kernel.state import APPEND, Field, Schema
 from axil.kernel.tokens import Out, Token
 from axil.kernel.values import Log
@@ -38,7 +37,7 @@ def test_a_gate_waits_for_every_edge_and_fires_once():
     hand.finish("a")
     assert hand.take() == ["t"]
     assert payloads(hand.finish("t")) == [{"by": "a"}, {"by": "b"}]
-    assert not hand.machine.ready
+    assert not hand.machine.due
     assert not hand.machine.taken
 
 
@@ -336,7 +335,7 @@ def test_when_one_has_left_its_level_finishes_and_later_levels_never_start():
     turn(plan, machine, "b")
     turn(plan, machine, "c")
     assert machine.take() is None
-    assert not machine.ready
+    assert not machine.due
     assert not machine.taken
     assert [exit.trigger for exit in machine.exits] == [True]
     ended = machine.end()
@@ -348,7 +347,7 @@ def test_a_token_back_to_the_entry_is_a_return_and_no_task():
     plan, machine = body(["a", "b"], ["in a", "a b", "b a"], "a")
     turn(plan, machine, "a")
     turn(plan, machine, "b")
-    assert not machine.ready
+    assert not machine.due
     assert not machine.taken
     assert [e.trigger for e in machine.end().returns] == [True]
 
@@ -386,7 +385,7 @@ def test_data_for_a_firing_that_was_held_when_the_round_was_left_waits_for_the_n
     assert second is not None
     machine.commit(second, machine.prepare(second, Out({})))  # d has all that it waits for
     machine.commit(first, machine.prepare(first, Out({})))  # b leaves
-    assert not machine.ready
+    assert not machine.due
     assert [plan.graph.edges[t.edge].name for t in machine.end().data] == ["a->d"]
 
 
@@ -404,7 +403,7 @@ def test_a_flat_cycle_turns_until_no_token_is_live():
             n += 1
             hand.finish(name, Out({"n": n}))
     assert [name[0] for name in hand.order] == ["a", "b", "a", "b", "t"]
-    assert not hand.machine.ready
+    assert not hand.machine.due
     assert not hand.machine.taken
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from axil.compiler.planner import compile_spec
-from axil.kernel.cycles import CycleBody, cycle_name, fold
+from axil.kernel.cycles import CycleBody, cycle_name
 from axil.kernel.joins import EACH, GATE
 from axil.kernel.plan import BACK, OUTSIDE, Plan
 
@@ -200,16 +198,9 @@ def test_a_node_that_nothing_leads_to_is_dead_from_the_start():
     assert [plan.nodes[plan.units[u][0]].name for u in plan.sources] == ["b"]
 
 
-def test_a_plan_can_be_read():
-    text = str(plan_of(["a", "b"], ["in a", "a b", "b out"]))
-    assert text.splitlines() == ["plan of g: 2 nodes", "    0  a  →  b", "    1  b  →  @exit"]
-
-
 @pytest.mark.parametrize("n", [10, 100])
 def test_folding_touches_each_edge_a_fixed_number_of_times(n):
     """Linear: ten times the graph, ten times the calls; see benchmarks for the pins."""
-    import sys
-
     plan = plan_of(
         [f"n{i}" for i in range(n)], ["in n0", *(f"n{i} n{i + 1}" for i in range(n - 1))]
     )

@@ -25,7 +25,7 @@ from axil import (
 )
 from axil.compiler.planner import compile_spec
 from axil.errors import JournalError
-from axil.kernel.spec import EdgeSpec, GraphSpec, NodeSpec
+from axil.spec.graph import EdgeSpec, GraphSpec, NodeSpec
 
 from .tools import schema_of
 

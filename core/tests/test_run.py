@@ -22,12 +22,12 @@ from axil.errors import (
     RunPaused,
     UndeclaredField,
 )
-from axil.kernel.spec import Limits
 from axil.kernel.state import APPEND, Field, Schema
 from axil.kernel.tokens import Out
 from axil.kernel.values import MISSING, Log
 from axil.runtime.result import Result
 from axil.runtime.run import run_sync
+from axil.spec.graph import Limits
 from axil_journals.journal import Entry, MemoryJournal
 
 from .tools import Jumping, Tape, Watcher, edge, never, node, says, workflow

@@ -6,7 +6,8 @@ import itertools
 
 from hypothesis import given, settings, strategies as st
 
-from axil.kernel.cycles import components, is_cyclic, levels, shortest_path
+from axil.kernel.cycles import components, is_cyclic, levels
+from axil.spec.check import shortest_path
 
 
 @st.composite

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from axil.errors import ConcurrentReset, InvalidValue, SchemaMismatch, StateError, UndeclaredField
-from axil.kernel.spec import GraphSpec
 from axil.kernel.state import APPEND, Field, History, Reducer, Schema, State, join, merged
 from axil.kernel.values import MISSING, Log
+from axil.spec.graph import GraphSpec
 
 from .tools import MAXIMUM, SUM
 

@@ -13,11 +13,12 @@ from axil.builder.workflow import Workflow
 from axil.compiler import planner
 from axil.compiler.planner import CompileOptions
 from axil.errors import JournalError, LimitReached, NodeFailed, RunCancelled, RunPaused, SpecError
-from axil.kernel.spec import CycleLimit, Limits, NodeSpec, Use
+from axil.kernel.plan import CycleLimit
 from axil.kernel.tokens import Out
 from axil.registry.registry import Registry
 from axil.runtime.result import Event
 from axil.runtime.run import run_sync
+from axil.spec.graph import Limits, NodeSpec, Use
 from axil_journals.journal import MemoryJournal
 
 from .tools import edge, graph, node, says, workflow

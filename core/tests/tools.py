@@ -17,11 +17,11 @@ from axil.builder.workflow import Workflow
 from axil.compiler.planner import compile_spec
 from axil.contract.views import StateView
 from axil.kernel.machine import Machine
-from axil.kernel.spec import EdgeSpec, GraphSpec, NodeSpec
 from axil.kernel.state import APPEND, OVERWRITE, Field, Reducer, Schema
 from axil.kernel.tokens import Activation, Out, Task
 from axil.kernel.values import MISSING, Log, isolate
 from axil.plugin import model_view
+from axil.spec.graph import EdgeSpec, GraphSpec, NodeSpec
 from axil_journals.journal import Entry, MemoryJournal
 
 

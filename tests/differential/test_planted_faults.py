@@ -18,8 +18,9 @@ from tests.internals import internal
 from . import ways
 from .generation import random_graph
 
-cycles, joins, journal, planner, scopes, slots, state = (
-    internal(name) for name in ("cycles", "joins", "journal", "planner", "scopes", "slots", "state")
+cycles, joins, journal, planner, scopes, slots, state, subgraphs = map(
+    internal,
+    ("cycles", "joins", "journal", "planner", "scopes", "slots", "state", "subgraphs"),
 )
 GRAPHS = 2_000
 Patch = pytest.MonkeyPatch
@@ -269,13 +270,13 @@ def paths_are_joined_in_the_order_in_which_they_ended(patch: Patch) -> None:
 
 @fault()
 def a_graph_pushes_what_its_rules_do_not_name(patch: Patch) -> None:
-    push = scopes.SubgraphRun._pushed
+    push = subgraphs.Projection.push
 
-    def pushes(self: Any, ended: Any) -> Any:
+    def pushes(self: Any, ended: Any, outer: Any) -> Any:
         wrote = {name: each for name, each in ended.changes.items() if name[0] != "@"}
-        return {**wrote, **push(self, ended)}
+        return {**wrote, **push(self, ended, outer)}
 
-    patch.setattr(scopes.SubgraphRun, "_pushed", pushes)
+    patch.setattr(subgraphs.Projection, "push", pushes)
 
 
 # ------------------------------------------------------------------------------------ journals

@@ -20,7 +20,7 @@ from unittest.mock import patch
 import yaml
 
 from axil import Limits, MemoryJournal, NodeFailed, Question, Result, SpecError, Workflow, hookimpl
-from axil.driver import Entry, LocalEngine, Machine, fork, inner_frame
+from axil.driver import Entry, LocalEngine, fork, inner_frame
 from axil.plugin import CompileOptions, dump_spec, hook_manager
 from axil_process import ProcessExecutor
 from axil_sqlite import SqliteJournal
@@ -646,14 +646,12 @@ def long_ways(chance: random.Random) -> Iterator[None]:
     def off(name: str) -> bool:
         return is_all or chance.random() < 0.5
 
-    plain = {"quick": off("quick"), "chain": off("chain"), "direct": off("direct")}
-    spreads = off("spread")
+    plain = {"quick": off("quick"), "chain": off("chain"), "spreads": off("spreads")}
 
     def node(**given: Any) -> Any:
         given["quick"] = given["quick"] and not plain["quick"]
         given["chain"] = None if plain["chain"] else given["chain"]
-        given["is_direct"] = given["is_direct"] and not plain["direct"]
-        given["spreads"] = given["is_direct"] and given["spreads"] and not spreads
+        given["spreads"] = given["spreads"] and not plain["spreads"]
         return PLAN_NODE(**given)
 
     with ExitStack() as stack:
@@ -662,8 +660,6 @@ def long_ways(chance: random.Random) -> Iterator[None]:
             stack.enter_context(patch.object(CYCLE_RUNS, "turns", _no_turn))
         if off("follow"):
             stack.enter_context(patch.object(QUICK, "follow", QUICK.prepare))
-        if spreads:
-            stack.enter_context(patch.object(QUICK, "spread", _no_spread))
         yield
 
 
@@ -674,10 +670,6 @@ PLAN_NODE = CYCLES.PlanNode
 
 
 def _no_turn(visit: Any, step: Any) -> bool:
-    return False
-
-
-def _no_spread(machine: Machine, task: Any, out: Any) -> bool:
     return False
 
 

@@ -24,7 +24,8 @@ _SUBJECTS = {
         "builder.workflow": "Workflow load",
     },
     "Graphs as data": {
-        "kernel.spec": "CycleLimit EdgeSpec GraphSpec Limits NodeSpec Use",
+        "kernel.plan": "CycleLimit",
+        "spec.graph": "EdgeSpec GraphSpec Limits NodeSpec Use",
     },
     "Bodies": {
         "contract.context": "Context Question",
@@ -74,12 +75,13 @@ if TYPE_CHECKING:
         SpecError,
         StateError,
     )
-    from axil.kernel.spec import CycleLimit, EdgeSpec, GraphSpec, Limits, NodeSpec, Use
+    from axil.kernel.plan import CycleLimit
     from axil.kernel.state import Reducer, Schema, State
     from axil.kernel.tokens import Activation, Out, Token
     from axil.kernel.values import MISSING
     from axil.runtime.result import Event, Options, Result
     from axil.runtime.run import Run, run_sync
+    from axil.spec.graph import EdgeSpec, GraphSpec, Limits, NodeSpec, Use
     from axil_control.loop_graph import Loop
     from axil_journals.journal import MemoryJournal
     from axil_typed.reducers import reducer, register_strategy

@@ -38,8 +38,8 @@ Accessors = tuple[Callable[[str], Any], Callable[[], list[str]]]
 def full_name(module: str) -> str:
     """Return the full name of a module in a door's table.
 
-    >>> full_name("kernel.spec"), full_name("axil_engine.engine")
-    ('axil.kernel.spec', 'axil_engine.engine')
+    >>> full_name("spec.graph"), full_name("axil_engine.engine")
+    ('axil.spec.graph', 'axil_engine.engine')
     """
     return module if module.partition(".")[0] in PROVIDED_BY else f"axil.{module}"
 

@@ -44,7 +44,7 @@ _SUBJECTS = {
         "kernel.plan": "ResolvedGraph=Graph",
         "kernel.scopes": "CycleRun Round",
         "kernel.state": "NO_RESET",
-        "kernel.tokens": "KEPT",
+        "spec.graph": "KEPT",
     },
     "Inspection of runs": {
         "axil_journals.deadlines": "format_time open_questions",
@@ -111,7 +111,7 @@ if TYPE_CHECKING:
     from axil.kernel.scheduler import Scheduler
     from axil.kernel.scopes import CycleRun, Round
     from axil.kernel.state import NO_RESET
-    from axil.kernel.tokens import KEPT, Frame, Ordinal, inner_frame, new_tuple
+    from axil.kernel.tokens import Frame, Ordinal, inner_frame, new_tuple
     from axil.runtime.pool import LocalExecutor
     from axil.runtime.recorder import (
         Answered,
@@ -124,6 +124,7 @@ if TYPE_CHECKING:
         StepDone,
     )
     from axil.runtime.services import Pause, Progress, RealClock
+    from axil.spec.graph import KEPT
     from axil_engine.engine import LocalEngine
     from axil_engine.managed import ManagedRun
     from axil_engine.protocol import Engine, RunStatus

@@ -28,12 +28,12 @@ _SUBJECTS = {
         "compiler.nodes": "FunctionNode",
         "builder.graph": "EdgeHandle",
         "compiler.planner": "NodeInfo",
-        "kernel.tokens": "Changes ENTRY EXIT Effects Task kept_field local_field",
+        "kernel.tokens": "Changes ENTRY EXIT Effects Task",
+        "spec.graph": "kept_field local_field",
     },
     "Graphs as nodes": {
-        "kernel.scopes": """
-            SubgraphBody SubgraphSpec combine_deltas entry_tokens
-        """,
+        "kernel.scopes": "SubgraphBody combine_deltas entry_tokens",
+        "spec.graph": "SubgraphSpec",
     },
     "Edges": {
         "compiler.edges": "Condition EdgeInput Processor",
@@ -53,7 +53,7 @@ _SUBJECTS = {
     },
     "Configuration and secrets": {
         "registry.config": "Secret decode_config make_component refers_to resolve_secret",
-        "kernel.spec": "FromEnvironment Place",
+        "spec.graph": "FromEnvironment Place",
     },
     "Questions to people": {
         "contract.context": "Channel",
@@ -112,7 +112,7 @@ _SUBJECTS = {
             load_spec=load parse_workflow=parse spec_from_document=spec_from
         """,
         "axil_files.format": "is_version_0 notes_field workflow_schema=json_schema",
-        "kernel.spec": "RouterSpec SURROUNDINGS with_usual_wrappers",
+        "spec.graph": "RouterSpec SURROUNDINGS with_usual_wrappers",
         "registry.excerpts": "format_value",
     },
     "Compilation": {
@@ -211,19 +211,11 @@ if TYPE_CHECKING:
     )
     from axil.kernel.scopes import (
         SubgraphBody,
-        SubgraphSpec,
         combine_deltas,
         entry_tokens,
     )
-    from axil.kernel.spec import (
-        SURROUNDINGS,
-        FromEnvironment,
-        Place,
-        RouterSpec,
-        with_usual_wrappers,
-    )
     from axil.kernel.state import APPEND, OVERWRITE, Field, FieldChange
-    from axil.kernel.tokens import ENTRY, EXIT, Changes, Effects, Task, kept_field, local_field
+    from axil.kernel.tokens import ENTRY, EXIT, Changes, Effects, Task
     from axil.kernel.values import ATOMS, Log, isolate, same as same_value, thaw
     from axil.registry.config import (
         Secret,
@@ -257,6 +249,16 @@ if TYPE_CHECKING:
         component_index,
         default_registry,
         use_registry,
+    )
+    from axil.spec.graph import (
+        SURROUNDINGS,
+        FromEnvironment,
+        Place,
+        RouterSpec,
+        SubgraphSpec,
+        kept_field,
+        local_field,
+        with_usual_wrappers,
     )
     from axil_budget.ledger import Budget, Ledger, OverBudget, Reservation, Usage
     from axil_budget.prices import Estimate, Estimator, Price, Pricing, UnknownPrice

@@ -17,11 +17,11 @@ from typing import Any
 
 from hypothesis import HealthCheck, Phase, settings, strategies as st
 
-from axil.kernel.scopes import SubgraphSpec
-from axil.kernel.spec import CycleLimit, EdgeSpec, GraphSpec, Limits, NodeSpec, RouterSpec
+from axil.kernel.plan import CycleLimit
 from axil.kernel.state import APPEND, Field, Reducer, Schema
 from axil.kernel.tokens import Out, Task
 from axil.kernel.values import MISSING, Log
+from axil.spec.graph import EdgeSpec, GraphSpec, Limits, NodeSpec, RouterSpec, SubgraphSpec
 
 from ..tools import SUM, Raw
 

@@ -31,8 +31,8 @@ class Ledger:
         self.tasks: list[Task] = []
         machine.start(tokens)
         at_work: list[Task] = []
-        while machine.ready or at_work:
-            if machine.ready and (not at_work or choose.random() < 0.5):
+        while machine.due or at_work:
+            if machine.due and (not at_work or choose.random() < 0.5):
                 task = machine.take()
                 assert task is not None
                 self.tasks.append(task)

@@ -18,11 +18,11 @@ from axil.kernel.machine import Machine
 from axil.kernel.outcomes import FrameResult
 from axil.kernel.plan import Plan
 from axil.kernel.scopes import CycleRun, entry_tokens
-from axil.kernel.spec import Limits
 from axil.kernel.state import StateError
 from axil.kernel.tokens import Activation, Task
 from axil.runtime.result import Result
 from axil.runtime.run import Run
+from axil.spec.graph import Limits
 
 from ..tools import Raw, Tape, Watcher
 from .strategies import Case, Script, cases, law, seeds, seen_by
@@ -37,8 +37,8 @@ def by_hand(plan: Plan, choose: random.Random) -> tuple[dict[str, Any], FrameRes
     machine.start(entry_tokens(plan, {}, root))
     at_work: list[Task] = []
     seen: dict[str, Any] = {}
-    while machine.ready or at_work:
-        if machine.ready and (not at_work or choose.random() < 0.5):
+    while machine.due or at_work:
+        if machine.due and (not at_work or choose.random() < 0.5):
             task = machine.take()
             if task is not None:
                 at_work.append(task)

@@ -21,19 +21,19 @@ from axil.compiler.planner import CompileOptions
 from axil.contract.node import Edge, NodeContract
 from axil.errors import NotBuilt, Problem, SpecError, did_you_mean, format_names
 from axil.kernel.joins import Join
-from axil.kernel.scopes import SubgraphSpec
-from axil.kernel.spec import (
-    CycleLimit,
+from axil.kernel.plan import CycleLimit
+from axil.kernel.state import Schema
+from axil.kernel.tokens import ENTRY, EXIT, Effects
+from axil.spec.graph import (
     EdgeSpec,
     GraphSpec,
     Limits,
     NodeSpec,
     RouterSpec,
+    SubgraphSpec,
     Use,
     with_usual_wrappers,
 )
-from axil.kernel.state import Schema
-from axil.kernel.tokens import ENTRY, EXIT, Effects
 
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
 _UNSET: Any = object()

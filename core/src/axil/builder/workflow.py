@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     import asyncio
 
     from axil.kernel.plan import Plan
-    from axil.kernel.spec import GraphSpec
     from axil.registry.registry import Registry
     from axil.runtime.run import Run
+    from axil.spec.graph import GraphSpec
 
 
 R = TypeVar("R", bound="Run")

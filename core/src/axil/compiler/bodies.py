@@ -23,8 +23,9 @@ from axil.contract.views import StateView, fields_of, values_of, without_views
 from axil.errors import BodyError, Problem, SpecError, did_you_mean, format_names
 from axil.kernel.plan import Body, Mode
 from axil.kernel.state import State
-from axil.kernel.tokens import Changes, Out, Task, local_field, new_tuple
+from axil.kernel.tokens import Changes, Out, Task, new_tuple
 from axil.kernel.values import ATOMS, isolate, type_of
+from axil.spec.graph import local_field
 
 Supply = Callable[[Task, Any], Any]
 Read = Callable[[Any, Task, Any, Any], Out]

@@ -14,10 +14,10 @@ from axil.contract.messages import Message, as_fields, is_messages, message, tex
 from axil.contract.views import values_of, without_views
 from axil.errors import BodyError, MissingKeys, format_names
 from axil.kernel.plan import Carry
-from axil.kernel.spec import EdgeSpec
 from axil.kernel.state import State
 from axil.kernel.tokens import Carried, new_tuple
 from axil.kernel.values import MISSING, type_of
+from axil.spec.graph import EdgeSpec
 
 
 class EdgeInput(NamedTuple):
@@ -194,11 +194,8 @@ def _passing(parts: EdgeParts) -> Carry:
     spec, condition = parts.spec, parts.condition
     rewrite = _processing(parts.process) if parts.process is not None else None
     deliver = _delivering(spec)
-    passes_all = condition is None and rewrite is None and spec.carry_data
 
     def carry(output: Any, state: State) -> Any:
-        if passes_all and type_of(output) is dict:
-            return output
         if not is_messages(output):
             if condition is not None and not condition(EdgeInput(output, state)):
                 return None
@@ -216,6 +213,8 @@ def _passing(parts: EdgeParts) -> Carry:
             taken = [_as_message(m) for m in new if m is not None]
         return deliver(taken) if taken else None
 
+    if condition is None and rewrite is None and spec.carry_data:
+        return lambda output, state: output if type_of(output) is dict else carry(output, state)
     return carry
 
 

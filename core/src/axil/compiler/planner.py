@@ -26,6 +26,7 @@ from axil.compiler.bodies import (
 from axil.compiler.collector import put_off
 from axil.compiler.edges import EdgeInput, EdgeParts, OfState, carry_of, filtered
 from axil.compiler.payloads import KINDS
+from axil.compiler.subgraphs import Projection
 from axil.contract.node import NodeContract
 from axil.contract.views import StateView, values_of, without_views
 from axil.errors import (
@@ -38,16 +39,16 @@ from axil.errors import (
     did_you_mean,
     format_names,
 )
-from axil.kernel.check import check
 from axil.kernel.cycles import fold
 from axil.kernel.joins import GATE, JOINS, Join
 from axil.kernel.plan import Body, Edge, Graph, Merge, Plan, ResolvedNode, Router
-from axil.kernel.scopes import SubgraphBody, SubgraphSpec
-from axil.kernel.spec import EdgeSpec, GraphSpec, NodeSpec, Place, RouterSpec, Use
+from axil.kernel.scopes import SubgraphBody
 from axil.kernel.state import Schema, State
 from axil.kernel.tokens import ENTRY, EXIT
 from axil.kernel.values import isolate
 from axil.registry.config import make_component
+from axil.spec.check import check
+from axil.spec.graph import EdgeSpec, GraphSpec, NodeSpec, Place, RouterSpec, SubgraphSpec, Use
 
 if TYPE_CHECKING:
     import pluggy
@@ -174,6 +175,7 @@ class NodeInfo:
                 payloads=kind,
                 start={},
                 touching=((0, 1),),
+                end=spec.end,
             )
         )
 
@@ -219,7 +221,8 @@ class Compiler:
             plan = fold(graph)
             if parent is not None:
                 assert draft.as_nested is not None
-                parent.bodies[node] = SubgraphBody(draft.as_nested, plan, parent.spec.payload)
+                project = Projection(node, draft.as_nested, graph)
+                parent.bodies[node] = SubgraphBody(plan, project.pull, project.push)
         assert plan is not None
         if self.setting.hooks is not None:
             self.setting.hooks.hook.plan_compiled(plan=plan)
@@ -549,6 +552,9 @@ class _Draft:
             start=self.start or {},
             touching=tuple(tuple(ids) for ids in touching),
             loose=tuple(e.id for e in edges if e.source < 0 and e.target < 0),
+            end=spec.end,
+            loop=spec.loop,
+            cycle_limits=spec.cycle_limits,
             components=tuple(self.planner.components) if whole else (),
         )
 

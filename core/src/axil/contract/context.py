@@ -15,8 +15,9 @@ from axil.contract.views import StateView
 from axil.kernel.events import SubRun
 from axil.kernel.plan import Body, Plan
 from axil.kernel.state import State
-from axil.kernel.tokens import Activation, Changes, Effects, Out, Task, kept_field, local_field
+from axil.kernel.tokens import Activation, Changes, Effects, Out, Task
 from axil.kernel.values import isolate
+from axil.spec.graph import kept_field, local_field
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from axil.contract.decisions import Admission, Firing, Outcome, Retry
     from axil.errors import LimitReached, Problem
     from axil.kernel.plan import Body, Plan
-    from axil.kernel.spec import GraphSpec, NodeSpec
     from axil.kernel.tokens import Activation
+    from axil.spec.graph import GraphSpec, NodeSpec
 
 PROJECT = "axil"
 hookspec = pluggy.HookspecMarker(PROJECT)

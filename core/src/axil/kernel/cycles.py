@@ -12,9 +12,9 @@ remembered.
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from axil.errors import KernelBug
@@ -123,35 +123,8 @@ def levels(successors: Sequence[Sequence[int]]) -> list[int]:
     return result
 
 
-def shortest_path(successors: Sequence[Sequence[int]], start: int, goal: int) -> list[int] | None:
-    """Vertices of a shortest path from ``start`` to ``goal``, both included; None if there is none.
-
-    ``start == goal`` asks for a cycle: the path then begins and ends there.
-
-    >>> shortest_path([[1], [2], [0]], 0, 0)
-    [0, 1, 2, 0]
-    """
-    came: dict[int, int] = {}
-    queue = deque([start])
-    while queue:
-        v = queue.popleft()
-        for w in successors[v]:
-            if w == goal:
-                path = [w, v]
-                while v != start:
-                    v = came[v]
-                    path.append(v)
-                return path[::-1]
-            if w not in came and w != start:
-                came[w] = v
-                queue.append(w)
-    return None
-
-
 class CycleBody:
-    """A cycle as a node's body: its members, and one compiled plan for each node it can be entered
-    at.
-    """
+    """A cycle as a node's body, with a plan for each node it can be entered at."""
 
     mode: Mode = "scope"
     kind = "cycle"
@@ -172,8 +145,7 @@ class CycleBody:
         return plan
 
     def waiting(self, entry: int) -> Mapping[int, str]:
-        """The data edges that such a round takes from the state what waits on them of, each with
-        its field: those of cycles within it are theirs."""
+        """The data edges whose payloads wait in the state for such a round, with their fields."""
         waiting = self._waiting.get(entry)
         if waiting is None:
             own = {
@@ -203,25 +175,18 @@ class CycleBody:
 
 
 def waiting_field(edge: Edge) -> str:
-    """The name of the state field in which payloads of a data edge wait until their target takes
-    them.
-    """
+    """The state field in which payloads of a data edge wait until their target takes them."""
     return f"@edge/{edge.name}"
 
 
 def cycle_name(names: Sequence[str]) -> str:
-    """``cycle(A,B,C)``, or ``cycle(A,B,+7)`` for many: stable, and different at each depth of
-    nesting.
-    """
+    """``cycle(A,B,C)``, or ``cycle(A,B,+7)`` for many: different at each depth of nesting."""
     shown = list(names) if len(names) <= 3 else [*names[:2], f"+{len(names) - 2}"]
     return f"cycle({','.join(shown)})"
 
 
 def fold(graph: Graph, members: Sequence[int] | None = None, entry: int | None = None) -> Plan:
-    """The plan of a graph, or of the body of one of its cycles as entered at vertex ``entry``.
-
-    Cost: O(vertices + edges) of the scope.
-    """
+    """The plan of a graph, or of one of its cycles as entered at ``entry``. Cost: O(scope)."""
     return _Scope(graph, range(len(graph.vertices)) if members is None else members, entry).plan()
 
 
@@ -234,9 +199,7 @@ class _Link(NamedTuple):
 
 
 class _Scope:
-    """One scope being folded, step by step; each step fills the attributes that the next one
-    reads.
-    """
+    """One scope being folded; each step fills the attributes that the next one reads."""
 
     def __init__(self, graph: Graph, members: Sequence[int], entry: int | None) -> None:
         self.graph, self.entry, self.members = graph, entry, members
@@ -285,10 +248,8 @@ class _Scope:
         return groups
 
     def _hold_together(self, every: list[list[int]], firing: list[list[int]]) -> None:
-        """A declared loop keeps every node that its controller reaches, also where no edge leads
-        back.
-        """
-        loop = self.graph.spec.loop
+        """Keep in a declared loop all that its controller reaches."""
+        loop = self.graph.loop
         if not loop or self.entry is not None:
             return
         head = next(i for i, v in enumerate(self.members) if self.graph.vertices[v].name == loop)
@@ -358,52 +319,12 @@ class _Scope:
     def plan(self) -> Plan:
         """All of it, put together."""
         vertices = [self._vertex(group) for group in self.groups]
-        ports = _Ports(
-            [v.join for v in vertices],
-            {n for n, g in enumerate(self.groups) if g[0] in self.cycles},
-        )
-        leading: list[list[_Way]] = [[] for _ in self.groups]
-        entries: dict[int, _Way] = {}
-        owners: dict[int, int] = {}
+        ports = _Ports([v.join for v in vertices], self.groups, self.cycles)
         turning = {v: unit[0] for unit in self.flat_units for v in unit}
-        linked = {link.edge.id: link for link in self.links}
-        for edge in self.incident:
-            link = linked.get(edge.id)
-            if link is not None:
-                inner = edge.trigger and turning.get(edge.source, -1) == turning.get(
-                    edge.target, -2
-                )
-                late = edge.id in self.late
-                way = _Way(
-                    edge, ports.port(link.target, edge, waited=not late and not inner), late, inner
-                )
-                leading[link.source].append(way)
-                if late:
-                    entries[edge.id] = way
-                elif self.entry is not None and not edge.trigger:
-                    # left over by a round in which its target did not fire
-                    entries[edge.id] = _Way(edge, way.port, True)
-            elif edge.source in self.inside and edge.target not in self.inside:
-                leading[self.group_of[edge.source]].append(_Way(edge, OUTSIDE))
-            elif edge.source in self.inside and edge.target == self.entry:
-                leading[self.group_of[edge.source]].append(_Way(edge, BACK))
-            elif (
-                edge.source not in self.inside
-                and edge.target in self.inside
-                and edge.target != self.entry
-            ):
-                # what comes from outside is decided before a round begins
-                in_body = self.entry is not None
-                entries[edge.id] = _Way(
-                    edge, ports.port(self.group_of[edge.target], edge, waited=not in_body), in_body
-                )
-            elif edge.source < 0 and edge.target < 0:
-                entries[edge.id] = _Way(edge, OUTSIDE)
-            if edge.source in self.inside:
-                owners[edge.id] = self.group_of[edge.source]
-        numbered = ports.finish()
+        leading, entries = self._ways(ports, turning)
+        numbered, waits, opens_of = ports.finish()
         units, unit_of = self._units(turning)
-        arcs = [tuple(map(numbered.arc, ways)) for ways in leading]
+        arcs = [tuple(map(ports.arc, ways)) for ways in leading]
         leaves = [any(arc.port == OUTSIDE and arc.trigger for arc in out) for out in arcs]
         barriers = self._barriers(leaves) if self.entry is not None else ()
         free = barriers[0][0] if barriers else len(vertices)
@@ -416,7 +337,7 @@ class _Scope:
             body = vertex.body
             chain, is_direct = None, False
             if ways is not None and not turning and body.mode != "scope":
-                chain, is_direct = ways(out, numbered.ports, numbered.waits, reach)
+                chain, is_direct = ways(out, numbered, waits, reach)
             nodes.append(
                 PlanNode(
                     name=vertex.name,
@@ -435,28 +356,22 @@ class _Scope:
                     is_coroutine=vertex.is_coroutine,
                     wants_ctx=getattr(body, "wants_ctx", True),
                     kind=getattr(body, "kind", "node"),
-                    is_direct=is_direct,
-                    spreads=is_direct and chain is None and not vertex.routers,
+                    spreads=is_direct and not vertex.routers,
                     chain=chain,
                 )
             )
-        opens = tuple(sum(numbered.opens[n] for n in unit) for unit in units)
-        finished = tuple(
-            replace(port, feeders=_feeders(index, port, numbered.ports, nodes))
-            if port.join.early and port.join.rest == "cancel"
-            else port
-            for index, port in enumerate(numbered.ports)
-        )
+        opens = tuple(sum(opens_of[n] for n in unit) for unit in units)
+        owners = {e.id: self.group_of[e.source] for e in self.incident if e.source in self.inside}
         return Plan(
             graph=self.graph,
             nodes=tuple(nodes),
-            ports=finished,
-            waits=numbered.waits,
+            ports=tuple(_with_feeders(index, numbered, nodes) for index in range(len(numbered))),
+            waits=waits,
             opens=opens,
             units=units,
             unit_of=tuple(unit_of),
             sources=tuple(u for u, n in enumerate(opens) if not n),
-            entries={id: numbered.arc(arc) for id, arc in entries.items()},
+            entries={id: ports.arc(way) for id, way in entries.items()},
             owners=owners,
             positions=ports.positions,
             ranks=self._ranks(owners),
@@ -469,6 +384,40 @@ class _Scope:
             index={node.name: n for n, node in enumerate(nodes)},
         )
 
+    def _ways(
+        self, ports: _Ports, turning: Mapping[int, int]
+    ) -> tuple[list[list[_Way]], dict[int, _Way]]:
+        """Return where edges lead, by node, and those that tokens from outside come on, by id."""
+        leading: list[list[_Way]] = [[] for _ in self.groups]
+        entries: dict[int, _Way] = {}
+        linked = {link.edge.id: link for link in self.links}
+        in_body = self.entry is not None
+        for edge in self.incident:
+            starts, ends = edge.source in self.inside, edge.target in self.inside
+            if (link := linked.get(edge.id)) is not None:
+                flat = edge.trigger and edge.source in turning
+                inner = flat and turning[edge.source] == turning.get(edge.target)
+                late = edge.id in self.late
+                key = ports.meet(link.target, edge, waited=not late and not inner)
+                way = _Way(edge, key, late, inner)
+                leading[link.source].append(way)
+                if late:
+                    entries[edge.id] = way
+                elif in_body and not edge.trigger:
+                    # left over by a round in which its target did not fire
+                    entries[edge.id] = _Way(edge, key, late=True)
+            elif starts and not ends:
+                leading[self.group_of[edge.source]].append(_Way(edge, OUTSIDE))
+            elif starts and edge.target == self.entry:
+                leading[self.group_of[edge.source]].append(_Way(edge, BACK))
+            elif ends and not starts and edge.target != self.entry:
+                # what comes from outside is decided before a round begins
+                key = ports.meet(self.group_of[edge.target], edge, waited=not in_body)
+                entries[edge.id] = _Way(edge, key, late=in_body)
+            elif edge.source < 0 and edge.target < 0:
+                entries[edge.id] = _Way(edge, OUTSIDE)
+        return leading, entries
+
     def _barriers(self, leaves: Sequence[bool]) -> tuple[tuple[int, int], ...]:
         """How many nodes on each level could leave the scope."""
         leavers: dict[int, int] = {}
@@ -478,9 +427,7 @@ class _Scope:
         return tuple(sorted(leavers.items()))
 
     def _ranks(self, owners: dict[int, int]) -> dict[int, int] | None:
-        """The place of each edge's tokens at a join: edge order (None), or first the level of their
-        sources.
-        """
+        """The place of each edge's tokens at a join; None: edge order."""
         if not self.graph.payloads.by_level:
             return None
         ids = sorted(
@@ -510,109 +457,92 @@ class _Scope:
         return tuple(tuple(unit) for unit in units.values()), unit_of
 
 
-def _feeders(
-    index: int, port: Port, ports: Sequence[Port], nodes: Sequence[PlanNode]
-) -> tuple[int, ...]:
-    """Return the nodes all of whose outputs lead to one port, directly or through each other."""
+def _with_feeders(index: int, ports: Sequence[Port], nodes: Sequence[PlanNode]) -> Port:
+    """Return a port with its feeders: the nodes all of whose outputs lead to it."""
+    port = ports[index]
+    if not port.join.early or port.join.rest != "cancel":
+        return port
     found: set[int] = set()
     for n in range(len(nodes) - 1, -1, -1):
-        out = nodes[n].out
+        targets = [arc.port for arc in nodes[n].out]
         if (
             n != port.node
-            and out
-            and all(
-                arc.port == index or (arc.port >= 0 and ports[arc.port].node in found)
-                for arc in out
-            )
+            and targets
+            and all(to == index or (to >= 0 and ports[to].node in found) for to in targets)
         ):
             found.add(n)
-    return tuple(sorted(found))
+    return replace(port, feeders=tuple(sorted(found)))
+
+
+_Key = tuple[int, str]
 
 
 class _Way(NamedTuple):
-    """An arc in the making: the port is numbered as it appeared."""
+    """Where an edge leads: to the port of a node and a group, ``OUTSIDE``, or ``BACK``."""
 
     edge: Edge
-    port: int
+    to: _Key | int
     late: bool = False
     inner: bool = False
 
 
-class _Numbered(NamedTuple):
-    """Ports with their final numbers: sorted by node."""
+class _Ports:
+    """The ports of a plan in the making, by node and group."""
 
-    ports: tuple[Port, ...]
-    waits: tuple[int, ...]
-    opens: list[int]
-    number: list[int]
+    def __init__(
+        self, joins: Sequence[Join], groups: Sequence[list[int]], cycles: Collection[int]
+    ) -> None:
+        self.joins = joins
+        # nodes whose edges all meet in one port
+        self.single = {
+            n for n, join in enumerate(joins) if join.per_token or groups[n][0] in cycles
+        }
+        self.edges: dict[_Key, list[Edge]] = {}
+        self.waits: dict[_Key, int] = {}
+        self.undecided: dict[_Key, int] = {}  # of early joins: trigger edges to be decided
+        self.opens = [0] * len(joins)
+        self.positions: dict[int, int] = {}
+        self.indegree = [0] * len(joins)
+        self.number: dict[_Key, int] = {}
+
+    def meet(self, node: int, edge: Edge, *, waited: bool) -> _Key:
+        """Let ``edge`` end at ``node``; return its port. ``waited``: the port waits for it."""
+        key = (node, "" if node in self.single else edge.group)
+        self.edges.setdefault(key, []).append(edge)
+        self.positions[edge.id] = self.indegree[node]
+        self.indegree[node] += 1
+        join = self.joins[node]
+        if waited and edge.trigger and join.per_token:
+            self.opens[node] += 1
+        elif waited:
+            counts = self.undecided if edge.trigger and join.early else self.waits
+            counts[key] = counts.get(key, 0) + 1
+        return key
+
+    def finish(self) -> tuple[tuple[Port, ...], tuple[int, ...], list[int]]:
+        """Return the ports by node, what each waits for, and why each node may still fire."""
+        ports: list[Port] = []
+        place = [0] * len(self.joins)
+        for key in sorted(self.edges, key=itemgetter(0)):
+            node, group = key
+            join, edges = self.joins[node], self.edges[key]
+            needs = sum(1 for e in edges if e.trigger)
+            ordinal = (place[node],) if place[node] else ()
+            is_usual, undecided = join in (GATE, ALL), self.undecided.get(key, 0)
+            self.number[key] = len(ports)
+            ports.append(
+                Port(node, group, join, needs, needs == len(edges), ordinal, is_usual, undecided)
+            )
+            place[node] += 1
+            if key in self.waits or key in self.undecided:
+                self.opens[node] += 1
+        waits = tuple(self.waits.get(key, 0) for key in self.number)
+        return tuple(ports), waits, self.opens
 
     def arc(self, way: _Way) -> PlanEdge:
-        edge, port, late, inner = way
-        port = port if port < 0 else self.number[port]
+        """Return an edge as the plan sees it, when the ports are numbered."""
+        edge, to, late, inner = way
+        port = to if isinstance(to, int) else self.number[to]
         return PlanEdge(
             edge.id, edge.carry, port, edge.trigger, edge.router, edge.target_name, late, inner
         )
-
-
-class _Ports:
-    """The ports of a plan in the making, numbered as they appear."""
-
-    def __init__(self, joins: list[Join], cycles: set[int]) -> None:
-        self.joins, self.cycles = joins, cycles
-        self.of: dict[tuple[int, str], int] = {}
-        self.waits: list[int] = []
-        self.edges: list[list[Edge]] = []
-        self.open_edges = [0] * len(joins)
-        self.positions: dict[int, int] = {}
-        self.indegree = [0] * len(joins)
-        self.early_edges: dict[int, int] = {}  # ports of early joins: trigger edges to be decided
-
-    def port(self, node: int, edge: Edge, *, waited: bool) -> int:
-        """The port of ``node`` at which ``edge`` ends; ``waited``: it has to be decided before the
-        port decides.
-        """
-        each = self.joins[node].per_token
-        key = (node, "" if each or node in self.cycles else edge.group)
-        index = self.of.setdefault(key, len(self.waits))
-        if index == len(self.waits):
-            self.waits.append(0)
-            self.edges.append([])
-        self.edges[index].append(edge)
-        self.positions[edge.id] = self.indegree[node]
-        self.indegree[node] += 1
-        if waited and each and edge.trigger:
-            self.open_edges[node] += 1
-        elif waited and edge.trigger and self.joins[node].early:
-            self.early_edges[index] = self.early_edges.get(index, 0) + 1
-        elif waited:
-            self.waits[index] += 1
-        return index
-
-    def finish(self) -> _Numbered:
-        """The ports sorted by node; for each node the number of reasons why it may still fire."""
-        number = [0] * len(self.waits)
-        ports: list[Port] = []
-        waits: list[int] = []
-        opens = list(self.open_edges)
-        place = [0] * len(self.joins)
-        for (node, group), old in sorted(self.of.items(), key=lambda item: (item[0][0], item[1])):
-            number[old] = len(ports)
-            edges = self.edges[old]
-            needs = sum(1 for e in edges if e.trigger)
-            ports.append(
-                Port(
-                    node,
-                    group,
-                    self.joins[node],
-                    needs,
-                    needs == len(edges),
-                    (place[node],) if place[node] else (),
-                    self.joins[node] in (GATE, ALL),
-                    self.early_edges.get(old, 0),
-                )
-            )
-            waits.append(self.waits[old])
-            place[node] += 1
-            if self.waits[old] or old in self.early_edges:
-                opens[node] += 1
-        return _Numbered(tuple(ports), tuple(waits), opens, number)

@@ -45,7 +45,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
-from axil.errors import AxilError, KernelBug, LimitReached, NodeFailed, RunPaused
+from axil.errors import AxilError, LimitReached
 from axil.kernel.cycles import CycleBody
 from axil.kernel.machine import Machine
 from axil.kernel.outcomes import FrameResult, Transition
@@ -93,9 +93,7 @@ class Return(NamedTuple):
 
 
 class DropBodies(NamedTuple):
-    """Bodies at work for which ``Scheduler.is_dropped`` holds are to be cancelled, and those that
-    have not begun given up.
-    """
+    """Bodies for which ``Scheduler.is_dropped`` holds are to be cancelled or given up."""
 
 
 class End(NamedTuple):
@@ -133,9 +131,7 @@ class SubRun:
 
 
 class Known(Protocol):
-    """The facts of a run that have been recorded, by activation: what they say is applied and not
-    done again.
-    """
+    """The recorded facts of a run, which are applied and not done again."""
 
     @property
     def done(self) -> Mapping[Activation, Any]:
@@ -179,32 +175,3 @@ class Ending(NamedTuple):
     status: Status
     error: AxilError | None = None
     questions: tuple[Any, ...] = ()
-
-
-def ending_of(
-    failed: Sequence[tuple[Any, NodeFailed]],
-    stop: AxilError | None,
-    has_ended: bool,
-    questions: tuple[Any, ...],
-) -> Ending:
-    """Return how a run ended: the first failure in plan order, why it was stopped, or what it waits
-    for. Raises: KernelBug.
-
-    Args:
-        failed: failures, each with its place in plan order.
-    """
-    if failed:
-        failures = [failure for _, failure in sorted(failed, key=lambda item: item[0])]
-        failures[0].others = tuple(failures[1:])
-        return Ending("failed", failures[0])
-    if isinstance(stop, LimitReached):
-        return Ending("limited", stop)
-    if stop is not None:
-        return Ending("cancelled", stop)
-    if has_ended:
-        return Ending("done")
-    if not questions:
-        raise KernelBug("the run has nothing to do, has not ended, and waits for no answer.")
-    return Ending(
-        "paused", RunPaused(f"{len(questions)} open question(s): {questions[0].text}"), questions
-    )

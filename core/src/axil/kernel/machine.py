@@ -24,7 +24,7 @@ In a cycle's body a node starts only when all nodes on lower levels that could l
 decided and none has left; tasks above that level wait behind the ``Barrier`` and, if the round is
 left, never start.
 
-``follow``, ``spread``, ``comes_back`` and ``again`` are where ``shortcuts`` takes short ways; here
+``follow``, ``comes_back`` and ``again`` are where ``shortcuts`` takes short ways; here
 they lead nowhere.
 
 Nothing in this file knows what a body, a message or a journal is.
@@ -36,7 +36,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from axil.errors import KernelBug
-from axil.kernel.outcomes import Exit, FrameResult, Transition, sends_of
+from axil.kernel.outcomes import Exit, FrameResult, Transition, routed, sends_of
 from axil.kernel.plan import OUTSIDE, Plan
 from axil.kernel.slots import Ports, Took
 from axil.kernel.state import Delta, History, State, join, merged
@@ -69,9 +69,7 @@ def state_at(
 
 
 def replaced(state: State, values: Mapping[str, Any], history: History, alone: bool) -> State:
-    """``state`` with exactly ``values`` (checked); ``alone``: its path is the only one alive, so
-    nobody will ask for its history.
-    """
+    """``state`` with exactly ``values`` (checked); ``alone``: no other path is alive."""
     if not alone:
         return state.replace(values, history)
     new = state.replace(values)
@@ -93,10 +91,7 @@ class Machine(Ports):
         keeps: bool = False,
         took: Took | None = None,
     ) -> None:
-        """``root``: the state the scope begins with, its history folded.
-
-        ``keeps``: a parent will want the changes.
-        """
+        """``root``: the state it begins with; ``keeps``: a parent will want the changes."""
         super().__init__(plan, frame, took)
         self.root = root
         self.history = History(root.schema, keeps)
@@ -113,9 +108,7 @@ class Machine(Ports):
     # ------------------------------------------------------------------ in
 
     def start(self, tokens: Iterable[Token] = (), entry: Sequence[Token] | None = None) -> None:
-        """Begin: ``tokens`` on edges from outside, all others of which are dead; ``entry``: fire
-        the entry node with these.
-        """
+        """Begin with ``tokens`` on edges from outside; ``entry``: those of the entry node."""
         plan = self.plan
         for token in tokens:
             arc = plan.entries[token.edge]
@@ -151,15 +144,19 @@ class Machine(Ports):
             delta = self.root.schema.check(delta)
         if delta or state.known:
             state = self.advance(task, delta)
-        return new_tuple(Transition, (delta, state, sends_of(self.plan, task.node, out, state)))
+        plan = self.plan
+        node = plan.nodes[task.node]
+        if out.to is None and not node.routers:
+            sends = sends_of(plan, node.out, out.output, state)
+        else:
+            sends = routed(plan, node, out, state)
+        return new_tuple(Transition, (delta, state, sends))
 
-    def follow(self, task: Task, out: Out) -> Task | Transition:
-        """Return the next task, given out, if a short way leads there; else as ``prepare``."""
+    def follow(self, task: Task, out: Out) -> Task | Transition | list[Any]:
+        """``prepare``; or, where a short way leads on, ``commit`` as well, and the payloads that
+        were sent, or ``take`` as well, and the next task.
+        """
         return self.prepare(task, out)
-
-    def spread(self, task: Task, out: Out) -> bool:
-        """Take a short way into joins; return whether there is one."""
-        return False
 
     def comes_back(self, step: Transition) -> bool:
         """Return whether a short way leads from ``step`` into the next round of a cycle."""
@@ -226,9 +223,7 @@ class Machine(Ports):
             self._die()
 
     def _is_alone(self, sends: int) -> bool:
-        """Whether a task that sends so many tokens is all that there is of paths, before and
-        after.
-        """
+        """Whether a task that sends so many tokens is all there is of paths, before and after."""
         return sends == 1 and self._alive == 1 and not self._ended
 
     def give_up_unneeded(self) -> list[Task]:
@@ -250,7 +245,7 @@ class Machine(Ports):
     def put_back(self, task: Task) -> None:
         """Take back a task that was given out last and not begun: it is the first that is due."""
         self.taken.discard(task)
-        self.ready.append((task.node, task.ordinal, task.tokens))
+        self.due.front.append((task.node, task.ordinal, task.tokens))
 
     def abandon(self, task: Task, changes: Delta) -> None:
         """End the path of a task that will not be done, with what is known of it."""
@@ -265,11 +260,11 @@ class Machine(Ports):
 
         Raises: ConcurrentReset, or what a custom merge raises; ``failed_node`` says at which node.
         """
-        if not self.ready:
+        if not self.due.front:
             return None
-        node, ordinal, tokens = self.ready[-1]
+        node, ordinal, tokens = self.due.front[-1]
         if self.unneeded and node in self.unneeded:
-            self._pop()
+            self.due.take()
             self._give_up(node, [(t.edge, t.ordinal, t.state) for t in tokens])
             return None
         if node in self.broken:
@@ -282,10 +277,10 @@ class Machine(Ports):
             or self.plan.nodes[node].vertex.merge
         ):
             state = state_at(self.plan, node, tokens, self.root, self.history)
-        if len(self.ready) > 1:
-            self.ready.pop()
+        if len(self.due.front) > 1:
+            self.due.front.pop()
         else:
-            self._pop()
+            self.due.take()
         self.fired[node] = 1
         task = Task(self.frame, node, ordinal, tokens, state, self)
         self.taken.add(task)
@@ -294,13 +289,10 @@ class Machine(Ports):
     @property
     def failed_node(self) -> int:
         """The node whose task ``take`` could not make."""
-        return self.ready[-1][0]
+        return self.due.front[-1][0]
 
     def end(self) -> FrameResult:
-        """Close the books: join all ended paths.
-
-        Asked before the machine is quiet, it gives what there is so far.
-        """
+        """Join all ended paths; before the machine is quiet: what there is so far."""
         if len(self._ended) == 1 and not (self._slots or self._late or self._alive):
             whole = self.history.fold(self._ended[0][3])
             return new_tuple(
@@ -311,7 +303,7 @@ class Machine(Ports):
         self._ended += [(task.node, task.ordinal, -1, task.state) for task in self.taken]
         held = () if self._barrier is None else self._barrier.held
         waves = () if self._turns is None else self._turns.held
-        for *_, tokens in (*reversed(self.ready), *self._behind, *waves):
+        for *_, tokens in (*self.due.items(), *waves):
             for token in tokens:
                 self._end_path(token)
         waiting: list[Token] = []

@@ -6,10 +6,11 @@ Tuples, because several are made for every firing and every round.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from axil.errors import RouteError
-from axil.kernel.plan import Plan, PlanEdge
+from axil.kernel.plan import Filter, Plan, PlanEdge, PlanNode
 from axil.kernel.state import Delta, State
 from axil.kernel.tokens import Carried, Ordinal, Out, Token, new_tuple
 
@@ -23,9 +24,7 @@ class Send(NamedTuple):
 
 
 class Transition(NamedTuple):
-    """An outcome, worked out and not yet in effect: what a journal records between ``prepare`` and
-    ``commit``.
-    """
+    """An outcome, worked out and not yet in effect."""
 
     delta: Delta
     state: State
@@ -57,62 +56,45 @@ class FrameResult(NamedTuple):
     """Whether anything ran."""
 
 
-def sends_of(plan: Plan, index: int, out: Out, state: State) -> list[Send]:
-    """What the edges of a node carry of an outcome, in order; ``state``: after it.
+def sends_of(
+    plan: Plan,
+    arcs: Sequence[PlanEdge],
+    output: Any,
+    state: State,
+    filters: Mapping[int, Filter] = MappingProxyType({}),
+) -> list[Send]:
+    """What edges carry of an output, in order; of a dead one there is nothing.
 
-    Raises: whatever an edge's function or a router raises; RouteError; StateError.
+    Args:
+        state: after the firing.
+        filters: those that routers put on edges, by edge id.
+    Raises: whatever an edge's function or a filter raises; StateError.
     """
-    node = plan.nodes[index]
-    output, _, to = out
-    if to is not None and not to <= {arc.target_name for arc in node.out}:
-        strange = sorted(to - {arc.target_name for arc in node.out})
-        raise RouteError(f"sends to {strange}, where none of its edges leads.")
     sends: list[Send] = []
-    if to is None and not node.routers:
-        for arc in node.out:
-            payload, values = output, None
-            if arc.carry is not None:
-                try:
-                    payload = arc.carry(output, state)
-                    if payload is None:
-                        continue
-                    if type(payload) is Carried:
-                        payload, values = (
-                            payload.payload,
-                            state.schema.check(payload.values, whole=True),
-                        )
-                except Exception as error:
-                    blame(plan, arc, error)
-                    raise
-            sends.append(new_tuple(Send, (arc, payload, values)))
-        return sends
-    taken = (
-        [router(output, state) for router in node.routers]
-        if node.routers and to != frozenset()
-        else ()
-    )
-    for arc in node.out:
-        if to is not None and arc.target_name not in to:
-            continue
-        if arc.router >= 0 and arc.target_name not in taken[arc.router]:
-            continue
-        payload, values = output, None
+    for arc in arcs:
         try:
-            if arc.carry is not None:
-                payload = arc.carry(output, state)
-                if payload is None:
-                    continue
-                if type(payload) is Carried:
-                    payload, values = payload.payload, payload.values
-            if arc.router >= 0 and (keep := taken[arc.router][arc.target_name]) is not None:
-                values = keep(state)
-            if values is not None:
-                values = state.schema.check(values, whole=True)
+            answer = output if arc.carry is None else arc.carry(output, state)
+            send = sent(arc, answer, state, filters.get(arc.id))
         except Exception as error:
             blame(plan, arc, error)
             raise
-        sends.append(new_tuple(Send, (arc, payload, values)))
+        if send is not None:
+            sends.append(send)
     return sends
+
+
+def sent(arc: PlanEdge, answer: Any, state: State, keep: Filter | None = None) -> Send | None:
+    """What an edge carries that has answered; None: nothing, it is dead."""
+    values = None
+    if answer is None:
+        return None
+    if type(answer) is Carried:
+        answer, values = answer.payload, answer.values
+    if keep is not None:
+        values = keep(state)
+    if values is not None:
+        values = state.schema.check(values, whole=True)
+    return new_tuple(Send, (arc, answer, values))
 
 
 def blame(plan: Plan, arc: PlanEdge, error: Exception) -> None:
@@ -120,3 +102,26 @@ def blame(plan: Plan, arc: PlanEdge, error: Exception) -> None:
     name = plan.graph.edges[arc.id].name
     if name not in str(error):
         error.add_note(f"on the edge {name}")
+
+
+def routed(plan: Plan, node: PlanNode, out: Out, state: State) -> list[Send]:
+    """What the edges of a node carry that its routers, or the outcome itself, choose.
+
+    Raises: as ``sends_of``; whatever a router raises; RouteError.
+    """
+    output, _, to = out
+    if to is not None and (strange := sorted(to - {arc.target_name for arc in node.out})):
+        raise RouteError(f"sends to {strange}, where none of its edges leads.")
+    taken = [router(output, state) for router in node.routers if to != frozenset()]
+    arcs: list[PlanEdge] = []
+    filters: dict[int, Filter] = {}
+    for arc in node.out:
+        if to is not None and arc.target_name not in to:
+            continue
+        if arc.router >= 0:
+            if arc.target_name not in taken[arc.router]:
+                continue
+            if (keep := taken[arc.router][arc.target_name]) is not None:
+                filters[arc.id] = keep
+        arcs.append(arc)
+    return sends_of(plan, arcs, output, state, filters)

@@ -19,11 +19,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal, Protocol
 
 from axil.errors import BodyError
 from axil.kernel.joins import GATE, Join
-from axil.kernel.spec import CycleLimit, GraphSpec, Limits
 from axil.kernel.state import Schema, State
 from axil.kernel.tokens import Carried, Effects, Task, Token
 
@@ -37,10 +37,7 @@ Mode = Literal["inline", "async", "thread", "scope"]
 
 
 class Body(Protocol):
-    """What a plan calls for a firing.
-
-    ``mode`` says how: ``inline`` and ``thread`` give an ``Out``, ``async`` awaits one.
-    """
+    """What a firing calls: it gives an ``Out``, to be awaited where ``mode`` is ``async``."""
 
     @property
     def mode(self) -> Mode: ...
@@ -56,9 +53,7 @@ class Payloads(Protocol):
 
     @property
     def by_level(self) -> bool:
-        """Whether payloads meet in the order of their sources' levels; else in the order of
-        edges.
-        """
+        """Whether payloads meet in the order of their sources' levels; else of edges."""
         ...
 
     def gather(self, tokens: Sequence[Token], /) -> Any:
@@ -75,20 +70,25 @@ class Payloads(Protocol):
         ...
 
 
-class Router(Protocol):
-    """Asked once per firing; gives the taken targets and, for each, the filter on its edge."""
+Filter = Callable[[State], Mapping[str, Any]]
+"""From a state to the values of the one that goes on."""
+Router = Callable[[Any, State], Mapping[str, Filter | None]]
+"""From (output, state), asked once per firing, to the taken targets, each with its filter."""
 
-    def __call__(
-        self, output: Any, state: State, /
-    ) -> Mapping[str, Callable[[State], Mapping[str, Any]] | None]: ...
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CycleLimit:
+    """How often a cycle may turn, and what reaching it means."""
+
+    rounds: int | None = 100
+    """None: no limit."""
+    at_limit: Literal["limited", "exit"] = "limited"
+    """``limited`` ends the run with that status; ``exit`` ends the cycle."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Edge:
-    """One edge of a graph, resolved.
-
-    ``source`` and ``target`` are vertex positions; -1 is ``@entry`` or ``@exit``.
-    """
+    """One edge; ``source`` and ``target`` are vertex positions, -1 is ``@entry`` or ``@exit``."""
 
     id: int
     name: str
@@ -124,11 +124,12 @@ class ResolvedNode:
     """Whether ``call`` is a coroutine function: calling it runs nothing of it yet."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Graph:
-    """One spec, resolved, before its cycles are folded."""
+    """A graph, resolved, before its cycles are folded."""
 
-    spec: GraphSpec
+    spec: Any = None
+    """The ``GraphSpec`` that it was compiled from; the kernel does not read it."""
     vertices: tuple[ResolvedNode, ...]
     edges: tuple[Edge, ...]
     schema: Schema
@@ -139,35 +140,30 @@ class Graph:
     """For each vertex the ids of the edges that start or end there."""
     loose: tuple[int, ...] = ()
     """Ids of edges that lead straight from ``@entry`` to ``@exit``."""
+    end: tuple[str, ...] = ()
+    """Nodes whose payloads are preferred as the output, the most preferred first."""
+    loop: str = ""
+    """The controller of a declared loop: all that it reaches belongs to its cycle."""
+    cycle_limits: Mapping[str, CycleLimit] = field(default_factory=dict[str, CycleLimit])
+    """By the node at which the cycle is entered; ``""``: all others."""
     components: tuple[Any, ...] = ()
     """Live components in the order they were made, for their lifecycle."""
-    found: dict[str, str] = field(default_factory=dict[str, str], repr=False)
-    """What was worked out once."""
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """That of its spec; see ``GraphSpec.digest``."""
-        if "digest" not in self.found:
-            self.found["digest"] = self.spec.digest()
-        return self.found["digest"]
+        return self.spec.digest()
 
     def incident(self, members: Sequence[int]) -> list[Edge]:
-        """The edges that start or end at ``members``, and, for the whole graph, the loose ones; in
-        order.
-        """
+        """The edges that touch ``members``; for the whole graph, the loose ones, too."""
         ids = {id for v in members for id in self.touching[v]}
         if len(members) == len(self.vertices):
             ids.update(self.loose)
         return [self.edges[id] for id in sorted(ids)]
 
-    @property
-    def limits(self) -> Limits:
-        return self.spec.limits
-
     def cycle_limit(self, entry: str) -> CycleLimit:
         """The limit of a cycle that is entered at ``entry``."""
-        limits = self.spec.cycle_limits
-        return limits.get(entry) or limits.get("") or CycleLimit()
+        return self.cycle_limits.get(entry) or self.cycle_limits.get("") or CycleLimit()
 
 
 OUTSIDE = -1
@@ -183,9 +179,7 @@ class PlanEdge:
     id: int
     carry: Carry | None
     port: int
-    """The port it ends in; ``OUTSIDE``: it leaves the scope; ``BACK``: it was cut, and starts the
-    next round.
-    """
+    """The port it ends in, ``OUTSIDE``, or ``BACK``: it was cut, and starts the next round."""
     trigger: bool
     router: int
     target_name: str
@@ -234,28 +228,20 @@ class PlanNode:
     """What a firing calls: the body, or the shortest way into it."""
     mode: Mode
     quick: bool
-    """Whether a firing is a call: nothing to wait for, no room to be found, nothing to be journaled
-    first.
-    """
+    """Whether a firing is a call: it waits for nothing, takes no room, is not journaled first."""
     is_coroutine: bool
     """Whether ``call`` is a coroutine function: calling it runs nothing of it yet."""
     wants_ctx: bool
     """Whether the body is to be given a context."""
     kind: str = "node"
     """What observers are given of it: ``node``, ``graph`` or ``cycle``."""
-    is_direct: bool = False
-    """Whether all its edges trigger, lead to joins of this scope, and carry one token each."""
     spreads: bool = False
-    """Whether it is direct, no router is asked, and it has no ``chain``: the machine's short way
-    into joins.
-    """
+    """Whether all its edges trigger and lead to joins of this scope, and no router is asked."""
     chain: Port | None = None
-    """Where its only out-edge ends, if that port waits for nothing else: the machine's short way
-    through chains.
-    """
+    """Where its only out-edge ends, if that port waits for nothing else."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Plan:
     """One scope, compiled."""
 
@@ -281,9 +267,7 @@ class Plan:
     positions: Mapping[int, int]
     """The position of each edge among its target's in-edges, by edge id."""
     ranks: Mapping[int, int] | None
-    """The place of each edge's tokens among those that meet at a join, by edge id; None: that of
-    the edge.
-    """
+    """By edge id, the place of its tokens among those at a join; None: that of the edge."""
     turning: Mapping[int, CycleLimit] = field(default_factory=dict[int, CycleLimit])
     """Nodes of flat cycles, and how often each may fire in a frame."""
     barriers: tuple[tuple[int, int], ...] = ()
@@ -296,13 +280,6 @@ class Plan:
     def rank(self, edge: int) -> int:
         """The place of an edge's tokens at a join."""
         return edge if self.ranks is None else self.ranks[edge]
-
-    def __str__(self) -> str:
-        lines = [f"plan of {self.graph.spec.id}: {len(self.nodes)} nodes"]
-        for node in self.nodes:
-            targets = ", ".join(arc.target_name for arc in node.out) or "·"
-            lines.append(f"  {node.level:>3}  {node.name}  →  {targets}")
-        return "\n".join(lines)
 
 
 def no_outcome(given: Any) -> BodyError:

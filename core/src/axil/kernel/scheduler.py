@@ -26,9 +26,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Generic, TypeVar
+from operator import itemgetter
+from typing import Any, cast
 
-from axil.errors import AxilError, KernelBug, LimitReached, NodeFailed
+from axil.errors import AxilError, KernelBug, LimitReached, NodeFailed, RunPaused
 from axil.kernel.cycles import CycleBody
 from axil.kernel.events import (
     Command,
@@ -43,11 +44,10 @@ from axil.kernel.events import (
     Report,
     Return,
     SubRun,
-    ending_of,
 )
 from axil.kernel.machine import Machine
 from axil.kernel.outcomes import FrameResult, Transition
-from axil.kernel.plan import PlanNode, no_outcome
+from axil.kernel.plan import no_outcome
 from axil.kernel.scopes import (
     CycleResult,
     CycleRun,
@@ -58,33 +58,48 @@ from axil.kernel.scopes import (
     leaving,
     machine_type,
 )
-from axil.kernel.tokens import ENTRY, EXIT, Activation, Out, Task, inner_frame, new_tuple
-
-T = TypeVar("T")
+from axil.kernel.slots import Queue
+from axil.kernel.tokens import (
+    ENTRY,
+    EXIT,
+    Activation,
+    Ordinal,
+    Out,
+    Task,
+    inner_frame,
+    new_tuple,
+    path_of,
+)
 
 
 class RunningFrame:
     """A frame that is running: its machine, and its place among the others."""
 
     __slots__ = (
-        "contained", "depth", "dropped", "is_sub", "machine", "over", "parent", "queued", "resting",
-        "task", "turning", "visit",
+        "contained", "depth", "dropped", "machine", "over", "parent", "queued", "resting", "task",
+        "turning", "visit",
     )  # fmt: skip
 
     def __init__(
-        self, machine: Machine, parent: RunningFrame | None = None, task: Task | None = None
+        self,
+        machine: Machine,
+        task: Task | None = None,
+        *,
+        visit: ScopeRun | None = None,
+        contained: bool = False,
     ) -> None:
-        self.parent, self.task = parent, task
-        self.machine = machine
+        """
+        Args:
+            task: the firing that opened it; None: it is the run itself.
+            visit: the scope that it is a part of; None: it is the run, or a sub-run of a body.
+            contained: whether a failure inside is returned to the body that waits for it.
+        """
+        self.machine, self.task, self.visit, self.contained = machine, task, visit, contained
         machine.running = self
-        self.visit: ScopeRun | None = None
-        """The scope this is a part of; None for the run itself and for sub-runs of bodies."""
+        self.parent: RunningFrame | None = None if task is None else task.owner.running
+        self.depth: int = self.parent.depth + 1 if self.parent else 0
         self.turning: CycleRun | None = None
-        """The same, where a round may end the short way."""
-        self.is_sub = False
-        """Whether a body waits for it."""
-        self.contained = False
-        """Whether a failure inside is returned to that body, and does not end the run."""
+        """Its visit, where a round may end the short way."""
         self.resting: dict[Task, tuple[Any, ...]] = {}
         """Tasks that ended with open questions, and these."""
         self.queued = False
@@ -92,17 +107,9 @@ class RunningFrame:
         """Its machine has ended; its visit, or the body that waits, has what it gave."""
         self.dropped = False
         """Nothing waits for it any more."""
-        self.depth: int = parent.depth + 1 if parent else 0
-
-    def go_on_with(self, machine: Machine) -> None:
-        """Run another machine: the next round."""
-        self.machine = machine
-        machine.running = self
 
     def close(self) -> None:
-        """Let go of the machine, which holds this frame: both are freed with whatever held them
-        last.
-        """
+        """Let go of the machine, which holds this frame: both are freed with their last holder."""
         self.machine.running = None
 
     def around(self) -> Iterable[RunningFrame]:
@@ -117,15 +124,8 @@ class RunningFrame:
         """The open questions of all that rests in it."""
         return tuple(each for questions in self.resting.values() for each in questions)
 
-    @property
-    def is_dropped(self) -> bool:
-        """Whether nothing waits any more for this frame, or for one around it."""
-        return any(running.dropped for running in self.around())
-
     def order(self) -> tuple[Any, ...]:
-        """Return the place of this frame in plan order: the nodes, ordinals and rounds that lead to
-        it.
-        """
+        """Return its place in plan order: the nodes, ordinals and rounds that lead to it."""
         parts: list[tuple[Any, ...]] = []
         for running in self.around():
             if running.task is not None:
@@ -135,47 +135,13 @@ class RunningFrame:
         return tuple(reversed(parts))
 
 
-class Queue(Generic[T]):
-    """First come, first served; a list each for those in front and those behind, so that it is
-    small where few wait.
-    """
-
-    __slots__ = ("_behind", "front")
-
-    def __init__(self) -> None:
-        self.front: list[T] = []
-        """The next one last; not empty as long as there are any."""
-        self._behind: list[T] | None = None  # the next one first; None: there were never two
-
-    def __len__(self) -> int:
-        return len(self.front) + len(self._behind or ())
-
-    def put(self, item: T) -> None:
-        """Put ``item`` behind all others."""
-        if not self.front:
-            self.front.append(item)
-        elif self._behind is None:
-            self._behind = [item]
-        else:
-            self._behind.append(item)
-
-    def take(self) -> T:
-        """Return the next one, which waits no more."""
-        item = self.front.pop()
-        if not self.front and self._behind:
-            self._behind.reverse()
-            self.front, self._behind = self._behind, self.front
-        return item
-
-
 class Scheduler:
     """One run. Every event returns the next command, or None: ``next`` has it, if there is one."""
 
     __slots__ = (
         "_asks_limits", "_commands", "_dropped", "_ended", "_failures", "_has_dropped",
-        "_is_plain", "_known", "_limited", "_open", "_pending", "_queue", "_records",
-        "_reports_finished", "_reports_skipped", "_root", "_stop", "_subs", "_took", "cycles",
-        "reports",
+         "_known", "_limited", "_open", "_pending", "_queue", "_records", "_reports",
+        "_reports_skipped", "_root", "_stop", "_subs", "_took", "cycles", "reports",
     )  # fmt: skip
 
     def __init__(
@@ -192,34 +158,29 @@ class Scheduler:
             root: the machine of the whole run, not started.
             known: facts that have been recorded; None: none.
             records: whether outcomes take effect only when they are recorded.
-            reports: the kinds of ``Report`` that are made.
+            reports: the kinds of ``Report`` that are wanted.
             asks_limits: whether a cycle's limit is put to the driver before it ends the run.
         """
         wanted = frozenset(reports)
         self._root = RunningFrame(root)
         self._known = known
-        self._took = None if known is None else known.took
-        root.took = self._took
-        self._records = records
-        self._asks_limits = asks_limits
-        self._limited: tuple[LimitReached, tuple[Any, ...]] | None = None
-        self._reports_finished = bool(wanted)
-        self._reports_skipped = "skipped" in wanted
-        self._is_plain = not records and "finished" not in wanted
+        self._took = root.took = None if known is None else known.took
+        self._records, self._asks_limits = records, asks_limits
+        self._reports, self._reports_skipped = bool(wanted), "skipped" in wanted
         self.reports: list[Report] = []
         """What happened since the driver last emptied this."""
         self.cycles: dict[str, CycleTally] = {}
         """How cycles ended so far, by path."""
         self._queue: Queue[RunningFrame] = Queue()
         self._commands: deque[Command] = deque()  # to be returned before anything else is done
-        self._pending: (
-            tuple[RunningFrame, Task, Callable[..., Command | None], tuple[Any, ...]] | None
-        ) = None
+        self._limited: tuple[LimitReached, RunningFrame] | None = None
+        # the firing whose fact is being recorded, and what follows
+        self._pending: tuple[Task, Callable[..., Command | None], tuple[Any, ...]] | None = None
         self._open: dict[Task, RunningFrame] = {}  # scopes under way, by the task that opened them
         self._subs: dict[Task, list[RunningFrame]] = {}
         self._has_dropped = False
         self._dropped: set[Task] = set()  # firings that an early join cancelled
-        self._failures: tuple[tuple[tuple[Any, ...], NodeFailed], ...] = ()
+        self._failures: list[tuple[tuple[Any, ...], NodeFailed]] = []
         self._stop: AxilError | None = None
         self._ended: FrameResult | None = None
 
@@ -230,9 +191,8 @@ class Scheduler:
         machine = self._root.machine
         try:
             tokens = entry_tokens(machine.plan, inputs, machine.root)
-        except Exception as error:  # noqa: BLE001
-            # an entry edge's function raised: the input does not fit the graph
-            self._fail(self._root, -1, (), ENTRY, error)
+        except Exception as error:  # noqa: BLE001  # the input does not fit the graph
+            self._fail_at(self._root, ENTRY, error)
             return
         machine.start(tokens)
         self._notice(self._root)
@@ -240,59 +200,45 @@ class Scheduler:
     def finish(self, task: Task, out: Any) -> Command | None:
         """Take in the outcome of a body."""
         machine: Machine = task.owner
-        running: RunningFrame = machine.running
         if self._subs:
             self._leave_subs(task)
         if self._stop is not None or (self._has_dropped and self.is_dropped(task)):
             return None
-        node = machine.plan.nodes[task.node]
         try:
             if type(out) is not Out:
                 raise no_outcome(out)
-            if self._is_plain and node.spreads and machine.spread(task, out):
-                self._notice(running)
-                return None
             after: Any = machine.prepare(task, out) if self._records else machine.follow(task, out)
         except Exception as error:  # noqa: BLE001
             # an edge or the state may refuse what the body gave
-            self._fail(running, task.node, task.ordinal, node.name, error)
+            self._fail(task, error)
             return None
         if type(after) is not Task:
+            if type(after) is list:  # in effect
+                self._finished(task, cast("list[Any]", after)[0])
+                return None
             if self._records:
                 record = RecordFiring(machine, task, after)
-                return self._pend(running, task, record, self._conclude, running, task, node, after)
-            visit = running.turning
-            if (
-                visit is None
-                or (self._reports_skipped and 0 in machine.fired)
-                or not visit.turns(after)
-            ):
-                self._commit(running, task, node, after)
-                return None
+                return self._pend(task, record, self._conclude, task, after)
+            if (visit := self._turns(task, after)) is None:
+                return self._commit(task, after)
             after = visit.again(after)
-        if self._reports_finished:
-            activation = new_tuple(Activation, (task.frame, node.name, task.ordinal))
-            self.reports.append(
-                new_tuple(Report, ("finished", activation, node.kind, after.tokens[0].payload))
-            )
+        if self._reports:
+            self._report("finished", task, after.tokens[0].payload)
         if self._known is None and machine.plan.nodes[after.node].mode != "scope":
             return after
-        return self._started(running, after)
+        return self._started(after)
 
     def fail(self, task: Task, error: BaseException) -> None:
         """Take in that a body raised."""
-        machine: Machine = task.owner
-        running: RunningFrame = machine.running
         self._leave_subs(task)
         if not (self._has_dropped and self.is_dropped(task)):
-            self._fail(running, task.node, task.ordinal, machine.plan.nodes[task.node].name, error)
+            self._fail(task, error)
 
     def wait(self, task: Task, questions: Sequence[Any]) -> None:
         """Take in that a body ended with questions that nothing answers yet."""
-        running: RunningFrame = task.owner.running
         self._leave_subs(task)
         if not (self._has_dropped and self.is_dropped(task)):
-            self._rest(running, task, questions)
+            self._rest(task, questions)
 
     def try_again(self, task: Task) -> None:
         """Take in that a body raised and is started again: sub-runs that it began are dropped."""
@@ -302,60 +248,42 @@ class Scheduler:
         """Take in what becomes of a cycle's limit: the cycle ends, or the run does."""
         if self._limited is None:
             raise KernelBug("no limit was to be decided.")
-        limit, where = self._limited
+        limit, running = self._limited
         self._limited = None
-        if not exits:
-            self.stop(limit)
-            return None
-        return self._ended_round(*where)
+        if exits:
+            return self._ended_round(running)
+        self.stop(limit)
+        return None
 
     def put_back(self, task: Task) -> None:
-        """Take back a firing that was given out last and not started: it is the next that is
-        due.
-        """
+        """Take back a firing that was given out last and not started: it is the next one due."""
         machine: Machine = task.owner
         machine.put_back(task)
         self._notice(machine.running)
 
     def recorded(self) -> Command | None:
         """Put into effect what has been recorded."""
-        if self._pending is None:
-            raise KernelBug("nothing was to be recorded.")
-        *_, go_on, given = self._pending
-        self._pending = None
+        _, go_on, given = self._settled()
         return go_on(*given)
 
     def refuse(self, error: BaseException) -> None:
         """Fail the node whose fact cannot be recorded."""
-        if self._pending is None:
-            raise KernelBug("nothing was to be recorded.")
-        running, task, *_ = self._pending
-        self._pending = None
-        self._fail(
-            running, task.node, task.ordinal, running.machine.plan.nodes[task.node].name, error
-        )
+        self._fail(self._settled()[0], error)
 
     def enter(self, task: Task, sub: SubRun) -> RunningFrame:
-        """Begin a sub-run of a body at work; ``Return`` has its result.
-
-        Raises: what an entry edge's function raises.
-        """
-        parent: RunningFrame = task.owner.running
-        node = parent.machine.plan.nodes[task.node]
+        """Begin a sub-run of a body at work. Raises: what an entry edge's function raises."""
         root = (task.state if sub.state is None else sub.state).rooted()
-        frame = (*inner_frame(task.frame, node.name, task.ordinal), *sub.name)
+        name = task.owner.plan.nodes[task.node].name
+        frame = (*inner_frame(task.frame, name, task.ordinal), *sub.name)
         machine = machine_type(sub.plan, frame, root, keeps=True, took=self._took)
         machine.start(entry_tokens(sub.plan, sub.inputs, root))
-        running = RunningFrame(machine, parent, task)
-        running.is_sub, running.contained = True, sub.contained
+        running = RunningFrame(machine, task, contained=sub.contained)
         self._subs.setdefault(task, []).append(running)
         self._notice(running)
         return running
 
     def drop(self, runs: Sequence[RunningFrame]) -> None:
-        """End sub-runs for which nothing waits: nothing in them starts, and what is at work is
-        cancelled.
-        """
+        """End sub-runs for which nothing waits: nothing in them starts or goes on."""
         runs = [running for running in runs if not running.over]
         for running in runs:
             running.dropped = self._has_dropped = True
@@ -381,10 +309,10 @@ class Scheduler:
                 return END if self._ended is not None else None
             running = queue.front[-1]
             machine = running.machine
-            if self._has_dropped and running.is_dropped:
+            if self._has_dropped and any(each.dropped for each in running.around()):
                 queue.take()
                 continue
-            if not machine.ready:
+            if not machine.due.front:
                 queue.take()
                 running.queued = False
                 command = self._settle(running)
@@ -396,10 +324,13 @@ class Scheduler:
                     continue
                 except Exception as error:  # noqa: BLE001
                     # a join or a merge failed: so has the node it is for
-                    node = machine.failed_node
-                    self._fail(running, node, (), machine.plan.nodes[node].name, error)
+                    self._fail_at(running, machine.failed_node, error)
                     continue
-                command = self._started(running, task) if task is not None else None
+                if task is None:
+                    continue
+                if self._known is None and machine.plan.nodes[task.node].mode != "scope":
+                    return task
+                command = self._started(task)
             if command is not None:
                 return command
 
@@ -415,11 +346,9 @@ class Scheduler:
 
     def is_dropped(self, task: Task) -> bool:
         """Return whether nothing waits for a task, for its frame, or for one around it."""
-        if task in self._dropped:
-            return True
-        running: RunningFrame = task.owner.running
-        return running.is_dropped or any(
-            each.task in self._dropped for each in running.around() if each.task is not None
+        return task in self._dropped or any(
+            running.dropped or running.task in self._dropped
+            for running in task.owner.running.around()
         )
 
     @staticmethod
@@ -430,8 +359,24 @@ class Scheduler:
     # --------------------------------------------------------------------------------- ends
 
     def ending(self) -> Ending:
-        """Return how the run ended. Raises: KernelBug: it has not, and waits for no answer."""
-        return ending_of(self._failures, self._stop, self._ended is not None, self._root.questions)
+        """Return how the run ended: with the first failure in plan order, why it was stopped, or
+        what it waits for.
+
+        Raises: KernelBug: it has not ended, and waits for no answer.
+        """
+        if self._failures:
+            first, *others = (failure for _, failure in sorted(self._failures, key=itemgetter(0)))
+            first.others = tuple(others)
+            return Ending("failed", first)
+        if self._stop is not None:
+            limited = isinstance(self._stop, LimitReached)
+            return Ending("limited" if limited else "cancelled", self._stop)
+        if self._ended is not None:
+            return Ending("done")
+        if not (questions := self._root.questions):
+            raise KernelBug("the run has nothing to do, has not ended, and waits for no answer.")
+        paused = RunPaused(f"{len(questions)} open question(s): {questions[0].text}")
+        return Ending("paused", paused, questions)
 
     def ended(self) -> FrameResult:
         """Return what the run leaves behind; of one that did not end by itself, what there is.
@@ -443,13 +388,11 @@ class Scheduler:
         machine = self._root.machine
         try:
             for running in sorted(self._open.values(), key=lambda running: -running.depth):
-                if (
-                    running.parent is not None
-                    and running.task is not None
-                    and running.visit is not None
-                ):
-                    so_far = running.visit.so_far(None if running.over else running.machine.end())
-                    running.parent.machine.abandon(running.task, so_far)
+                task, visit = running.task, running.visit
+                assert task is not None
+                assert visit is not None
+                so_far = visit.so_far(None if running.over else running.machine.end())
+                task.owner.abandon(task, so_far)
             return machine.end()
         except AxilError:
             # its paths cannot be joined: that has been reported, or another failure came first
@@ -457,85 +400,77 @@ class Scheduler:
 
     def close(self) -> None:
         """Let go of all frames: the run is over."""
-        for running in [
-            self._root,
-            *self._open.values(),
-            *(sub for subs in self._subs.values() for sub in subs),
-        ]:
+        subs = (sub for subs in self._subs.values() for sub in subs)
+        for running in [self._root, *self._open.values(), *subs]:
             running.close()
 
-    # ------------------------------------------------------------------------------ inside
+    # -------------------------------------------------------------------- firings and facts
 
-    def _started(self, running: RunningFrame, task: Task) -> Command | None:
-        """What follows from a firing that was taken: its body starts, its scope is entered, or it
-        is known.
-        """
-        node = running.machine.plan.nodes[task.node]
+    def _started(self, task: Task) -> Command | None:
+        """Start the body of a firing, enter its scope, or apply what is known of it."""
+        machine: Machine = task.owner
+        node = machine.plan.nodes[task.node]
         if self._known is not None:
             fact = self._known.done.get(Activation(task.frame, node.name, task.ordinal))
             if fact is not None:
-                step = self._known.step(running.machine, task, fact)
-                self._commit(running, task, node, step)
+                self._commit(task, self._known.step(machine, task, fact))
                 return None
-        return self._enter(running, task, node) if node.mode == "scope" else task
+        return self._enter(task) if node.mode == "scope" else task
 
     def _pend(
-        self,
-        running: RunningFrame,
-        task: Task,
-        command: Command,
-        go_on: Callable[..., Command | None],
-        *given: Any,
+        self, task: Task, command: Command, go_on: Callable[..., Command | None], *given: Any
     ) -> Command:
-        self._pending = running, task, go_on, given
+        """Let ``go_on`` happen when ``command``, a fact of ``task``, is recorded."""
+        self._pending = task, go_on, given
         return command
 
-    def _record(
-        self, running: RunningFrame, task: Task, node: PlanNode, step: Transition
-    ) -> Command | None:
+    def _settled(self) -> tuple[Task, Callable[..., Command | None], tuple[Any, ...]]:
+        """Return what was pending, which is so no more."""
+        pending, self._pending = self._pending, None
+        if pending is None:
+            raise KernelBug("nothing was to be recorded.")
+        return pending
+
+    def _record(self, task: Task, step: Transition) -> Command | None:
         """Put the outcome of a scope into effect, recorded first."""
         if self._records:
-            record = RecordFiring(running.machine, task, step)
-            return self._pend(running, task, record, self._commit, running, task, node, step)
-        self._commit(running, task, node, step)
-        return None
+            return self._pend(task, RecordFiring(task.owner, task, step), self._commit, task, step)
+        return self._commit(task, step)
 
-    def _conclude(
-        self, running: RunningFrame, task: Task, node: PlanNode, step: Transition
-    ) -> Command | None:
-        """Put the recorded outcome of a body into effect; it may end a round the short way, which
-        is recorded, too.
-        """
-        visit = running.turning
-        if (
-            visit is None
-            or (self._reports_skipped and 0 in running.machine.fired)
-            or not visit.turns(step)
-        ):
-            self._commit(running, task, node, step)
+    def _conclude(self, task: Task, step: Transition) -> Command | None:
+        """Put the recorded outcome of a body into effect, or record the round that it ends."""
+        if (visit := self._turns(task, step)) is None:
+            return self._commit(task, step)
+        return self._pend(
+            task, RecordRound(visit, visit.turned(step)), self._again, task, visit, step
+        )
+
+    def _turns(self, task: Task, step: Transition) -> CycleRun | None:
+        """Return the cycle of which ``step`` ends a round the short way, if it does."""
+        machine: Machine = task.owner
+        visit: CycleRun | None = machine.running.turning
+        if visit is None or (self._reports_skipped and 0 in machine.fired):
             return None
-        record = RecordRound(visit, visit.turned(step))
-        return self._pend(running, task, record, self._again, running, task, node, visit, step)
+        return visit if visit.turns(step) else None
 
-    def _again(
-        self, running: RunningFrame, task: Task, node: PlanNode, visit: CycleRun, step: Transition
-    ) -> Command | None:
+    def _again(self, task: Task, visit: CycleRun, step: Transition) -> Command | None:
         after = visit.again(step)
-        if self._reports_finished:
-            self._report("finished", task, node, after.tokens[0].payload)
-        return self._started(running, after)
+        if self._reports:
+            self._report("finished", task, after.tokens[0].payload)
+        return self._started(after)
 
-    def _commit(self, running: RunningFrame, task: Task, node: PlanNode, step: Transition) -> None:
-        running.machine.commit(task, step)
-        if self._reports_finished:
-            payload = step.sends[0].payload if step.sends else None
-            self._report("finished", task, node, payload)
-        self._notice(running)
+    def _commit(self, task: Task, step: Transition) -> None:
+        task.owner.commit(task, step)
+        self._finished(task, step.sends[0].payload if step.sends else None)
+
+    def _finished(self, task: Task, payload: Any) -> None:
+        """A firing is in effect."""
+        if self._reports:
+            self._report("finished", task, payload)
+        self._notice(task.owner.running)
 
     def _notice(self, running: RunningFrame) -> None:
-        """A machine moved: report what it skipped, and queue its frame if something is due or
-        nothing is left.
-        """
+        """Report what a machine skipped; queue its frame if something is due or nothing is left."""
         machine = running.machine
         if machine.skips:
             if self._reports_skipped:
@@ -546,7 +481,7 @@ class Scheduler:
             machine.skips.clear()
         if machine.unneeded:
             self._cancel_unneeded(running)
-        if not running.queued and (machine.ready or len(machine.taken) == len(running.resting)):
+        if not running.queued and (machine.due.front or len(machine.taken) == len(running.resting)):
             running.queued = True
             self._queue.put(running)
 
@@ -555,8 +490,7 @@ class Scheduler:
         given_up = running.machine.give_up_unneeded()
         for task in given_up:
             running.resting.pop(task, None)
-            inner = [self._open.pop(task, None), *self._subs.pop(task, ())]
-            for each in inner:
+            for each in (self._open.pop(task, None), *self._subs.pop(task, ())):
                 if each is not None:
                     each.dropped = True
         if given_up:
@@ -564,141 +498,129 @@ class Scheduler:
             self._has_dropped = True
             self._commands.append(DropBodies())
 
-    def _report(self, kind: Any, task: Task, node: PlanNode, data: Any = None) -> None:
+    def _report(self, kind: Any, task: Task, data: Any = None) -> None:
+        node = task.owner.plan.nodes[task.node]
         activation = new_tuple(Activation, (task.frame, node.name, task.ordinal))
         self.reports.append(new_tuple(Report, (kind, activation, node.kind, data)))
 
     # ------------------------------------------------------------------------------ scopes
 
-    def _enter(self, running: RunningFrame, task: Task, node: PlanNode) -> Command | None:
+    def _enter(self, task: Task) -> Command | None:
         """Open the frame of a node that holds a scope."""
-        body = node.body
-        if self._reports_finished:
-            self._report("started", task, node)
+        node = task.owner.plan.nodes[task.node]
+        body, turning = node.body, None
+        if self._reports:
+            self._report("started", task)
         try:
             if isinstance(body, CycleBody):
                 activation = Activation(task.frame, node.name, task.ordinal)
                 known = () if self._known is None else self._known.rounds(body, task, activation)
                 visit: ScopeRun = CycleRun(body, task, node.name, known=known, took=self._took)
                 if not visit.enters(task):
-                    return self._record(running, task, node, Transition({}, task.state, ()))
+                    return self._record(task, Transition({}, task.state, ()))
                 if visit.is_over:
                     left = visit.result()
                     assert isinstance(left, CycleResult)
-                    return self._leave(running, task, node, left)
+                    return self._leave(task, left)
+                if self._known is None or not self._known.done:
+                    turning = visit
             else:
                 assert isinstance(body, SubgraphBody)
                 visit = SubgraphRun(body, task, node.name, self._took)
         except Exception as error:  # noqa: BLE001  # entering failed: the node has failed
-            self._fail(running, task.node, task.ordinal, node.name, error)
+            self._fail(task, error)
             return None
-        inner = self._open[task] = RunningFrame(visit.machine, running, task)
-        inner.visit = visit
-        if isinstance(visit, CycleRun) and (self._known is None or not self._known.done):
-            inner.turning = visit
-        self._notice(inner)
+        running = self._open[task] = RunningFrame(visit.machine, task, visit=visit)
+        running.turning = turning
+        self._notice(running)
         return None
 
     def _settle(self, running: RunningFrame) -> Command | None:
-        """A frame has nothing due: it has ended, or it rests on open questions, or it waits for
-        bodies at work.
-        """
-        machine, parent, task = running.machine, running.parent, running.task
+        """Settle a frame with nothing due: it ended, rests on questions, or waits for bodies."""
+        machine, task, visit = running.machine, running.task, running.visit
         if machine.taken:
-            if len(machine.taken) == len(
-                running.resting
-            ):  # all in it has ended or waits for answers
-                if running.is_sub:
+            if task is not None and len(machine.taken) == len(running.resting):
+                if visit is None:
                     return Return(running, None, None, running.questions)
-                if parent is not None and task is not None:
-                    self._rest(parent, task, running.questions)
+                self._rest(task, running.questions)
             return None
         try:
             ended = machine.end()
         except Exception as error:  # noqa: BLE001
             # what its paths wrote cannot be joined: the frame has failed
-            if running.is_sub:
+            if task is None:
+                self._fail_at(running, EXIT, error)
+            elif visit is None:
                 return Return(running, None, error)
-            if parent is not None and task is not None:
-                name = parent.machine.plan.nodes[task.node].name
-                self._fail(parent, task.node, task.ordinal, name, error)
             else:
-                self._fail(running, -1, (), EXIT, error)
+                self._fail(task, error)
             return None
-        if parent is None or task is None:
+        if task is None:
             self._ended = ended
             return None
-        if running.is_sub:
-            running.over = True
+        running.over = True
+        if visit is None:
             running.close()
             return Return(running, ended, None)
-        visit = running.visit
-        assert visit is not None
-        running.over = True  # what it came to is with its visit
         try:
             visit.next(ended)
         except LimitReached as limit:
             if self._asks_limits:
-                self._limited = limit, (running, parent, task, visit)
+                self._limited = limit, running
                 return DecideLimit(limit)
             self.stop(limit)
             return None
         except Exception as error:  # noqa: BLE001
             # what a round left cannot be taken in: the cycle has failed
-            self._fail(
-                parent, task.node, task.ordinal, parent.machine.plan.nodes[task.node].name, error
-            )
+            self._fail(task, error)
             return None
-        return self._ended_round(running, parent, task, visit)
+        return self._ended_round(running)
 
-    def _ended_round(
-        self, running: RunningFrame, parent: RunningFrame, task: Task, visit: ScopeRun
-    ) -> Command | None:
+    def _ended_round(self, running: RunningFrame) -> Command | None:
         """Record how a round ended, and go on."""
+        task, visit = running.task, running.visit
+        assert task is not None
         if self._records and isinstance(visit, CycleRun) and (fact := visit.fact()) is not None:
-            return self._pend(
-                parent, task, RecordRound(visit, fact), self._go_on, running, parent, task, visit
-            )
-        return self._go_on(running, parent, task, visit)
+            return self._pend(task, RecordRound(visit, fact), self._go_on, running)
+        return self._go_on(running)
 
-    def _go_on(
-        self, running: RunningFrame, parent: RunningFrame, task: Task, visit: ScopeRun
-    ) -> Command | None:
+    def _go_on(self, running: RunningFrame) -> Command | None:
         """Open the next round of a scope, or put into effect what it came to."""
-        node = parent.machine.plan.nodes[task.node]
+        task, visit = running.task, running.visit
+        assert task is not None
+        assert visit is not None
+        machine: Machine = task.owner
         try:
             outcome = visit.result()
-            step = parent.machine.prepare(task, outcome) if isinstance(outcome, Out) else None
+            step = machine.prepare(task, outcome) if isinstance(outcome, Out) else None
         except LimitReached as limit:
             self.stop(limit)
             return None
         except Exception as error:  # noqa: BLE001
             # what a scope hands back was refused: its node has failed
-            self._fail(parent, task.node, task.ordinal, node.name, error)
+            self._fail(task, error)
             return None
         if isinstance(outcome, Machine):
-            running.go_on_with(outcome)
-            running.over = False
+            running.machine, running.over = outcome, False  # the next round
+            outcome.running = running
             self._notice(running)
             return None
         del self._open[task]
         running.close()
         if isinstance(outcome, CycleResult):
-            return self._leave(parent, task, node, outcome)
-        return self._record(
-            parent, task, node, step or Transition({}, parent.machine.advance(task, {}), ())
-        )
+            return self._leave(task, outcome)
+        return self._record(task, step or Transition({}, machine.advance(task, {}), ()))
 
-    def _leave(
-        self, running: RunningFrame, task: Task, node: PlanNode, left: CycleResult
-    ) -> Command | None:
-        path = Activation(task.frame, node.name).path
+    def _leave(self, task: Task, left: CycleResult) -> Command | None:
+        machine: Machine = task.owner
+        path = path_of(task.frame, machine.plan.nodes[task.node].name)
         self.cycles.setdefault(path, CycleTally()).count(left.reason, left.rounds)
-        return self._record(running, task, node, leaving(running.machine, task, left))
+        return self._record(task, leaving(machine, task, left))
 
     # ------------------------------------------------------------- questions and failures
 
-    def _rest(self, running: RunningFrame, task: Task, questions: Sequence[Any]) -> None:
+    def _rest(self, task: Task, questions: Sequence[Any]) -> None:
+        running: RunningFrame = task.owner.running
         running.resting[task] = tuple(questions)
         self._notice(running)
 
@@ -707,26 +629,26 @@ class Scheduler:
         if task in self._subs:
             self.drop(self._subs.pop(task))
 
-    def _fail(
-        self,
-        running: RunningFrame,
-        node: int,
-        ordinal: tuple[int, ...],
-        name: str,
-        error: BaseException,
-    ) -> None:
+    def _fail(self, task: Task, error: BaseException) -> None:
         """A firing raised, or what it gave was refused."""
-        activation = Activation(running.machine.frame, name, ordinal)
+        self._fail_at(task.owner.running, task.node, error, task.ordinal)
+
+    def _fail_at(
+        self, running: RunningFrame, at: int | str, error: BaseException, ordinal: Ordinal = ()
+    ) -> None:
+        """A node failed, or an end of the graph, ``@entry`` or ``@exit``."""
+        node = None if isinstance(at, str) else running.machine.plan.nodes[at]
+        place, name, kind = (-1, at, "node") if node is None else (at, node.name, node.kind)
+        activation = Activation(running.machine.frame, str(name), ordinal)
         failed = error if isinstance(error, NodeFailed) else NodeFailed(activation.path, error)
-        if self._reports_finished:
-            kind = running.machine.plan.nodes[node].kind if node >= 0 else "node"
+        if self._reports:
             self.reports.append(Report("failed", activation, kind, error))
         container = next((each for each in running.around() if each.contained), None)
         if container is not None:
             self._commands.append(Return(container, None, failed))
             self.drop([container])
             return
-        self._failures = (*self._failures, ((*running.order(), (node, ordinal, -1)), failed))
+        self._failures.append(((*running.order(), (place, ordinal, -1)), failed))
         self.stop(failed)
 
 

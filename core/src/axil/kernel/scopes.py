@@ -26,9 +26,9 @@ changes on return; its nodes' own fields go with it unless it is told to keep th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, NamedTuple
 
 from axil.errors import CycleError, KernelBug, LimitReached, format_names
 from axil.kernel.cycles import CycleBody, waiting_field
@@ -37,10 +37,8 @@ from axil.kernel.machine import Machine
 from axil.kernel.outcomes import Exit, FrameResult, Send, Transition
 from axil.kernel.plan import Graph, Mode, Plan
 from axil.kernel.slots import Took
-from axil.kernel.spec import GraphSpec
 from axil.kernel.state import History, Schema, State
-from axil.kernel.tokens import Changes, Frame, Out, Task, Token, inner_frame, local_field
-from axil.kernel.values import unshared
+from axil.kernel.tokens import Changes, Frame, Out, Task, Token, inner_frame
 
 machine_type: type[Machine] = Machine
 try:
@@ -72,37 +70,9 @@ class Round(NamedTuple):
     end: str
     """``exit``, ``natural`` or ``limit``; empty: another round follows."""
     total: Mapping[str, Any] | None = None
-    """The changes of all rounds so far, this one among them; None: those of earlier rounds are
-    known.
-    """
+    """The changes of all rounds so far; None: those of earlier rounds are known."""
     kept: Sequence[Exit] = ()
     """With ``total``: what left on data edges in all rounds so far."""
-
-
-class ScopeRun(Protocol):
-    """One entry of a scope."""
-
-    machine: Machine
-
-    def next(self, ended: FrameResult) -> None:
-        """Take in a machine that has nothing left to do. Raises: LimitReached."""
-        ...
-
-    def fact(self) -> Round | None:
-        """Return what has to be recorded before the visit goes on, or None."""
-        ...
-
-    def result(self) -> Machine | CycleResult | Out | None:
-        """The next machine to run, or what the visit comes to; None: nothing left it, its out-edges
-        are dead.
-        """
-        ...
-
-    def so_far(self, ended: FrameResult | None) -> Changes:
-        """What the visit would hand to its parent if it were broken off: with what its present
-        machine wrote, unless taken in.
-        """
-        ...
 
 
 # ---------------------------------------------------------------------- cycles
@@ -162,9 +132,7 @@ class CycleRun:
 
     @property
     def is_over(self) -> bool:
-        """Whether its last round has ended; from the start, if a journal has that round and not
-        what came of it.
-        """
+        """Whether its last round has ended, which a journal may have without what came of it."""
         return self._ended is not None
 
     def enters(self, task: Task) -> bool:
@@ -204,9 +172,7 @@ class CycleRun:
         return machine
 
     def turns(self, step: Transition) -> bool:
-        """Take in a round that ``step`` ends by coming back, and in no other way; return False: it
-        ends by ``next``.
-        """
+        """Take in a round if ``step`` ends it by coming back, and in no other way."""
         machine, limit = self.machine, self.limit.rounds
         if (
             self._has_data
@@ -231,6 +197,7 @@ class CycleRun:
         return self.machine.again(frame, step)
 
     def next(self, ended: FrameResult) -> None:
+        """Take in a machine that has nothing left to do. Raises: LimitReached."""
         changes, state = ended.changes, ended.state
         back = [r for r in ended.returns if r.trigger]
         if ended.data or self._has_data or len(back) < len(ended.returns):
@@ -285,7 +252,8 @@ class CycleRun:
         if end:
             self._ended = (end, (*[e for e in exits if e.trigger], *self._data_exits))
 
-    def result(self) -> Machine | CycleResult | Out | None:
+    def result(self) -> Machine | CycleResult:
+        """Return the next machine to run, or what the visit comes to."""
         if self._ended is None:
             self.machine = self._round()
             return self.machine
@@ -298,11 +266,13 @@ class CycleRun:
         )
 
     def so_far(self, ended: FrameResult | None) -> Changes:
+        """Return what the visit has written so far, with what is not taken in of its machine."""
         if ended is not None:
             self.total.note(ended.changes)
         return Changes(self.total.changes)
 
     def fact(self) -> Round | None:
+        """Return what has to be recorded before the visit goes on."""
         return self._last
 
     @property
@@ -327,43 +297,35 @@ class CycleRun:
 # ---------------------------------------------------------------------- graphs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SubgraphSpec:
-    """A graph inside a node: what a node class gives from ``scope()``."""
-
-    spec: GraphSpec
-    pull: Mapping[str, str] | None = None
-    push: Mapping[str, str] | None = None
-    hidden: frozenset[str] = frozenset()
-    """Fields that are neither pulled nor pushed, whatever the rules say."""
-    offered: frozenset[str] = frozenset()
-    """Of the fields that are pushed those that a graph around it with declared fields need not
-    have.
-    """
-    keep: bool = False
-    """Whether its nodes' own fields outlast a visit, until the next in the same run."""
-
-
 class SubgraphBody:
     """A graph as a node's body."""
 
     mode: Mode = "scope"
     kind = "graph"
 
-    def __init__(self, nested: SubgraphSpec, plan: Plan, outer: str) -> None:
-        """``outer``: what the surrounding graph's edges carry."""
-        self.nested, self.plan, self.outer = nested, plan, outer
+    def __init__(
+        self,
+        plan: Plan,
+        pull: Callable[[State], State],
+        push: Callable[[FrameResult, State], dict[str, Any]],
+    ) -> None:
+        """
+        Args:
+            pull: gives the state that a visit begins with, from the state around it.
+            push: gives what is written to the state around it.
+        """
+        self.plan, self.pull, self.push = plan, pull, push
 
     def __call__(self, task: Task, ctx: Any, /) -> Any:
         raise KernelBug("the body of a subgraph was called; scopes are entered.")
 
 
 class SubgraphRun:
-    """A graph, running inside a node."""
+    """A graph, running inside a node: one machine."""
 
     def __init__(self, body: SubgraphBody, task: Task, name: str, took: Took | None = None) -> None:
-        self.body, self.task, self.name = body, task, name
-        root = start_state(body, task, name)
+        self.body, self.task = body, task
+        root = body.pull(task.state)
         self.machine = machine_type(
             body.plan, inner_frame(task.frame, name, task.ordinal), root, keeps=True, took=took
         )
@@ -373,70 +335,27 @@ class SubgraphRun:
         self._ended: FrameResult | None = None
 
     def next(self, ended: FrameResult) -> None:
+        """See ``CycleRun``."""
         self._ended = ended
 
-    def fact(self) -> Round | None:
-        return None
-
-    def result(self) -> Machine | CycleResult | Out | None:
+    def result(self) -> Out | None:
+        """Return what the visit comes to; None: nothing left it, and nothing was written."""
         assert self._ended is not None
         output = output_of(self.body.plan.graph, self._ended)
-        changes = Changes(self._pushed(self._ended))
+        changes = self.so_far(None)
         # nothing left it: its out-edges are dead, and what its nodes wrote is written
         if output is None:
             return Out(None, changes, frozenset()) if changes else None
         return Out(output, changes)
 
     def so_far(self, ended: FrameResult | None) -> Changes:
+        """See ``CycleRun``."""
         ended = self._ended if ended is None else ended
-        return Changes(self._pushed(ended) if ended is not None else {})
-
-    def _pushed(self, ended: FrameResult) -> dict[str, Any]:
-        nested, outer = self.body.nested, self.task.state
-        mine = {
-            n: v
-            for n, v in ended.changes.items()
-            if not n.startswith("@") and n not in nested.hidden
-        }
-        if nested.offered and outer.schema.closed:
-            mine = {
-                n: v for n, v in mine.items() if n not in nested.offered or n in outer.schema.fields
-            }
-        if nested.push is not None:
-            taken = {n: mine[n] for n in nested.push if n in mine}
-        elif nested.pull is not None:
-            taken = {n: mine[n] for n in nested.pull if n in mine}
-        elif outer.schema.closed:
-            taken = {n: v for n, v in mine.items() if n in outer.schema.fields}
-        else:
-            taken = {n: v for n, v in mine.items() if n in outer}
-        if nested.keep:
-            taken[local_field(self.name)] = {
-                n: v for n, v in ended.state.items() if n.startswith("@")
-            }
-        return taken
+        return Changes({} if ended is None else self.body.push(ended, self.task.state))
 
 
-def start_state(body: SubgraphBody, task: Task, name: str) -> State:
-    """The state a subgraph begins with: its own first values, and over them what it pulls."""
-    graph, nested, outer = body.plan.graph, body.nested, task.state
-    values = unshared(graph.start)
-    names = (
-        [n for n in outer if not n.startswith("@")]
-        if nested.pull is None
-        else [n for n in nested.pull if n in outer]
-    )
-    schema = graph.schema
-    values.update(
-        (n, outer[n])
-        for n in names
-        if n not in nested.hidden and (not schema.closed or n in schema.fields)
-    )
-    if nested.keep:
-        # Another graph's node may have the same name: its own fields are not those of our nodes.
-        kept = cast("dict[str, Any]", outer.get(local_field(name)) or {})
-        values.update((n, v) for n, v in kept.items() if n.startswith("@"))
-    return schema.start(values)
+ScopeRun = CycleRun | SubgraphRun
+"""A visit: one entry of a scope."""
 
 
 def entry_tokens(plan: Plan, inputs: Any, root: State) -> list[Token]:
@@ -458,7 +377,7 @@ def output_of(graph: Graph, ended: FrameResult) -> Any:
     for exit in ended.exits:
         source = graph.edges[exit.edge].source
         left.append((graph.vertices[source].name if source >= 0 else "", exit.payload))
-    return graph.payloads.output(left, graph.spec.end, ended.fired)
+    return graph.payloads.output(left, graph.end, ended.fired)
 
 
 def combine_deltas(schema: Schema, parts: Sequence[Mapping[str, Any]]) -> Changes:
@@ -470,9 +389,7 @@ def combine_deltas(schema: Schema, parts: Sequence[Mapping[str, Any]]) -> Change
 
 
 def leaving(machine: Machine, task: Task, left: CycleResult) -> Transition:
-    """Return what a cycle's end does in the scope around it: its changes, and its tokens, edge by
-    edge in the order they left.
-    """
+    """Return what a cycle's end does in the scope around it, edge by edge as tokens left."""
     arcs = {arc.id: arc for arc in machine.plan.nodes[task.node].out}
     exits = sorted(left.exits, key=lambda exit: exit.edge)
     sends = [Send(arcs[exit.edge], exit.payload, exit.values) for exit in exits]

@@ -11,11 +11,11 @@ runs are slower. ``scopes`` and ``cycles`` look for it, and nothing else knows o
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from axil.kernel.machine import Machine, replaced
-from axil.kernel.outcomes import Send, Transition, blame
-from axil.kernel.plan import BACK, PlanEdge, PlanNode, Port
-from axil.kernel.state import State
+from axil.kernel.machine import Machine
+from axil.kernel.outcomes import Transition, blame, sent
+from axil.kernel.plan import BACK, PlanEdge, Port
 from axil.kernel.tokens import Carried, Changes, Frame, Out, Task, Token, new_tuple
 
 
@@ -28,7 +28,7 @@ def ways(
         out: its edges.
         reach: whether a chain may lead to each node.
     """
-    if not all(_is_direct(arc, ports) for arc in out):
+    if not out or not all(_is_direct(arc, ports) for arc in out):
         return None, False
     if len(out) != 1 or out[0].router >= 0:
         return None, True
@@ -94,113 +94,47 @@ class QuickMachine(Machine):
         self.taken.add(task)
         return task
 
-    def commit(self, task: Task, step: Transition) -> None:
-        """See ``Machine``: a chain is followed, and a direct node's tokens are put in one go."""
-        node = self.plan.nodes[task.node]
-        unit, chain = node.unit, node.chain
-        if (
-            chain is not None
-            and len(step.sends) == 1
-            and self._opens[unit] == 1
-            and step.sends[0].values is None
-            # nothing came from an earlier firing of this node
-            and step.sends[0].arc.port not in self._slots
-        ):
-            # The only edge leads where nothing else is waited for: the task turns into the next
-            # one.
-            state = step.state
-            self.taken.discard(task)
-            self._opens[unit] = -1
-            token = new_tuple(
-                Token, (step.sends[0].arc.id, step.sends[0].payload, state, task.ordinal)
-            )
-            self._put((chain.node, chain.ordinal, (token,)))
-            return
-        if node.is_direct and self._opens[unit] == 1:
-            alone = self._is_alone(len(step.sends))
-            sent: list[tuple[int, Token]] = []
-            for arc, payload, values in step.sends:
-                state = (
-                    step.state
-                    if values is None
-                    else replaced(step.state, values, self.history, alone)
-                )
-                sent.append((arc.port, new_tuple(Token, (arc.id, payload, state, task.ordinal))))
-            self._forward(task, node, step.state, sent)
-            return
-        super().commit(task, step)
-
-    def _forward(
-        self, task: Task, node: PlanNode, state: State, sent: Sequence[tuple[int, Token]]
-    ) -> None:
-        """A node whose edges all lead to joins of this scope is done: put its tokens, each at its
-        port, and decide its edges.
+    def follow(self, task: Task, out: Out) -> Task | Transition | list[Any]:
+        """See ``Machine``: a chain is followed where nothing else is due; the tokens of a direct
+        node that fires once are put, each at its port, and its edges decided. Where an edge is
+        dead, or replaces the state, the long way is gone.
         """
-        slots, waits = self._slots, self._waits
-        self.taken.discard(task)
-        self._alive += len(sent) - 1
-        for port, token in sent:
-            if port in slots:
-                slots[port].append(token)
-            else:
-                slots[port] = [token]
-        if not sent:
-            self._ended.append((task.node, task.ordinal, -1, state))
-            if not self._alive:
-                self._die()
-                return
-        self._opens[node.unit] = -1
-        for arc in node.out:
-            waits[arc.port] -= 1
-            if not waits[arc.port]:
-                self._decide(arc.port)
-        if self._todo:
-            self._settle()
-
-    def spread(self, task: Task, out: Out) -> bool:
-        """``prepare`` and ``commit`` in one for a node that fires once, whose edges lead to joins
-        of this scope; False: it is another.
-
-        Raises: as ``prepare``.
-        """
-        node = self.plan.nodes[task.node]
+        plan = self.plan
+        node = plan.nodes[task.node]
         payload, delta, to = out
-        if not node.spreads or to is not None or self._opens[node.unit] != 1:
-            return False
-        state, schema = task.state, self.root.schema
+        if to is not None or not node.spreads or self._opens[node.unit] != 1:
+            return self.prepare(task, out)
+        state, arcs = task.state, node.out
         if delta and type(delta) is not Changes:
-            delta = schema.check(delta)
+            delta = self.root.schema.check(delta)
         if delta or state.known:
             state = self.advance(task, delta)
-        sent: list[tuple[int, Token]] = []
-        ordinal = task.ordinal
-        for arc in node.out:
-            carried, after, carry = payload, state, arc.carry
-            if carry is not None:
-                try:
-                    carried = carry(payload, state)
-                    if type(carried) is Carried:
-                        after = replaced(
-                            state,
-                            schema.check(carried.values, whole=True),
-                            self.history,
-                            self._is_alone(len(node.out)),
-                        )
-                        carried = carried.payload
-                    elif carried is None:
-                        continue
-                except Exception as error:
-                    blame(self.plan, arc, error)
-                    raise
-            sent.append((arc.port, new_tuple(Token, (arc.id, carried, after, ordinal))))
-        if not sent or len(sent) < len(node.out):
-            self._forward(task, node, state, sent)
-            return True
+        carried: list[Any] = []
+        is_plain, arc = True, arcs[0]
+        try:
+            for arc in arcs:
+                answer = payload if arc.carry is None else arc.carry(payload, state)
+                carried.append(answer)
+                if answer is None or type(answer) is Carried:
+                    is_plain = False
+            if not is_plain:
+                sends = [sent(arc, carried.pop(0), state) for arc in arcs]
+                return Transition(delta, state, [send for send in sends if send is not None])
+        except Exception as error:
+            blame(plan, arc, error)
+            raise
+        slots, waits, ordinal, chain = self._slots, self._waits, task.ordinal, node.chain
         self.taken.discard(task)
-        self._alive += len(sent) - 1
         self._opens[node.unit] = -1
-        slots, waits = self._slots, self._waits
-        for port, token in sent:  # all edges are live: put and decided in one go
+        if chain is not None and not self.due.front and arc.port not in slots:
+            self.fired[chain.node] = 1
+            token = new_tuple(Token, (arc.id, carried[0], state, ordinal))
+            task = Task(self.frame, chain.node, chain.ordinal, (token,), state, self)
+            self.taken.add(task)
+            return task
+        self._alive += len(arcs) - 1
+        for arc, answer in zip(arcs, carried, strict=True):
+            port, token = arc.port, new_tuple(Token, (arc.id, answer, state, ordinal))
             if port in slots:
                 slots[port].append(token)
             else:
@@ -210,61 +144,4 @@ class QuickMachine(Machine):
                 self._decide(port)
         if self._todo:
             self._settle()
-        return True
-
-    def follow(self, task: Task, out: Out) -> Task | Transition:
-        """``prepare``, ``commit`` and ``take`` in one, where nothing else is due, and the task's
-        only edge leads where nothing else is waited for: the next task, given out. Anywhere else
-        the step, not in effect.
-
-        Raises: as ``prepare``.
-        """
-        node = self.plan.nodes[task.node]
-        chain = node.chain
-        payload, delta, to = out
-        if chain is None or self.ready or to is not None:
-            return self.prepare(task, out)
-        arc, state = node.out[0], task.state
-        if self._opens[node.unit] != 1 or arc.port in self._slots:
-            return self.prepare(task, out)
-        if delta and type(delta) is not Changes:
-            delta = self.root.schema.check(delta)
-        if state.known or self._ended or self._alive != 1:
-            state = self.advance(task, delta)
-        elif delta:
-            if self.history.keeps:
-                self.history.note(delta)
-            state = state.apply(delta)
-        if arc.carry is not None:
-            try:
-                payload = arc.carry(payload, state)
-                if payload is None:
-                    return Transition(delta, state, ())
-                if type(payload) is Carried:
-                    return Transition(
-                        delta,
-                        state,
-                        (
-                            Send(
-                                arc,
-                                payload.payload,
-                                self.root.schema.check(payload.values, whole=True),
-                            ),
-                        ),
-                    )
-            except Exception as error:
-                blame(self.plan, arc, error)
-                raise
-        self._opens[node.unit] = -1
-        self.fired[chain.node] = 1
-        self.taken.discard(task)
-        task = Task(
-            self.frame,
-            chain.node,
-            chain.ordinal,
-            (new_tuple(Token, (arc.id, payload, state, task.ordinal)),),
-            state,
-            self,
-        )
-        self.taken.add(task)
-        return task
+        return carried

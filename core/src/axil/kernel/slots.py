@@ -12,6 +12,7 @@ import heapq
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from operator import itemgetter
+from typing import Generic, TypeVar
 
 from axil.errors import LimitReached
 from axil.kernel.joins import GATE
@@ -19,10 +20,40 @@ from axil.kernel.plan import Plan, PlanEdge, Port
 from axil.kernel.state import State
 from axil.kernel.tokens import Activation, Frame, Ordinal, Token, next_ordinal, path_of
 
+T = TypeVar("T")
 Due = tuple[int, Ordinal, tuple[Token, ...]]
-"""A firing that is due: the node's position in the plan, which firing of the node it is, and its
-tokens.
-"""
+"""A firing that is due: the node's position, which of its firings it is, and its tokens."""
+
+
+class Queue(Generic[T]):
+    """First come, first served: two lists, which are small where few wait."""
+
+    __slots__ = ("behind", "front")
+
+    def __init__(self) -> None:
+        self.front: list[T] = []
+        """The next one last; not empty as long as there are any."""
+        self.behind: list[T] = []
+        """What came later, the next one first."""
+
+    def __len__(self) -> int:
+        return len(self.front) + len(self.behind)
+
+    def put(self, item: T) -> None:
+        """Put ``item`` behind all others."""
+        (self.behind if self.front else self.front).append(item)
+
+    def take(self) -> T:
+        """Return the next one, which waits no more."""
+        item = self.front.pop()
+        if not self.front and self.behind:
+            self.behind.reverse()
+            self.front, self.behind = self.behind, self.front
+        return item
+
+    def items(self) -> list[T]:
+        """Return all that wait, in order."""
+        return [*reversed(self.front), *self.behind]
 
 
 class Barrier:
@@ -53,10 +84,7 @@ class Barrier:
         heapq.heappush(self.held, (level, *due))
 
     def lift(self, level: int, has_left: bool) -> list[Due]:
-        """A node on ``level`` that could have left is decided; gives what need not wait any more.
-
-        ``has_left``: the round is left.
-        """
+        """Decide a node on ``level`` that could leave; return what need not wait any more."""
         self._could_leave[bisect_left(self._levels, (level,))] -= 1
         free: list[Due] = []
         while self._at < len(self._levels) and not has_left and not self._could_leave[self._at]:
@@ -92,9 +120,7 @@ class Turns:
         return True
 
     def is_quiet(self, unit: int, opens: int) -> bool:
-        """Return whether all of ``opens``, reasons why a unit might still fire, are held
-        firings.
-        """
+        """Return whether all reasons why a unit might still fire are held firings."""
         return len(self._held.get(unit, ())) == opens
 
     def wave(self, unit: int) -> tuple[list[Due], list[Due]]:
@@ -106,10 +132,7 @@ class Turns:
         return within, beyond
 
     def check(self, node: int) -> None:
-        """Count a firing of ``node``, if it is in a flat cycle whose limit ends the run.
-
-        Raises: LimitReached (AX411): the limit is reached.
-        """
+        """Count a firing of a flat cycle whose limit ends the run. Raises: LimitReached (AX411)."""
         limit = self._plan.turning.get(node)
         if limit is None or limit.at_limit != "limited" or self._count(node):
             return
@@ -166,16 +189,14 @@ class Ports:
     """The slots and counts of one scope, running once."""
 
     __slots__ = (
-        "_alive", "_arrivals", "_barrier", "_behind", "_ended", "_left", "_opens", "_slots",
-        "_todo", "_turns", "_waits", "broken", "fired", "frame", "plan", "ready", "skips", "took",
-        "unneeded",
+        "_alive", "_arrivals", "_barrier", "_ended", "_left", "_opens", "_slots", "_todo",
+        "_turns", "_waits", "broken", "due", "fired", "frame", "plan", "skips", "took", "unneeded",
     )  # fmt: skip
 
     def __init__(self, plan: Plan, frame: Frame, took: Took | None) -> None:
         self.plan, self.frame = plan, frame
-        self.ready: list[Due] = []
-        """What is due, the next one last; not empty as long as anything is."""
-        self._behind: list[Due] = []  # what came after all that is in `ready`, the next one first
+        self.due: Queue[Due] = Queue()
+        """What is due."""
         self.skips: list[int] = []
         """Nodes that will not fire, since this was last emptied."""
         self.fired = bytearray(len(plan.nodes))
@@ -199,13 +220,6 @@ class Ports:
         self._left = False
         self._barrier = Barrier(plan.barriers) if plan.barriers else None
         self._turns = Turns(plan, frame) if plan.turning else None
-
-    def _pop(self) -> Due:
-        due = self.ready.pop()
-        if not self.ready and self._behind:
-            self._behind.reverse()
-            self.ready, self._behind = self._behind, self.ready
-        return due
 
     def _deliver(self, arc: PlanEdge, token: Token) -> None:
         index = arc.port
@@ -238,10 +252,7 @@ class Ports:
             self._due(*due)
 
     def _place(self, token: Token) -> tuple[bool, int, Ordinal]:
-        """The place of a token at a join.
-
-        What waited since an earlier round (and so has no state) was there first.
-        """
+        """The place of a token at a join; what waited since an earlier round was there first."""
         return token.state is not None, self.plan.rank(token.edge), token.ordinal
 
     def _close(self, arc: PlanEdge) -> None:
@@ -388,10 +399,8 @@ class Ports:
         if self._barrier is not None and self._barrier.holds(level := self.plan.nodes[node].level):
             self._barrier.hold(level, (node, ordinal, tokens))
         else:
-            (self._behind if self.ready else self.ready).append((node, ordinal, tokens))
-
-    def _put(self, due: Due) -> None:
-        (self._behind if self.ready else self.ready).append(due)
+            due = self.due
+            (due.behind if due.front else due.front).append((node, ordinal, tokens))
 
     def _close_sources(self) -> None:
         """Begin to close what nothing leads to and nothing has opened."""
@@ -415,9 +424,7 @@ class Ports:
             self._closed(unit)
 
     def _closed(self, unit: int) -> None:
-        """A unit will never fire again: note what it skipped, and lift the barrier it may have held
-        up.
-        """
+        """Note what a closed unit skipped, and lift the barrier it may have held up."""
         self._opens[unit] = -1
         for index in self.plan.units[unit]:
             if not self.fired[index]:
@@ -425,12 +432,10 @@ class Ports:
             node = self.plan.nodes[index]
             if node.leaves and self._barrier is not None:
                 for due in self._barrier.lift(node.level, self._left):
-                    self._put(due)
+                    self.due.put(due)
 
     def _die(self) -> None:
-        """No path is alive: nothing fires any more, so what has not fired is skipped, and no edge
-        need be asked.
-        """
+        """End a machine with no path alive: what has not fired is skipped, and no edge is asked."""
         opens, fired = self._opens, self.fired
         if 0 in fired:
             for node, unit in enumerate(self.plan.unit_of):

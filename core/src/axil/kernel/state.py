@@ -58,9 +58,7 @@ NO_RESET: Final = _NoReset()
 
 @dataclass(frozen=True, slots=True)
 class FieldChange:
-    """What a frame did to one field, where the reducer cannot compose it into a single delta: a
-    reset, then deltas.
-    """
+    """What a frame did to one field that is no single delta: a reset, then deltas."""
 
     deltas: tuple[Any, ...]
     reset: Any = NO_RESET
@@ -87,10 +85,7 @@ class Reducer:
     whole: bool = False
 
     def fold(self, old: Any, deltas: Sequence[Any]) -> Any:
-        """``old`` with all ``deltas``, in order.
-
-        Cost: one private copy of ``old`` at most, if the reducer works in place.
-        """
+        """``old`` with all ``deltas``, in order; copied once at most."""
         if self.many is not None and len(deltas) > 1:
             return self.many(old, deltas)
         if self.pure:
@@ -136,10 +131,7 @@ class Field:
 
 
 def append(old: Any, new: Any) -> Log:
-    """``old`` and the items of ``new`` behind it; the reducer of growing lists.
-
-    Cost: O(len(new)).
-    """
+    """``old`` and the items of ``new`` behind it, for growing lists. Cost: O(len(new))."""
     if old is MISSING or old is None:
         return Log(new)
     return (old if type(old) is Log else Log(old)).extended(new)
@@ -154,19 +146,14 @@ Values = Mapping[str, Any]
 
 
 bare = object.__new__
-"""Makes an object without the call of Python that its own constructor is; whoever calls it fills
-all slots.
-"""
+"""Makes an object without its constructor; its maker fills all slots."""
 _PLAIN = Field("")
 _NOTHING: Values = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Schema:
-    """The fields of a state.
-
-    Open: any key, all overwrite (attributes). Closed: the declared fields and no other.
-    """
+    """The fields of a state: the declared ones (closed), or any key, all overwrite (open)."""
 
     name: str = "attributes"
     fields: Mapping[str, Field] = field(default_factory=dict[str, Field])
@@ -240,9 +227,7 @@ class Schema:
             ) from error
 
     def reduced(self, declared: Field, old: Any, deltas: Sequence[Any]) -> Any:
-        """``old`` and ``deltas`` by the field's reducer, validated where the deltas could not
-        be.
-        """
+        """``old`` and ``deltas`` by the field's reducer, validated if the deltas were not."""
         reducer = declared.reducer
         value = deltas[-1] if reducer is OVERWRITE else reducer.fold(old, deltas)
         if declared.validate is not None and not reducer.whole:
@@ -250,9 +235,7 @@ class Schema:
         return value
 
     def start(self, values: Values | None = None) -> State:
-        """A state with every field's default, applied once, and ``values`` over them as they
-        are.
-        """
+        """A state with every field's default, applied once, and ``values`` over them."""
         start = unshared(
             {
                 name: declared.default()
@@ -271,9 +254,7 @@ def _short(value: Any) -> str:
 
 
 class Write:
-    """One write of one field: its number, what was written, and the write before it on the same
-    path.
-    """
+    """One write of one field, and the write before it on the same path."""
 
     __slots__ = ("delta", "id", "prev", "reset")
 
@@ -282,10 +263,7 @@ class Write:
 
 
 class State(Mapping[str, Any]):
-    """A frozen mapping of field names to values.
-
-    Make one with ``Schema.start``, then ``apply``, ``join``, ``replace``.
-    """
+    """A frozen mapping of field names to values; ``Schema.start`` makes the first."""
 
     __slots__ = ("_base", "_over", "_writes", "known", "schema")
 
@@ -432,10 +410,7 @@ class State(Mapping[str, Any]):
         return State(self.schema, self._base, over, writes, self.known | bit)
 
     def among(self, values: Values) -> Values:
-        """The part of ``values`` whose names are here already, ``@`` fields apart.
-
-        Cost: O(values).
-        """
+        """The part of ``values`` whose names are here already. Cost: O(values)."""
         over, base = self._over, self._base
         if not over and not base:
             return _NOTHING
@@ -467,10 +442,7 @@ class State(Mapping[str, Any]):
 
 
 class History:
-    """The numbering of one frame's writes, and what the frame has to hand to its parent.
-
-    ``keeps=False`` for a frame that has no parent: nothing is composed.
-    """
+    """The numbering of one frame's writes, and, with ``keeps``, what its parent is handed."""
 
     __slots__ = ("changes", "count", "keeps", "schema", "writers")
 
@@ -497,10 +469,7 @@ class History:
         return bit
 
     def fold(self, state: State) -> State:
-        """``state`` with its history turned into values.
-
-        Only where its path is the only one alive in the frame.
-        """
+        """``state`` with its history turned into values: its path is the only one alive."""
         if state.writes:
             if self.keeps:
                 for name, write in state.writes.items():
@@ -513,20 +482,14 @@ class History:
     def note(self, delta: Delta) -> None:
         """Remember a write that was applied without a number, because its path was alone."""
         if self.keeps:
-            if fields := self.schema.fields:
-                for name, new in delta.items():
-                    if (
-                        name in fields
-                        and fields[name].reducer is OVERWRITE
-                        and type(new) is not FieldChange
-                    ):
-                        self.changes[name] = new
-                    else:
-                        self._note(name, new, new)
-            else:  # all fields take what is written
-                changes = self.changes
-                for name, new in delta.items():
-                    changes[name] = new.reset if type(new) is FieldChange else new
+            fields = self.schema.fields
+            for name, new in delta.items():
+                if type(new) is FieldChange or (
+                    name in fields and fields[name].reducer is not OVERWRITE
+                ):
+                    self._note(name, new, new)
+                else:
+                    self.changes[name] = new
 
     def note_replace(self, old: State, new: State) -> None:
         """Remember what ``replace`` changed on a path that was alone."""
@@ -627,9 +590,7 @@ def merged(states: Sequence[State], values: Values, history: History) -> State:
 
 
 class _Join:
-    """A join in the making: one set of dictionaries, changed in place until ``state()`` freezes
-    them.
-    """
+    """A join in the making, changed in place until ``state()`` freezes it."""
 
     __slots__ = ("first", "history", "known", "later", "local", "resets", "values", "writes")
 

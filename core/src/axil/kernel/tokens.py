@@ -17,9 +17,7 @@ from axil.kernel.state import State
 
 T = TypeVar("T")
 Effects = Literal["none", "idempotent", "external"]
-"""What running a body, or a step of one, once more may do to the world: nothing; nothing more than
-once; something a second time.
-"""
+"""What a body that runs twice may do to the world: nothing, no more than once, or more."""
 Frame = tuple[str | int, ...]
 """The name of a frame: nodes, rounds and indices from the run inward; ``()`` is the run."""
 Ordinal = tuple[int, ...]
@@ -32,9 +30,7 @@ EXIT = "@exit"
 
 
 class Activation(NamedTuple):
-    """The name of one firing of one node; the same in every run, whatever ran first by the
-    clock.
-    """
+    """The name of one firing of one node; the same in every run."""
 
     frame: Frame
     node: str
@@ -51,9 +47,7 @@ class Activation(NamedTuple):
 
 
 def path_of(frame: Frame, node: str) -> str:
-    """The node's name through the graphs around it, without cycles, rounds, ordinals and map
-    indices.
-    """
+    """The node's name through the graphs around it, without cycles, rounds and indices."""
     return "/".join(
         [part for part in frame if isinstance(part, str) and not part.startswith(("cycle(", "#"))]
         + [node]
@@ -63,22 +57,6 @@ def path_of(frame: Frame, node: str) -> str:
 def inner_frame(frame: Frame, node: str, ordinal: Ordinal) -> Frame:
     """The name of the frame that an activation opens; rounds and indices are added to it."""
     return (*frame, node, "#" + ".".join(map(str, ordinal))) if ordinal else (*frame, node)
-
-
-KEPT = "@kept/"
-"""The beginning of the names of fields that nodes keep from one run of a thread to the next."""
-
-
-def local_field(node: str) -> str:
-    """Return the name of the state field in which a node keeps what is its own."""
-    return f"@node/{node}"
-
-
-def kept_field(node: str) -> str:
-    """Return the name of the state field in which a node keeps what the next run of the thread
-    begins with.
-    """
-    return f"{KEPT}{node}"
 
 
 def next_ordinal(position: int, source: Ordinal) -> Ordinal:
@@ -98,10 +76,7 @@ def next_ordinal(position: int, source: Ordinal) -> Ordinal:
 
 
 class Token(NamedTuple):
-    """A live token: what an edge carries.
-
-    A dead edge carries none. (A tuple: one is made for every edge that is taken.)
-    """
+    """A live token: what an edge carries. A dead edge carries none."""
 
     edge: int
     """The edge's position in the graph's list of edges."""
@@ -114,9 +89,7 @@ class Token(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """An edge's answer when it changes the state as well: ``values`` are the target's whole state,
-    ``@`` fields apart.
-    """
+    """An edge's answer that replaces the state, too: ``values`` are the target's whole state."""
 
     payload: Any
     values: Mapping[str, Any]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import operator
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, cast, overload
@@ -108,9 +109,7 @@ class Log(Sequence[Any]):
             yield from part._buffer[: part._seen]
 
     def has(self, key: object, key_of: Any) -> bool:
-        """Whether an item with this key (``key_of(item)``) is here; the index is kept beside the
-        buffer. Cost: O(1), amortised.
-        """
+        """Whether an item with this key is here. Cost: O(1), amortised, by an index."""
         part: Log | None = self
         while part is not None:
             if part._index is None:
@@ -192,63 +191,42 @@ def isolate(value: Any) -> Any:
         return {**value}
     if kind is list:
         return [v if type(v) in ATOMS else isolate(v) for v in value]
-    if kind is tuple:
-        items = [isolate(v) for v in value]
-        return value if all(a is b for a, b in zip(items, value, strict=True)) else tuple(items)
     if kind is set or kind is bytearray:
         return copy.copy(value)
-    if isinstance(value, tuple):  # a named one
-        items = [isolate(v) for v in cast("tuple[Any, ...]", value)]
-        same_items = all(a is b for a, b in zip(items, cast("Any", value), strict=True))
-        return cast("Any", value if same_items else kind._make(items))
-    if isinstance(value, (list, deque)) and kind is not list:
-        own = copy.copy(cast("Any", value))
-        own.clear()
-        own.extend(isolate(v) for v in cast("Any", value))
+    if isinstance(value, tuple):
+        found = cast("tuple[Any, ...]", value)
+        items = [isolate(v) for v in found]
+        if all(map(operator.is_, items, found)):
+            return found
+        return tuple(items) if kind is tuple else kind._make(items)  # a named one
+    if isinstance(value, (list, deque, dict, set)):
+        own: Any = copy.copy(cast("Any", value))
+        if isinstance(value, dict):
+            for key in own:
+                own[key] = isolate(own[key])
+        elif not isinstance(value, set):
+            own.clear()
+            own.extend(isolate(v) for v in cast("Any", value))
         return own
-    if isinstance(value, (dict, list, set)):
-        return (
-            copy.copy(cast("Any", value))
-            if not isinstance(value, dict)
-            else _dict_like(cast("dict[Any, Any]", value))
-        )
-    return _isolate_object(value)
-
-
-def _dict_like(value: dict[Any, Any]) -> Any:
-    own = copy.copy(value)
-    for key in own:
-        own[key] = isolate(own[key])
-    return own
-
-
-def _isolate_object(value: Any) -> Any:
-    kind: Any = cast("Any", type(value))
     if hasattr(kind, "model_copy") and hasattr(kind, "model_config"):
         return value if kind.model_config.get("frozen") else value.model_copy(deep=True)
-    made_as: Any = getattr(kind, "__dataclass_params__", None)
-    if dataclasses.is_dataclass(kind) and not made_as.frozen:
+    if dataclasses.is_dataclass(kind) and not cast("Any", kind).__dataclass_params__.frozen:
         own = copy.copy(value)
-        for field in dataclasses.fields(value):
+        for field in dataclasses.fields(kind):
             setattr(own, field.name, isolate(getattr(value, field.name)))
         return own
     return value
 
 
 def unshared(values: Mapping[str, Any]) -> dict[str, Any]:
-    """``values`` with logs of their own: what one run appends must not be seen, or raced for, by
-    another.
-    """
+    """``values`` with logs of their own, for runs that append at the same time."""
     return {
         name: Log(value.raw()) if type(value) is Log else value for name, value in values.items()
     }
 
 
 def thaw(value: Any) -> Any:
-    """``value`` for a caller to keep: logs become lists, containers are fresh.
-
-    Cost: O(containers in the value).
-    """
+    """``value`` for a caller to keep: logs become lists, containers are fresh."""
     kind = type_of(value)
     if kind in ATOMS:
         return value
@@ -264,9 +242,7 @@ def thaw(value: Any) -> Any:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether two values are the same as far as can be told: identical, or equal without an
-    error.
-    """
+    """Whether two values are identical, or equal without an error."""
     if a is b:
         return True
     try:

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from axil.errors import ConfigError, Problem, did_you_mean, format_names
-from axil.kernel.spec import FromEnvironment, Place
 from axil.registry.excerpts import format_value
+from axil.spec.graph import FromEnvironment, Place
 
 if TYPE_CHECKING:
     from pydantic import BaseModel, SecretStr

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from axil.kernel.spec import FromEnvironment
+from axil.spec.graph import FromEnvironment
 
 
 def format_value(value: Any) -> str:

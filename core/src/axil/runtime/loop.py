@@ -37,7 +37,6 @@ from axil.kernel.outcomes import FrameResult
 from axil.kernel.plan import PlanNode
 from axil.kernel.scheduler import RunningFrame, Scheduler
 from axil.kernel.scopes import output_of
-from axil.kernel.spec import Limits
 from axil.kernel.state import State
 from axil.kernel.tokens import Activation, Changes, Out, Task, new_tuple
 from axil.kernel.values import isolate
@@ -47,6 +46,7 @@ from axil.runtime.pool import SLICE, LocalExecutor, Work, WorkerPool
 from axil.runtime.recorder import Recorder
 from axil.runtime.result import Options, Result, made
 from axil.runtime.services import REAL_CLOCK, Pause, Progress, RunServices, paused_by
+from axil.spec.graph import Limits
 
 
 class RunLoop:

@@ -10,8 +10,8 @@ from typing import Any
 from axil._door import provided
 from axil.contract.meters import Hold, Meter, MeterMaker, RunUsage
 from axil.errors import LimitReached, NotInstalled
-from axil.kernel.spec import Limits
 from axil.kernel.tokens import Activation
+from axil.spec.graph import Limits
 
 
 def begin_meter(

@@ -26,10 +26,10 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from axil.contract.context import Context, Executor
 from axil.errors import RunCancelled
 from axil.kernel.plan import Body, PlanNode
-from axil.kernel.scheduler import Queue
-from axil.kernel.spec import Limits
+from axil.kernel.slots import Queue
 from axil.kernel.tokens import Task
 from axil.runtime.recorder import Recorder
+from axil.spec.graph import Limits
 
 if TYPE_CHECKING:
     from axil.contract.decisions import Outcome

@@ -15,9 +15,9 @@ from axil.kernel.events import CycleTally, Ending, Status
 from axil.kernel.outcomes import FrameResult
 from axil.kernel.plan import Graph
 from axil.kernel.scopes import output_of
-from axil.kernel.spec import Limits
 from axil.kernel.values import thaw
 from axil.runtime.meters import begin_meter
+from axil.spec.graph import Limits
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -4,12 +4,13 @@ once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Iterable, Sequence
 
 from axil.errors import Problem, did_you_mean, format_names
-from axil.kernel.cycles import components, is_cyclic, shortest_path
-from axil.kernel.spec import EdgeSpec, GraphSpec, Place
+from axil.kernel.cycles import components, is_cyclic
 from axil.kernel.tokens import ENTRY, EXIT
+from axil.spec.graph import EdgeSpec, GraphSpec, Place
 
 
 def check(spec: GraphSpec) -> list[Problem]:
@@ -190,3 +191,28 @@ def _reach(spec: GraphSpec, edges: list[EdgeSpec]) -> Iterable[Problem]:
                 "",
                 severity="warning",
             )
+
+
+def shortest_path(successors: Sequence[Sequence[int]], start: int, goal: int) -> list[int] | None:
+    """Vertices of a shortest path from ``start`` to ``goal``, both included; None if there is none.
+
+    ``start == goal`` asks for a cycle: the path then begins and ends there.
+
+    >>> shortest_path([[1], [2], [0]], 0, 0)
+    [0, 1, 2, 0]
+    """
+    came: dict[int, int] = {}
+    queue = deque([start])
+    while queue:
+        v = queue.popleft()
+        for w in successors[v]:
+            if w == goal:
+                path = [w, v]
+                while v != start:
+                    v = came[v]
+                    path.append(v)
+                return path[::-1]
+            if w not in came and w != start:
+                came[w] = v
+                queue.append(w)
+    return None

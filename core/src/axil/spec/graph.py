@@ -7,13 +7,13 @@ written to a file.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
 from axil.errors import Problem, SpecError
 from axil.kernel.joins import Join
+from axil.kernel.plan import CycleLimit
 from axil.kernel.state import APPEND, Field, Schema
 from axil.kernel.tokens import Effects
 
@@ -209,18 +209,6 @@ class RouterSpec:
     ask: Callable[..., Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CycleLimit:
-    """How often a cycle may turn, and what reaching it means."""
-
-    rounds: int | None = 100
-    """None: no limit."""
-    at_limit: Literal["limited", "exit"] = "limited"
-    """``limited`` ends the run with that status; ``exit`` ends the cycle as if it had nothing left
-    to do.
-    """
-
-
 @dataclass(frozen=True, slots=True, init=False)
 class Limits:
     """What a run may use; None: no limit.
@@ -329,7 +317,26 @@ class GraphSpec:
         Where the file lies and what the environment held do not count: a run resumes after a key
         was renewed.
         """
+        from axil.spec.digest import digest_of
+
         return digest_of(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubgraphSpec:
+    """A graph inside a node: what a node class gives from ``scope()``."""
+
+    spec: GraphSpec
+    pull: Mapping[str, str] | None = None
+    push: Mapping[str, str] | None = None
+    hidden: frozenset[str] = frozenset()
+    """Fields that are neither pulled nor pushed, whatever the rules say."""
+    offered: frozenset[str] = frozenset()
+    """Of the fields that are pushed those that a graph around it with declared fields need not
+    have.
+    """
+    keep: bool = False
+    """Whether its nodes' own fields outlast a visit, until the next in the same run."""
 
 
 READ = frozenset({"growing", "lenient"})
@@ -343,98 +350,17 @@ SURROUNDINGS = READ | {"folder", "root", "trail", "texts", "vars", "environment"
 """Keys of ``GraphSpec.extras`` that say where a file was read and with what, not what it says."""
 
 
-def digest_of(spec: GraphSpec) -> str:
-    """See ``GraphSpec.digest``.
+KEPT = "@kept/"
+"""The beginning of the names of fields that nodes keep from one run of a thread to the next."""
 
-    Graphs inside it count by their own digests, innermost first; depth costs no recursion.
+
+def local_field(node: str) -> str:
+    """Return the name of the state field in which a node keeps what is its own."""
+    return f"@node/{node}"
+
+
+def kept_field(node: str) -> str:
+    """Return the name of the state field in which a node keeps what the next run of the thread
+    begins with.
     """
-    order: list[tuple[GraphSpec, int]] = []
-    stack = [(spec, 0)]
-    while stack:
-        outer, body = stack.pop()
-        order.append((outer, body))
-        stack.extend(
-            (node.body.to_spec(), id(node.body))
-            for node in outer.nodes
-            if hasattr(node.body, "to_spec")
-        )
-    import hashlib
-
-    digest, inner = "", dict[int, str]()
-    for outer, body in reversed(order):
-        own = replace(
-            outer, extras={k: v for k, v in outer.extras.items() if k not in SURROUNDINGS}
-        )
-        text = json.dumps(_plain(own, 0, inner), sort_keys=True, separators=(",", ":"))
-        digest = inner[body] = hashlib.sha256(text.encode()).hexdigest()
-    return digest
-
-
-_MODULES = {
-    "axil.compiler.nodes": "axil.nodes",
-    "axil.kernel.state": "axil.fields",
-    "axil_control.loop_graph": "axil.nodes",
-    "axil_typed.checks": "axil.typed",
-    "axil_typed.reducers": "axil.reducers",
-    "axil_typed.schema": "axil.schema",
-    "axil_typed.views": "axil.contract.views",
-}
-"""What digests call modules of axil that have moved since runs were first recorded."""
-_TOO_DEEP = 200
-_SAID: Mapping[str, Mapping[str, Any]] = {
-    "GraphSpec": {"flow": "carried"},
-    "Limits": {
-        "tokens": None,
-        "cost": None,
-        "pricing": None,
-        "estimate": {"characters_per_token": 4.0, "output_tokens": 1000},
-    },
-}
-"""What digests hold of fields that specs had by default when runs were first recorded: those runs
-can still be resumed.
-"""
-_UNCOUNTED = ("place", "made", "migrations")
-"""Where something was written, what it was made into, and how one comes here from before, are not
-what it is.
-"""
-
-
-def _plain(value: Any, depth: int, inner: Mapping[int, str]) -> Any:
-    if depth > _TOO_DEEP:
-        raise SpecError(
-            Problem(
-                "AX110", "", f"nested deeper than {_TOO_DEEP} levels.", "Flatten the configuration."
-            )
-        )
-    if isinstance(value, FromEnvironment):
-        return value.template
-    if id(value) in inner:
-        return inner[id(value)]
-    if isinstance(value, (str, int, float, bool)) or value is None:
-        return value
-    if isinstance(value, Place):
-        return None
-    if is_dataclass(value) and not isinstance(value, type):
-        names = [f.name for f in fields(value) if f.name not in _UNCOUNTED]
-        plain: dict[str, Any] = {
-            name: _plain(getattr(value, name), depth + 1, inner) for name in names
-        }
-        if isinstance(value, Limits):  # by name, as if they were fields
-            del plain["uses"]
-            plain |= {name: _plain(limit, depth + 1, inner) for name, limit in value.uses.items()}
-        if plain.get("state_version") == 1:
-            del plain["state_version"]  # as if nobody had said it
-        for name, said in _SAID.get(type(value).__name__, {}).items():
-            plain[name] = said if plain.get(name) is None else plain[name]
-        return plain
-    if isinstance(value, Mapping):
-        pairs = cast("Mapping[Any, Any]", value).items()
-        items = [[str(k), _plain(v, depth + 1, inner)] for k, v in pairs]
-        return sorted(items, key=lambda item: item[0])
-    if isinstance(value, (list, tuple)):
-        return [_plain(v, depth + 1, inner) for v in cast("Sequence[Any]", value)]
-    kind: Any = value if isinstance(value, type) or callable(value) else type(value)
-    module: str = getattr(kind, "__module__", "") or ""
-    return (
-        f"{_MODULES.get(module, module)}:{getattr(kind, '__qualname__', type(kind).__qualname__)}"
-    )
+    return f"{KEPT}{node}"
