@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+
+import pytest
+
 from axil.compiler.planner import compile_spec
-from axil.kernel.cycles import CycleBody, cycle_name
+from axil.kernel.cycles import CycleBody, cycle_name, fold
 from axil.kernel.joins import EACH, GATE
 from axil.kernel.plan import BACK, OUTSIDE, Plan
 
