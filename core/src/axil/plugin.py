@@ -86,11 +86,9 @@ _SUBJECTS = {
         """,
     },
     "Distributions: manifests and dependencies": {
-        "registry.manifest": """
-            DescribedComponent MANIFEST_FILE MANIFEST_VERSION Manifest Reference
-            parse_manifest settings_at=at
-        """,
+        "registry.manifest": "MANIFEST_FILE MANIFEST_VERSION Manifest parse_manifest",
         "axil_dependencies.needs": "Dependencies Dependency dependencies_of",
+        "axil_dependencies.references": "Reference references_of settings_at",
         "axil_dependencies.versions": "recorded_files",
     },
     "Graphs as data, and their files": {
@@ -235,10 +233,7 @@ if TYPE_CHECKING:
     from axil.registry.manifest import (
         MANIFEST_FILE,
         MANIFEST_VERSION,
-        DescribedComponent,
         Manifest,
-        Reference,
-        at as settings_at,
         parse_manifest,
     )
     from axil.registry.policy import Policy
@@ -256,6 +251,7 @@ if TYPE_CHECKING:
         Dependency,
         dependencies_of,
     )
+    from axil_dependencies.references import Reference, references_of, settings_at
     from axil_dependencies.versions import recorded_files
     from axil_files.changes import changes as spec_changes
     from axil_files.documents import (
@@ -326,7 +322,6 @@ __all__ = [
     "CycleError",
     "Dependencies",
     "Dependency",
-    "DescribedComponent",
     "Document",
     "EdgeInput",
     "Effects",
@@ -442,6 +437,7 @@ __all__ = [
     "parse_workflow",
     "pushed_fields",
     "recorded_files",
+    "references_of",
     "refers_to",
     "render",
     "resolve_secret",

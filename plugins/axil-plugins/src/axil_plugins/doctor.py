@@ -116,9 +116,9 @@ def stale(registry: Registry) -> Iterator[Finding]:
             if each.distribution == name
         }
         described = {
-            f"{each.kind}:{each.name}"
+            f"{each['kind']}:{each['name']}"
             for each in manifest.components
-            if each.kind in COMPONENT_KINDS
+            if each["kind"] in COMPONENT_KINDS
         }
         told = [
             f"{each} is registered and not described" for each in sorted(registered - described)
