@@ -59,7 +59,7 @@ _SUBJECTS = {
         "errors": """
             BodyError ComponentBlocked ComponentConflict ConcurrentReset CycleError EngineError
             HookFailed InvalidValue JournalError KernelBug MissingKeys NotBuilt NotInstalled Overdue
-            PluginContract PluginLoadError RouteError RunError SchemaMismatch Uncertain
+            PluginContract PluginLoadError ProblemError RouteError RunError SchemaMismatch Uncertain
             UndeclaredField UnknownComponent did_you_mean format_names
         """,
     },
@@ -177,6 +177,7 @@ if TYPE_CHECKING:
         Overdue,
         PluginContract,
         PluginLoadError,
+        ProblemError,
         RouteError,
         RunError,
         SchemaMismatch,
@@ -367,6 +368,7 @@ __all__ = [
     "Policy",
     "Price",
     "Pricing",
+    "ProblemError",
     "Processor",
     "Reference",
     "Registry",
