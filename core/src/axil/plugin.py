@@ -49,7 +49,9 @@ _SUBJECTS = {
         "contract.views": "StateView model_view without_views",
     },
     "Configuration and secrets": {
-        "registry.config": "Secret decode_config make_component refers_to resolve_secret",
+        "registry.config": """
+            Misfit Secret decode_config make_component misfits refers_to resolve_secret
+        """,
         "kernel.spec": "FromEnvironment Place",
     },
     "Questions to people": {
@@ -216,9 +218,11 @@ if TYPE_CHECKING:
     from axil.kernel.tokens import ENTRY, EXIT, Changes, Effects, Task, kept_field, local_field
     from axil.kernel.values import ATOMS, Log, isolate, same as same_value, thaw
     from axil.registry.config import (
+        Misfit,
         Secret,
         decode_config,
         make_component,
+        misfits,
         refers_to,
         resolve_secret,
     )
@@ -350,6 +354,7 @@ __all__ = [
     "Message",
     "Meter",
     "MeterMaker",
+    "Misfit",
     "MissingKeys",
     "Mode",
     "NodeContract",
@@ -430,6 +435,7 @@ __all__ = [
     "local_field",
     "make_component",
     "message",
+    "misfits",
     "model_view",
     "notes_field",
     "parameters_of",

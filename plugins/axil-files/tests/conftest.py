@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
+from axil import Use
 from axil.plugin import Policy, Registry, component_index, use_registry
 
 # Laws are not about seconds: a slow machine is no counterexample. A failure prints how to repeat
@@ -22,6 +23,10 @@ class Anything:
         self.settings = settings
 
 
+def keeper(context_window: int) -> Use:
+    return Use(type="inbox", config={"window": context_window})
+
+
 @pytest.fixture
 def every_component() -> Iterator[None]:
     """Every component that files may name is there, whatever is installed."""
@@ -30,5 +35,8 @@ def every_component() -> Iterator[None]:
         kind, name = key.split(":")
         if kind in ("nodes", "conditions", "processors", "wrappers"):
             made.register(kind, name, Anything)
+    made.register("shorthands", "context_window", lambda said: keeper(**said))
+    made.register("shorthands", "condition", lambda said: Use(type="stated", config=said))
+    made.register("shorthands", "is_majority_voting", lambda said: Use(type="vote"))
     with use_registry(made):
         yield
