@@ -12,7 +12,7 @@ BUDGETS = {
     "contract": (1900, 12),
     "runtime": (2700, 12),
     "builder": (1450, 12),
-    "registry": (1900, 12),
+    "registry": (1750, 7),
 }
 """Lines and modules that a package of core may have.
 

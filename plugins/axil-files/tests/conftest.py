@@ -1,6 +1,6 @@
 """What all tests of this member share."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -27,6 +27,10 @@ def keeper(context_window: int) -> Use:
     return Use(type="inbox", config={"window": context_window})
 
 
+def stated(said: Mapping[str, str]) -> Use:
+    return Use(type="expression", config={"expression": said["condition"]})
+
+
 @pytest.fixture
 def every_component() -> Iterator[None]:
     """Every component that files may name is there, whatever is installed."""
@@ -36,7 +40,7 @@ def every_component() -> Iterator[None]:
         if kind in ("nodes", "conditions", "processors", "wrappers"):
             made.register(kind, name, Anything)
     made.register("shorthands", "context_window", lambda said: keeper(**said))
-    made.register("shorthands", "condition", lambda said: Use(type="stated", config=said))
+    made.register("shorthands", "condition", stated)
     made.register("shorthands", "is_majority_voting", lambda said: Use(type="vote"))
     with use_registry(made):
         yield

@@ -320,7 +320,7 @@ def _statements(text: str, name: str) -> Iterator[_Statement]:
         elif mark == "=" and not depth and is_open:
             yield _Statement(begun, text[start : token.start()], False)
             is_open = False
-        elif mark == "\n" and depth <= 0:
+        elif mark == "\n" and (depth <= 0 or is_open):  # nothing before a "=" goes over lines
             head = text[start : token.start()].lstrip()
             if is_open and head.startswith("["):
                 yield _Statement(begun, head, True)
