@@ -1350,7 +1350,9 @@ def test_toml_strings_and_comments_are_no_keys_however_they_look(text):
     assert parse_toml(text, "x").lines == {("x",): 1}
 
 
-@pytest.mark.parametrize("text", ["[" + " " * 5_000, "[" + " \n[" * 100, '"""' + '\\"""' * 20_000, "x = [" + "[" * 60])
+@pytest.mark.parametrize(
+    "text", ["[" + " " * 5_000, "[" + " \n[" * 100, '"""' + '\\"""' * 20_000, "x = [" + "[" * 60]
+)
 def test_what_is_not_toml_is_refused_at_its_line(text):
     with pytest.raises(SpecError, match="AX140 x:1: "):
         parse_toml(text, "x")
@@ -1478,6 +1480,11 @@ def _registry_of_settings():
 
     known = Registry(Policy(), entry_points=[])
     known.register("nodes", "counts", Counts)
+    known.register(
+        "shorthands",
+        "condition",
+        lambda said: Use(type="expression", config={"expression": said["condition"]}),
+    )
     return known
 
 
