@@ -130,7 +130,7 @@ def distribution(name: str, registry: Registry) -> dict[str, Any]:
         raise UnknownComponent(f'no plugin is called "{name}".', hint=hint)
     manifest = registry.manifest(wanted)
     metadata = getattr(registry.distribution(wanted), "metadata", None)
-    requires = getattr(registry.distribution(wanted), "requires", None) or []
+    requires: list[Any] = getattr(registry.distribution(wanted), "requires", None) or []
     own = [row for row in rows(registry) if row["distribution"] == wanted]
     return {
         "distribution": wanted,
@@ -196,7 +196,7 @@ def example(word: str, registry: Registry) -> str:
     said = component(word, registry)
     import json
 
-    use = {"type": said["name"], "config": (said.get("examples") or [{}])[0]}
+    use: dict[str, Any] = {"type": said["name"], "config": (said.get("examples") or [{}])[0]}
     return json.dumps(
         use if use["config"] else {"type": said["name"]}, ensure_ascii=False, indent=2
     )
