@@ -236,7 +236,7 @@ def names(registry: Registry) -> Iterator[Finding]:
 
 def requirements(registry: Registry) -> Iterator[Finding]:
     """Requirements of plugins that are not met, and those that take others' freedom."""
-    import importlib_metadata
+    from importlib import metadata as importlib_metadata
     from packaging.requirements import InvalidRequirement, Requirement
 
     kernel = {
@@ -315,7 +315,7 @@ def _finding(name: str, check: str, severity: str, *told: str) -> Finding:
 
 def duplicates(registry: Registry) -> Iterator[Finding]:
     """Plugins that are on the path twice."""
-    import importlib_metadata
+    from importlib import metadata as importlib_metadata
 
     plugins = registry.plugins()
     seen: dict[str, list[str]] = {}
