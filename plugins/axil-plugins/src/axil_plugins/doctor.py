@@ -237,6 +237,7 @@ def names(registry: Registry) -> Iterator[Finding]:
 def requirements(registry: Registry) -> Iterator[Finding]:
     """Requirements of plugins that are not met, and those that take others' freedom."""
     from importlib import metadata as importlib_metadata
+
     from packaging.requirements import InvalidRequirement, Requirement
 
     kernel = {
