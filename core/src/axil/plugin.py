@@ -52,7 +52,9 @@ _SUBJECTS = {
         "contract.views": "InstanceView StateView without_views",
     },
     "Configuration and secrets": {
-        "registry.config": "Secret decode_config make_component refers_to resolve_secret",
+        "registry.config": """
+            Misfit Secret decode_config make_component misfits refers_to resolve_secret
+        """,
         "spec.graph": "FromEnvironment Place",
     },
     "Questions to people": {
@@ -62,7 +64,7 @@ _SUBJECTS = {
         "errors": """
             BodyError ComponentBlocked ComponentConflict ConcurrentReset CycleError EngineError
             HookFailed InvalidValue JournalError KernelBug MissingKeys NotBuilt NotInstalled Overdue
-            PluginContract PluginLoadError RouteError RunError SchemaMismatch Uncertain
+            PluginContract PluginLoadError ProblemError RouteError RunError SchemaMismatch Uncertain
             UndeclaredField UnknownComponent did_you_mean format_names
         """,
     },
@@ -92,11 +94,9 @@ _SUBJECTS = {
         """,
     },
     "Distributions: manifests and dependencies": {
-        "registry.manifest": """
-            DescribedComponent MANIFEST_FILE MANIFEST_VERSION Manifest Reference
-            parse_manifest settings_at=at
-        """,
+        "registry.manifest": "MANIFEST_FILE MANIFEST_VERSION Manifest parse_manifest",
         "axil_dependencies.needs": "Dependencies Dependency dependencies_of",
+        "axil_dependencies.references": "Reference references_of settings_at",
         "axil_dependencies.versions": "recorded_files",
     },
     "Graphs as data, and their files": {
@@ -188,6 +188,7 @@ if TYPE_CHECKING:
         Overdue,
         PluginContract,
         PluginLoadError,
+        ProblemError,
         RouteError,
         RunError,
         SchemaMismatch,
@@ -218,9 +219,11 @@ if TYPE_CHECKING:
     from axil.kernel.tokens import ENTRY, EXIT, Changes, Effects, Task
     from axil.kernel.values import ATOMS, Log, isolate, same as same_value, thaw
     from axil.registry.config import (
+        Misfit,
         Secret,
         decode_config,
         make_component,
+        misfits,
         refers_to,
         resolve_secret,
     )
@@ -236,10 +239,7 @@ if TYPE_CHECKING:
     from axil.registry.manifest import (
         MANIFEST_FILE,
         MANIFEST_VERSION,
-        DescribedComponent,
         Manifest,
-        Reference,
-        at as settings_at,
         parse_manifest,
     )
     from axil.registry.policy import Policy
@@ -267,6 +267,7 @@ if TYPE_CHECKING:
         Dependency,
         dependencies_of,
     )
+    from axil_dependencies.references import Reference, references_of, settings_at
     from axil_dependencies.versions import recorded_files
     from axil_files.changes import changes as spec_changes
     from axil_files.documents import (
@@ -338,7 +339,6 @@ __all__ = [
     "CycleError",
     "Dependencies",
     "Dependency",
-    "DescribedComponent",
     "Document",
     "EdgeHandle",
     "EdgeInput",
@@ -370,6 +370,7 @@ __all__ = [
     "Message",
     "Meter",
     "MeterMaker",
+    "Misfit",
     "MissingKeys",
     "Mode",
     "NodeContract",
@@ -388,6 +389,7 @@ __all__ = [
     "Policy",
     "Price",
     "Pricing",
+    "ProblemError",
     "Processor",
     "Reference",
     "Registry",
@@ -449,6 +451,7 @@ __all__ = [
     "local_field",
     "make_component",
     "message",
+    "misfits",
     "model_view",
     "notes_field",
     "parameters_of",
@@ -458,6 +461,7 @@ __all__ = [
     "parse_workflow",
     "pushed_fields",
     "recorded_files",
+    "references_of",
     "refers_to",
     "render",
     "resolve_secret",

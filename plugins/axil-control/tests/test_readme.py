@@ -16,7 +16,7 @@ PROJECT = tomllib.loads((HOME / "pyproject.toml").read_text("utf-8"))["project"]
 COMPONENTS = [
     (group.removeprefix("axil."), name, value)
     for group, table in PROJECT["entry-points"].items()
-    if group != "axil.plugin"
+    if group not in ("axil.plugin", "axil.shorthands")
     for name, value in table.items()
 ]
 
@@ -24,6 +24,12 @@ COMPONENTS = [
 def loaded(value: str) -> Any:
     module, _, name = value.partition(":")
     return getattr(importlib.import_module(module), name)
+
+
+def test_every_shorthand_is_in_the_readme():
+    section = README.partition("## Shorthands\n")[2].partition("\n## ")[0]
+    names = PROJECT["entry-points"]["axil.shorthands"]
+    assert [name for name in names if f"| `{name}`" not in section] == []
 
 
 CONFIGURED = [each for each in COMPONENTS if each[1] != "loop"]

@@ -1,10 +1,11 @@
 """What all tests of this member share."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from axil import Use
 from axil.plugin import Policy, Registry, component_index, use_registry
 
 # Laws are not about seconds: a slow machine is no counterexample. A failure prints how to repeat
@@ -22,6 +23,14 @@ class Anything:
         self.settings = settings
 
 
+def keeper(context_window: int) -> Use:
+    return Use(type="inbox", config={"window": context_window})
+
+
+def stated(said: Mapping[str, str]) -> Use:
+    return Use(type="expression", config={"expression": said["condition"]})
+
+
 @pytest.fixture
 def every_component() -> Iterator[None]:
     """Every component that files may name is there, whatever is installed."""
@@ -30,5 +39,8 @@ def every_component() -> Iterator[None]:
         kind, name = key.split(":")
         if kind in ("nodes", "conditions", "processors", "wrappers"):
             made.register(kind, name, Anything)
+    made.register("shorthands", "context_window", lambda said: keeper(**said))
+    made.register("shorthands", "condition", stated)
+    made.register("shorthands", "is_majority_voting", lambda said: Use(type="vote"))
     with use_registry(made):
         yield

@@ -9,8 +9,10 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -40,6 +42,7 @@ from axil.plugin import (
     Registry,
     RouterSpec,
     UnknownComponent,
+    use_registry,
 )
 from axil_files.documents import Document, measure, parse_json, parse_toml
 from axil_files.loading import Reading, dump, include, inline, json_schema, load, spec_from
@@ -178,10 +181,10 @@ def test_everything_wrong_is_said_at_once_with_line_and_path():
     assert told(data, vrsion=1) == [
         'AX103 flow.json nodes[1].context_window: expected a whole number, found "all".',
         'AX142 flow.json nodes[3]: the key "type" is missing. The node type.',
+        'AX103 flow.json edges[2].trigger: expected true or false, found "no".',
         'AX141 flow.json edges[2].colour: unknown key "colour". Known here: carry_data, '
         "clear_context, clear_kept_context, condition, "
         "description, dynamic, from, group, keep_message, keys, process, to, trigger.",
-        'AX103 flow.json edges[2].trigger: expected true or false, found "no".',
         'AX141 flow.json vrsion: unknown key "vrsion". Did you mean "version"?',
         'AX104 flow.json edges[1].to: no node "reveiwer". Did you mean "reviewer"?',
     ]
@@ -220,7 +223,7 @@ def test_what_is_no_workflow_at_all_is_said(data, problem):
         ({"cycle_limits": {"Z": {}}}, 'AX105 flow.json cycle_limits.Z: no node "Z".'),
         (
             {"cycle_limits": {"A": {"rounds": "many"}}},
-            'cycle_limits.A.rounds: expected a whole number, or unlimited, found "many".',
+            'cycle_limits.A.rounds: expected a whole number or unlimited, found "many".',
         ),
         (
             {"log_level": "TRACE"},
@@ -262,7 +265,7 @@ def test_a_wrong_graph_is_a_named_problem(change, problem):
         ({"wrappers": ["os:system"]}, "AX148"),
         (
             {"context_window": -2},
-            "nodes[1].context_window: expected a whole number, at least -1, found -2.",
+            "nodes[1].context_window: expected a number ≥ -1, found -2.",
         ),
         (
             {"pull": ["a"], "pull_keys": ["b"]},
@@ -288,14 +291,11 @@ def test_a_wrong_node_is_a_named_problem(change, problem):
         ({"condition": {"typ": "keyword"}}, 'unknown key "typ". Did you mean "type"?'),
         ({"condition": "subprocess:run"}, "AX148"),
         ({"process": {"type": "a:b"}}, "AX148 flow.json edges[0].process.type"),
-        (
-            {"dynamic": {"type": "mpa"}},
-            'edges[0].dynamic.type: expected one of map, tree, found "mpa".',
-        ),
-        ({"dynamic": {"type": "map", "config": {"group_size": 3}}}, "AX141"),
+        ({"dynamic": {"typ": "map"}}, 'edges[0].dynamic.typ: unknown key "typ".'),
+        ({"dynamic": {"type": "map", "config": {"groups": 3}}}, "AX141"),
         (
             {"dynamic": {"type": "tree", "config": {"group_size": 1}}},
-            "expected a whole number, at least 2, found 1.",
+            "expected a number ≥ 2, found 1.",
         ),
         ({"keys": [1]}, "edges[0].keys[0]: expected text, found 1."),
     ],
@@ -337,7 +337,7 @@ def test_edges_say_conditions_processors_and_marks():
         names="AB",
     )
     spec = read(data)
-    never, passed = Use(type="always_false"), Use(type="code_pass")
+    never, passed = Use(type="false"), Use(type="code_pass")
     assert [edge.condition for edge in spec.edges[1:-1]] == [
         None, None, None, None, never, never, passed, Use(type="keyword",
         config=keyword["config"]), passed,
@@ -391,7 +391,7 @@ def test_dynamic_edges_wrap_their_target_between_its_inbox_and_its_own_wrappers(
         {"from": "B", "to": "C", "dynamic": tree},
     )
     data["nodes"][2]["wrappers"] = ["retry", {"type": "timeout", "config": {"seconds": 3}}]
-    asked = {"split": tree["split"], "max_parallel": 10, "group_size": 2, "edges": ["A", "B"]}
+    asked = {"split": tree["split"], "group_size": 2, "edges": ["A", "B"]}
     assert read(data).nodes[2].wrappers == (
         Use(type="inbox", config={"window": 0}), Use(type="tree", config=asked),
         Use(type="retry"), Use(type="timeout", config={"seconds": 3}),
@@ -401,10 +401,7 @@ def test_dynamic_edges_wrap_their_target_between_its_inbox_and_its_own_wrappers(
         .nodes[1]
         .wrappers[0]
     )
-    assert wrapper == Use(
-        type="map",
-        config={"split": {"type": "message", "config": {}}, "max_parallel": 10, "edges": ["A"]},
-    )
+    assert wrapper == Use(type="map", config={"edges": ["A"]})
 
 
 def test_a_graph_puts_usual_wrappers_around_its_nodes_by_type_unless_they_have_one_of_that_type():
@@ -496,9 +493,9 @@ except ImportError as error:
         ({"models": {"small": {"input": 1}}}, 'the key "output" is missing'),
         (
             {"models": {"small": {"input": 1, "output": -2}}},
-            "expected a number, at least 0, found -2",
+            "expected a number ≥ 0, found -2",
         ),
-        ({"unknown": "guess"}, 'expected refuse, ignore or a price, found "guess"'),
+        ({"unknown": "guess"}, 'expected one of refuse, ignore or a mapping, found "guess"'),
         ({"unknown": {"input": 1}}, 'the key "output" is missing'),
         ({"prices": {}}, 'unknown key "prices"'),
     ],
@@ -645,6 +642,42 @@ def test_strategies_of_fields_come_from_the_registry_that_is_given():
     )
     with pytest.raises(SpecError, match="AX150"):
         spec_from(document, Reading(registry=registry()))
+
+
+NAMED_3 = {"type": "function", "config": {"name": 3}}
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (
+            {"migrations": ["x"]},
+            "AX103 flow.json migrations: expected a mapping, found a list.",
+        ),
+        (
+            {"nodes": [{"id": {}, "type": "passthrough"}]},
+            "AX103 flow.json nodes[0].id: expected text, found a mapping.",
+        ),
+        (
+            {"edges": [{"from": [], "to": {}}]},
+            "AX103 flow.json edges[0].from: expected text, found a list.",
+        ),
+        (
+            {"edges": [{"from": "A", "to": "B", "condition": NAMED_3}]},
+            "AX103 flow.json edges[0].condition.config.name: expected text, found 3.",
+        ),
+        (
+            {"edges": [{"from": "A", "to": "B", "process": NAMED_3}]},
+            "AX103 flow.json edges[0].process.config.name: expected text, found 3.",
+        ),
+        (
+            {"start": [{"a": 1}]},
+            "AX103 flow.json start[0]: expected text, found a mapping.",
+        ),
+    ],
+)
+def test_a_value_of_another_type_is_a_problem_wherever_it_stands(change, problem):
+    assert problem in "\n".join(told({**graph("AB", names="AB"), **change}))
 
 
 def test_a_wrong_field_is_told_with_its_line():
@@ -795,7 +828,7 @@ def test_a_file_is_loaded_by_its_suffix(tmp_path: Path):
         load(toml_file, registry=registry())
     assert (
         str(caught.value).splitlines()[0]
-        == f"AX103 {toml_file}:8 nodes[1].type: expected text, found 3."
+        == f'AX103 {toml_file}:8 nodes[1].type: expected text, found 3. Write "3".'
     )
 
 
@@ -942,12 +975,39 @@ def test_nothing_outside_the_first_files_folder_is_included(tmp_path: Path):
         include("folder.json", spec.extras, registry=registry())
 
 
+@pytest.fixture
+def nesting(every_component, tmp_path, monkeypatch):
+    """A node type whose manifest says that its setting ``config`` holds a graph."""
+    (tmp_path / "kit_nesting").mkdir()
+    (tmp_path / "kit_nesting" / "__init__.py").write_text("")
+    described = {
+        "kind": "nodes",
+        "name": "nested",
+        "refs": [{"path": "/config", "kind": "graph"}],
+    }
+    manifest = {"manifest": 1, "distribution": "kit-nesting", "components": [described]}
+    (tmp_path / "kit_nesting" / "axil-plugin.json").write_text(json.dumps(manifest))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    dist = SimpleNamespace(name="kit-nesting", version="1.0", requires=[])
+    points = [
+        ("axil.nodes", "nested", "kit_nesting:x"),
+        ("axil.plugin", "kit-nesting", "kit_nesting"),
+    ]
+    made = Registry(
+        Policy(),
+        [SimpleNamespace(group=g, name=n, value=v, dist=dist) for g, n, v in points],
+    )
+    with use_registry(made):
+        yield
+
+
+@pytest.mark.usefixtures("nesting")
 def test_a_graph_in_a_config_is_checked_with_its_lines_and_can_be_read():
     inner = graph("AB", names="AB")
     data = graph("AB", names="AB")
     data["nodes"][0] = {
         "id": "A",
-        "type": "subgraph",
+        "type": "nested",
         "config": {"type": "config", "config": inner},
     }
     spec = read(data, vars={"V": "v"})
@@ -1222,11 +1282,11 @@ def test_lines_of_json_are_those_of_keys_and_items():
         ("9" * 5_000, "AX140 x:1: a number of more than 400 digits."),
         ("[NaN]", "AX140"),
         ("[" + "0," * 60_000 + "0]", "AX144"),
-        ('{"a": 1,}', 'AX140 x:1: expected something between "," and "}".'),
-        ('{"a" 1}', 'AX140 x:1: expected ":".'),
+        ('{"a": 1,}', "AX140 x:1: "),
+        ('{"a" 1}', "AX140 x:1: expected ':' delimiter, found \"1\"."),
         ('["a\n"]', "AX140 x:1: Invalid control character"),
-        ("", "AX140 x:1: expected a value, found the end of the file."),
-        ("1 2", "AX140 x:1: expected the end of the file."),
+        ("", "AX140 x:1: expected value, found the end of the file."),
+        ("1 2", 'AX140 x:1: Extra data, found "2".'),
     ],
 )
 def test_json_that_is_too_much_or_not_json_is_refused_at_its_line(text, problem):
@@ -1257,6 +1317,51 @@ def test_data_that_contains_itself_is_refused():
     data.append(data)
     with pytest.raises(SpecError, match="AX110"):
         measure(Document(data=data))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ".".join("a" * 20_000) + " = 1",
+        "[" + " . ".join(["'a'"] * 20_000) + "]",
+        "x = {" + ".".join("a" * 20_000) + " = 1}",
+        "x = " + "[" * 20_000 + "]" * 20_000,
+        "\n\n\n" * 10_000 + ".".join("a" * 65) + "=1",
+    ],
+)
+def test_toml_whose_keys_or_values_are_nested_too_deeply_is_refused_before_it_is_read(
+    text, monkeypatch
+):
+    monkeypatch.setattr(tomllib, "loads", lambda text: pytest.fail("it was read"))
+    with pytest.raises(SpecError, match=rf"AX110 x:{1 + text.count(chr(10))}: .* 64 "):
+        parse_toml(text, "x")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'x = """\n[' + " " * 5_000 + '\n"""',
+        "x = '''\n" + "\n[".join(["[ " * 300] * 300) + "\n'''",
+        'x = "' + "." * 5_000 + '"  # ' + "." * 5_000,
+        'x = """' + '\\"""' * 20_000 + '"""',
+    ],
+)
+def test_toml_strings_and_comments_are_no_keys_however_they_look(text):
+    assert parse_toml(text, "x").lines == {("x",): 1}
+
+
+@pytest.mark.parametrize(
+    "text", ["[" + " " * 5_000, "[" + " \n[" * 100, '"""' + '\\"""' * 20_000, "x = [" + "[" * 60]
+)
+def test_what_is_not_toml_is_refused_at_its_line(text):
+    with pytest.raises(SpecError, match="AX140 x:1: "):
+        parse_toml(text, "x")
+
+
+def test_toml_values_over_several_lines_hide_no_key_behind_them():
+    text = "a = [ # ]\n  1,\n  { b = ']' },\n]\n\nc.d = {e = 1}\n"
+    text += 'f = """\n"""""\n \'g\' . h = 2'
+    assert parse_toml(text, "x").lines == {("a",): 1, ("c", "d"): 6, ("f",): 7, ("g", "h"): 9}
 
 
 def test_toml_has_the_lines_of_tables_and_keys():
@@ -1375,6 +1480,11 @@ def _registry_of_settings():
 
     known = Registry(Policy(), entry_points=[])
     known.register("nodes", "counts", Counts)
+    known.register(
+        "shorthands",
+        "condition",
+        lambda said: Use(type="expression", config={"expression": said["condition"]}),
+    )
     return known
 
 

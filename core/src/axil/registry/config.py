@@ -12,14 +12,15 @@ import inspect
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, cast
 
 from axil.errors import ConfigError, Problem, did_you_mean, format_names
 from axil.registry.excerpts import format_value
 from axil.spec.graph import FromEnvironment, Place
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel, SecretStr
+    from pydantic import BaseModel, SecretStr, ValidationError
 
     Model = TypeVar("Model", bound=BaseModel)
 else:
@@ -52,42 +53,30 @@ def decode_config(
         raise ConfigError(
             Problem("AX133", str(where), f"expected a mapping, found {format_value(raw)}.")
         )
-    forbid = None if model.model_config.get("extra") == "allow" else "forbid"
+    said = _said(model, cast("Mapping[str, Any]", raw))
+    is_open = model.model_config.get("extra") == "allow"
     try:
-        return model.model_validate(_said(model, cast("Mapping[str, Any]", raw)), extra=forbid)
+        return model.model_validate(said, extra=None if is_open else "forbid")
     except ValidationError as error:
-        found = cast("list[dict[str, Any]]", error.errors(include_url=False))
+        found = list(misfits(model, raw, error))
     # outside the handler: the original error's text shows the input, secrets included
-    problems = list(_problems(model, raw, where, found))
-    strangers = [_keys(raw, each) for each in found if each["type"] == "extra_forbidden"]
-    if not (lenient and strangers):
-        raise ConfigError(problems)
-    for problem in problems:
-        if problem.id == "AX130":
-            import logging
-
-            logging.getLogger("axil.config").warning(
-                "%s: %s is ignored. %s", problem.where, problem.message.rstrip("."), problem.hint
-            )
-    return decode_config(model, _without(raw, strangers), where, lenient=True)
-
-
-def _without(value: Any, paths: Sequence[Keys]) -> Any:
-    """``value`` without what ``paths`` lead to."""
-    inner: dict[str | int, list[Keys]] = {}
-    for path in paths:
-        inner.setdefault(path[0], []).append(path[1:])
-    if isinstance(value, Mapping):
-        entries = cast("Mapping[str, Any]", value).items()
-        return {
-            k: _without(v, inner[k]) if k in inner else v
-            for k, v in entries
-            if () not in inner.get(k, ())
-        }
-    items = enumerate(cast("Sequence[Any]", value))
-    return [
-        _without(v, inner[i]) if i in inner else v for i, v in items if () not in inner.get(i, ())
+    problems = [
+        Problem(_IDS[each.kind], _inside(where, each.keys), each.message, each.hint)
+        for each in found
     ]
+    ignored = [problem for problem in problems if lenient and problem.id == "AX130"]
+    if len(ignored) < len(problems):
+        raise ConfigError([problem for problem in problems if problem not in ignored])
+    import logging
+
+    for problem in ignored:
+        logging.getLogger("axil.config").warning(
+            "%s: %s is ignored. %s", problem.where, problem.message.rstrip("."), problem.hint
+        )
+    return model.model_validate(said, extra=None if is_open else "ignore")
+
+
+_IDS: Final = {"unknown": "AX130", "missing": "AX132", "value": "AX131"}
 
 
 def make_component(
@@ -194,51 +183,79 @@ def _inside(where: str | Place, keys: Keys) -> str:
 # --------------------------------------------------------------------------------------------------
 
 
-def _problems(
-    model: type[BaseModel], raw: Any, where: str | Place, errors: list[dict[str, Any]]
-) -> Iterator[Problem]:
-    """One problem per key; what the members of a union expect is said in one sentence."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Misfit:
+    """One thing in plain data that does not fit a pydantic model."""
+
+    kind: Literal["unknown", "missing", "value"]
+    """An unknown key, a key that is missing, or a value that does not fit."""
+    keys: Keys
+    """Where it is in the data; of a missing key, what lacks it."""
+    message: str
+    hint: str = ""
+    key: str = ""
+    """The unknown or missing key."""
+    known: tuple[str, ...] = ()
+    """The keys that could stand in place of an unknown one."""
+    description: str = ""
+    """What the model says of a missing key."""
+
+
+def misfits(model: type[BaseModel], raw: Any, error: ValidationError) -> Iterator[Misfit]:
+    """Yield what pydantic found wrong with ``raw``, in the words of messages, in the order found.
+
+    There is one for each place: what the members of a union expect is said in one sentence, and
+    where one of them fits the value but not what is in it, only of what is in it. Values of secret
+    fields are never shown.
+    """
     by_keys: dict[Keys, list[dict[str, Any]]] = {}
-    for error in errors:
-        by_keys.setdefault(_keys(raw, error), []).append(error)
+    for each in cast("list[dict[str, Any]]", error.errors(include_url=False)):
+        by_keys.setdefault(_keys(raw, each), []).append(each)
+    around = {keys[:length] for keys in by_keys for length in range(len(keys))}
     for keys, found in by_keys.items():
         first = found[0]
         if first["type"] == "extra_forbidden":
             key = str(keys[-1])
-            known = _names(_field(model, keys[:-1])[0] if len(keys) > 1 else model)
+            known = tuple(_names(_field(model, keys[:-1])[0]))
             hint = did_you_mean(key, known) or (
                 f"Known here: {format_names(sorted(known), 12)}." if known else ""
             )
-            yield Problem("AX130", _inside(where, keys), f'unknown key "{key}".', hint)
-        elif first["type"] == "missing" and isinstance(keys[-1], int):
-            yield Problem(
-                "AX131", _inside(where, keys[:-1]), f"expected more than {keys[-1]} items."
+            message = f'unknown key "{key}".'
+            yield Misfit(
+                kind="unknown", keys=keys, message=message, hint=hint, key=key, known=known
             )
-        elif first["type"] == "missing":
-            yield Problem("AX132", _inside(where, keys[:-1]), f'the key "{keys[-1]}" is missing.')
-        else:
-            yield _misfit(model, found, where, keys)
+        elif first["type"] == "missing" and keys and isinstance(keys[-1], int):
+            message = f"expected more than {keys[-1]} items."
+            yield Misfit(kind="value", keys=keys[:-1], message=message)
+        elif first["type"] == "missing" and keys:
+            yield Misfit(
+                kind="missing",
+                keys=keys[:-1],
+                message=f'the key "{keys[-1]}" is missing.',
+                key=str(keys[-1]),
+                description=getattr(_field(model, keys)[1], "description", None) or "",
+            )
+        elif keys not in around:
+            yield _misfit(model, found, keys)
 
 
-def _misfit(
-    model: type[BaseModel], found: list[dict[str, Any]], where: str | Place, keys: Keys
-) -> Problem:
+def _misfit(model: type[BaseModel], found: list[dict[str, Any]], keys: Keys) -> Misfit:
     kind, info = _field(model, keys)
     first = found[0]
     if first["type"] in ("value_error", "assertion_error"):
         text = str(first["msg"]).split(", ", 1)[-1].rstrip(".")
-        return Problem("AX131", _inside(where, keys), f"{text}.")
+        return Misfit(kind="value", keys=keys, message=f"{text}.")
     expected = " or ".join(dict.fromkeys(_expected(error, info) for error in found))
-    hidden = _is_secret(kind, keys)
-    told = "" if hidden else f", found {format_value(first.get('input'))}"
-    allowed = re.findall(
-        r"'([^']*)'", str(cast("dict[str, Any]", first.get("ctx") or {}).get("expected", ""))
-    )
     value = first.get("input")
-    hint = did_you_mean(value, allowed) if isinstance(value, str) and not hidden else ""
-    if not hidden and "text" in expected and isinstance(value, (int, float)):
+    if _is_secret(kind, keys):
+        return Misfit(kind="value", keys=keys, message=f"expected {expected}.")
+    contexts = [cast("dict[str, Any]", error.get("ctx") or {}) for error in found]
+    allowed = re.findall(r"'([^']*)'", " ".join(str(each.get("expected", "")) for each in contexts))
+    hint = did_you_mean(value, allowed) if isinstance(value, str) else ""
+    if "text" in expected and isinstance(value, (int, float)):
         hint = f'Write "{format_value(value)}".'
-    return Problem("AX131", _inside(where, keys), f"expected {expected}{told}.", hint)
+    message = f"expected {expected}, found {format_value(value)}."
+    return Misfit(kind="value", keys=keys, message=message, hint=hint)
 
 
 _TYPES = (
@@ -263,7 +280,10 @@ def _expected(error: Mapping[str, Any], info: Any) -> str:
     kind = str(error["type"])
     context = cast("Mapping[str, Any]", error.get("ctx") or {})
     if kind in ("literal_error", "enum"):
-        return f"one of {context.get('expected', '')}".replace("'", "").replace(" or ", ", ")
+        words = str(context.get("expected", "")).replace("'", "").replace(" or ", ", ")
+        return f"one of {words}" if "," in words else words
+    if kind == "string_too_short" and context.get("min_length") == 1:
+        return "text that is not empty"
     bounds = [
         f"{sign} {_number(_bound(info, name))}"
         for name, sign in _BOUNDS

@@ -25,6 +25,7 @@ COMPONENT_KINDS: Final[Mapping[str, str]] = {
     "executors": "executor",
     "loaders": "file format",
     "dialects": "dialect",
+    "shorthands": "shorthand",
     "judges": "judge",
     "hooks": "hook plugin",
     "commands": "command",

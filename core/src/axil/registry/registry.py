@@ -11,7 +11,7 @@ import importlib
 import json
 import pkgutil
 import re
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, cast
@@ -26,7 +26,6 @@ from axil.errors import (
     did_you_mean,
     format_names,
 )
-from axil.registry.installed import entry_points
 from axil.registry.kinds import (
     COMPONENT_KINDS,
     KERNEL,
@@ -59,7 +58,7 @@ _TARGET: Final = re.compile(
 
 
 class EntryPoint(Protocol):
-    """What the registry needs of an entry point; ``importlib_metadata``'s are such."""
+    """What the registry needs of an entry point; those of ``importlib.metadata`` are such."""
 
     @property
     def name(self) -> str: ...
@@ -171,7 +170,7 @@ class Registry:
         """
         if distribution in self._manifests:
             return self._manifests[distribution]
-        from axil.registry.manifest import read
+        from axil.registry.manifest import read_manifest
 
         self._scan()
         name = canonical_name(distribution)
@@ -179,7 +178,7 @@ class Registry:
             self._manifests[name] = None
             package = self._packages.get(name, "")
             try:
-                self._manifests[name] = read(package, self._dists.get(name)) if package else None
+                self._manifests[name] = read_manifest(package)
             except ValueError as error:
                 self.unreadable.append(f"{name}: its manifest cannot be read: {error}")
         return self._manifests[name]
@@ -310,7 +309,7 @@ class Registry:
         for each in self.candidates(kind):
             said = self.manifest(each.distribution)
             described = said.find(kind, each.name) if said is not None else None
-            aliases = described.aliases if described is not None else ()
+            aliases = described.get("aliases", ()) if described is not None else ()
             if (bare in aliases and wanted in ("", each.distribution)) or (
                 distribution and whole in aliases
             ):
@@ -406,11 +405,11 @@ class Registry:
             return True
         if self._given is not None:
             return False
-        import importlib_metadata
+        from importlib import metadata
 
         try:
-            importlib_metadata.version(distribution)
-        except (importlib_metadata.PackageNotFoundError, ValueError):
+            metadata.version(distribution)
+        except (metadata.PackageNotFoundError, ValueError):
             return False
         return True
 
@@ -482,7 +481,7 @@ class Registry:
             # metadata is parsed anew whenever it is asked: once for each distribution is enough
             known: dict[int, tuple[str, str]] = {}
             groups: dict[str, tuple[str, int]] = {}
-            for entry in entry_points(self.unreadable) if self._given is None else self._given:
+            for entry in _installed(self.unreadable) if self._given is None else self._given:
                 kind, major = groups.get(entry.group) or groups.setdefault(
                     entry.group, kind_of_group(entry.group)
                 )
@@ -528,6 +527,38 @@ def _add(same: list[Component], component: Component) -> None:
                 same[i] = component
             return
     same.append(component)
+
+
+def _installed(unreadable: list[str]) -> Iterator[EntryPoint]:
+    """Read the entry points in groups of axil, from the metadata of every distribution.
+
+    ``importlib.metadata.entry_points`` does nearly the same, but fails as a whole where one
+    distribution has a file that cannot be parsed. Of distributions of one name the first on
+    ``sys.path`` is taken, as imports do, but one that an interrupted removal has left without
+    metadata is passed over.
+
+    Args:
+        unreadable: gets a line for each distribution that cannot be read.
+    """
+    from importlib import metadata
+
+    named: dict[str, list[Any]] = {}
+    for distribution in metadata.distributions():
+        named.setdefault(_identity(distribution)[0], []).append(distribution)
+    for same in named.values():
+        try:
+            distribution = same[0] if len(same) == 1 else next(filter(_is_whole, same), same[0])
+            points = [each for each in distribution.entry_points if each.group.startswith("axil.")]
+        except Exception as error:  # noqa: BLE001
+            # metadata is anybody's text, and finders are anybody's code
+            path = getattr(same[0], "_path", same[0])
+            unreadable.append(f"{path}: {type(error).__name__}: {error}")
+        else:
+            yield from cast("list[EntryPoint]", points)
+
+
+def _is_whole(distribution: Any) -> bool:
+    return bool(distribution.read_text("METADATA") or distribution.read_text("PKG-INFO"))
 
 
 _FOLDER: Final = re.compile(r"([A-Za-z0-9][\w.]*)-([^-/\\]+)\.dist-info")

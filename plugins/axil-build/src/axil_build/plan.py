@@ -187,7 +187,7 @@ def chain(name: str, distributions: Mapping[str, str]) -> list[str]:
 
 def metadata_of(name: str) -> Any:
     """The metadata of an installed distribution; None: it is not installed."""
-    import importlib_metadata
+    from importlib import metadata as importlib_metadata
 
     try:
         return importlib_metadata.distribution(name)

@@ -164,7 +164,7 @@ def _said(command: Component, registry: Registry) -> str:
     """What a distribution says of its command: in its manifest, else of itself; and who says it."""
     manifest = registry.manifest(command.distribution)
     described = manifest.find("commands", command.name) if manifest is not None else None
-    words = described.summary if described is not None else ""
+    words = described.get("summary", "") if described is not None else ""
     if not words:
         metadata = getattr(registry.distribution(command.distribution), "metadata", None)
         words = str(metadata["Summary"] or "") if metadata is not None else ""

@@ -11,16 +11,11 @@ Policy is the kernel's ``ComponentBlocked``, a wrong target its ``RouteError``.
 
 from __future__ import annotations
 
-from axil import AxilError, Problem
+from axil.plugin import ProblemError
 
 
-class ControlError(AxilError, ValueError):
+class ControlError(ProblemError, ValueError):
     """One sentence with an id; ``hint`` says what to do next."""
-
-    def __init__(self, id: str, message: str, hint: str = "", where: str = "") -> None:
-        self.id = id
-        self.problem = Problem(id, where, message, hint)
-        super().__init__(str(self.problem))
 
 
 class BindingError(ControlError):

@@ -21,12 +21,11 @@ from axil.plugin import (
     KERNEL,
     Component,
     Place,
-    Reference,
     Registry,
     canonical_name,
     default_registry,
-    settings_at,
 )
+from axil_dependencies.references import Reference, references_of, settings_at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,7 +189,7 @@ class _Walk:
             if component.distribution != KERNEL and component.status != "registered":
                 self.needs.blind[f"{kind}:{component.name}"] = None
             return
-        for reference in described.refs:
+        for reference in references_of(described):
             self._reference(reference, use, place, spec, requires)
 
     def _reference(

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import bisect
 import json
-import json.decoder
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, NoReturn, Protocol, cast
+from typing import Any, Final, NamedTuple, NoReturn, Protocol, cast
 
 from axil import Problem, SpecError
 from axil.plugin import FromEnvironment, Place, did_you_mean, format_names, format_value
@@ -163,144 +162,122 @@ def _too(id: str, document: Document, keys: Keys, message: str, hint: str = "") 
 
 # --------------------------------------------------------------------------------------------------
 
-_DECODER: Any = json.decoder  # type checkers know nothing of its ``scanstring``
-_scan = cast("Callable[[str, int, bool], tuple[str, int]]", _DECODER.scanstring)
-_SPACE = re.compile(r"[ \t\n\r]*")
-_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
-_WORDS: Final = {"true": True, "false": False, "null": None}
+_SPACE: Final = re.compile(r"[ \t\n\r]*")
+_JSON_TOKEN: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],]')
+_ADVICE: Final = (
+    ("',' delimiter", "Put a comma between two parts, or close what was opened."),
+    ("property name", 'Write "name": value, with a comma between two of them only.'),
+    ("':' delimiter", 'Write "name": value.'),
+)
 
 
 def parse_json(text: str, name: str) -> Document:
-    """A JSON document, with the line of every key and item.
+    """Read a JSON document, with the line of every key and item.
 
-    Duplicate keys, NaN and infinities are refused.
+    The standard library reads it, and gives no positions; they are found afterwards, in a text that
+    is known to be JSON. Duplicate keys, NaN and infinities are refused.
     """
-    reader = _Json(text, name)
-    data, end = reader.value(reader.skip(0), ())
-    if reader.skip(end) != len(text):
-        reader.fail(reader.skip(end), "expected the end of the file.")
-    return Document(data=data, lines=reader.lines, name=name)
+
+    def refuse(word: str) -> NoReturn:
+        line = text.count("\n", 0, text.find(word)) + 1
+        raise refused("AX140", name, line, f"{word} is no number of JSON.", "Leave it out.")
+
+    def whole(digits: str) -> int:
+        if len(digits) <= LONGEST_NUMBER:
+            return int(digits)
+        line = text.count("\n", 0, text.find(digits)) + 1
+        told = f"a number of more than {LONGEST_NUMBER} digits."
+        raise refused("AX140", name, line, told, "Write it as text, in quotes.")
+
+    try:
+        data = json.loads(text, parse_constant=refuse, parse_int=whole)
+    except json.JSONDecodeError as error:
+        advice = next((f"{words} " for part, words in _ADVICE if part in error.msg), "")
+        at = text[error.pos : error.pos + 1]
+        found = f"found {format_value(at)}" if at else "found the end of the file"
+        told = f"{error.msg.replace('Expecting', 'expected').removesuffix(' at')}, {found}."
+        hint = f"{advice}It is in column {error.colno}."
+        raise refused("AX140", name, error.lineno, told, hint) from None
+    except RecursionError:
+        _json_lines(text, name)  # it says at which line the nesting becomes too deep
+        told = f"nested deeper than {DEEPEST} levels."
+        raise refused("AX110", name, None, told, "Make it flatter.") from None
+    return Document(data=data, lines=_json_lines(text, name), name=name)
 
 
-class _Json:
-    """The standard library's parser gives no positions; scanning of strings is left to it."""
+def _json_lines(text: str, name: str) -> dict[Keys, int]:
+    """Find the lines of keys and items in a text that is JSON."""
+    breaks = [found.start() for found in re.finditer("\n", text)]
+    lines: dict[Keys, int] = {}
+    path: list[str | int] = []  # the key or the index in each container that is open
+    is_key = False
 
-    def __init__(self, text: str, name: str) -> None:
-        self.text, self.name = text, name
-        self.lines: dict[Keys, int] = {}
-        self._breaks = [m.start() for m in re.finditer("\n", text)]
+    def record(at: int) -> None:
+        line = bisect.bisect_left(breaks, at) + 1
+        if len(path) > DEEPEST:
+            told = f"nested deeper than {DEEPEST} levels."
+            raise refused("AX110", name, line, told, "Make it flatter.")
+        if len(lines) > MOST:
+            hint = "Split the file; a subgraph can be a file of its own."
+            raise refused("AX144", name, line, f"more than {MOST} values.", hint)
+        if tuple(path) in lines:
+            told = f"the key {format_value(path[-1])} is there twice."
+            raise refused("AX145", name, line, told, "Remove one.")
+        lines[tuple(path)] = line
 
-    def line(self, at: int) -> int:
-        return bisect.bisect_left(self._breaks, at) + 1
-
-    def skip(self, at: int) -> int:
-        space = _SPACE.match(self.text, at)
-        return space.end() if space else at
-
-    def fail(self, at: int, message: str, id: str = "AX140", hint: str = "") -> NoReturn:
-        column = f"It is in column {at - self.text.rfind(chr(10), 0, at)}."
-        raise refused(id, self.name, self.line(at), message, f"{hint} {column}".lstrip())
-
-    def value(self, at: int, keys: Keys) -> tuple[Any, int]:
-        first = self.text[at : at + 1]
-        if len(keys) > DEEPEST:
-            self.fail(at, f"nested deeper than {DEEPEST} levels.", "AX110", "Make it flatter.")
-        if len(self.lines) > MOST:
-            self.fail(
-                at,
-                f"more than {MOST} values.",
-                "AX144",
-                "Split the file; a subgraph can be a file of its own.",
-            )
-        if first == '"':
-            return self.string(at)
-        if first == "{":
-            return self.members(at, keys)
-        if first == "[":
-            return self.items(at, keys)
-        for word, value in _WORDS.items():
-            if self.text.startswith(word, at):
-                return value, at + len(word)
-        number = _NUMBER.match(self.text, at)
-        if number is None:
-            found = f"found {format_value(first)}" if first else "found the end of the file"
-            self.fail(at, f"expected a value, {found}.")
-        if number.end() - at > LONGEST_NUMBER:
-            self.fail(
-                at,
-                f"a number of more than {LONGEST_NUMBER} digits.",
-                hint="Write it as text, in quotes.",
-            )
-        return (float if number[1] or number[2] else int)(number[0]), number.end()
-
-    def string(self, at: int) -> tuple[str, int]:
-        if not self.text.startswith('"', at):
-            self.fail(at, "expected a key in double quotes.", hint='Write "name": value.')
-        try:
-            return _scan(self.text, at + 1, True)
-        except json.JSONDecodeError as error:
-            self.fail(error.pos, f"{error.msg.rstrip(' at')}.")
-
-    def items(self, at: int, keys: Keys) -> tuple[list[Any], int]:
-        found: list[Any] = []
-        at = self.skip(at + 1)
-        while self.text[at : at + 1] != "]":
-            here = (*keys, len(found))
-            self.lines[here] = self.line(at)
-            value, at = self.value(at, here)
-            found.append(value)
-            at = self.next(at, "]")
-        return found, at + 1
-
-    def members(self, at: int, keys: Keys) -> tuple[dict[str, Any], int]:
-        found: dict[str, Any] = {}
-        at = self.skip(at + 1)
-        while self.text[at : at + 1] != "}":
-            start = at
-            key, at = self.string(at)
-            if key in found:
-                self.fail(
-                    start, f"the key {format_value(key)} is there twice.", "AX145", "Remove one."
-                )
-            self.lines[(*keys, key)] = self.line(start)
-            at = self.skip(at)
-            if self.text[at : at + 1] != ":":
-                self.fail(at, 'expected ":".')
-            found[key], at = self.value(self.skip(at + 1), (*keys, key))
-            at = self.next(at, "}")
-        return found, at + 1
-
-    def next(self, at: int, end: str) -> int:
-        """Behind a comma, with something to follow, or at ``end``."""
-        at = self.skip(at)
-        if self.text[at : at + 1] == ",":
-            at = self.skip(at + 1)
-            if self.text[at : at + 1] == end:
-                self.fail(at, f'expected something between "," and "{end}".')
-        elif self.text[at : at + 1] != end:
-            self.fail(
-                at,
-                f'expected "," or "{end}".',
-                hint="Put a comma between two parts, or close what was opened.",
-            )
-        return at
+    for token in _JSON_TOKEN.finditer(text):
+        mark = token[0]
+        if mark == "{":
+            path.append("")
+            is_key = True
+        elif mark in ("}", "]"):
+            path.pop()
+            is_key = False
+        elif mark == "[" or (mark == "," and isinstance(path[-1], int)):
+            start = cast("re.Match[str]", _SPACE.match(text, token.end())).end()
+            if mark == "[":
+                path.append(-1)
+            if text[start] != "]":
+                path[-1] = cast("int", path[-1]) + 1
+                record(start)
+        elif mark == ",":
+            is_key = True
+        elif is_key:
+            path[-1], is_key = json.loads(mark), False
+            record(token.start())
+    return lines
 
 
 # --------------------------------------------------------------------------------------------------
 
-_HEADER = re.compile(r"\s*(\[\[?)\s*([^\[\]]+?)\s*\]\]?\s*(?:#.*)?$")
-_ENTRY = re.compile(
-    r"""\s*((?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')"""
-    r"""(?:\s*\.\s*(?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*'))*)\s*="""
+_TOML_TOKEN: Final = re.compile(
+    r'"""(?:[^\\]|\\.)*?(?:"{3,5}|\Z)'
+    r"|'''.*?(?:'{3,5}|\Z)"
+    r'|"(?:[^"\\\n]|\\.)*"?'
+    r"|'[^'\n]*'?"
+    r"|#[^\n]*"
+    r"|[\[\]{}=.,\n]",
+    re.DOTALL,
 )
-_PART = re.compile(r"""[A-Za-z0-9_-]+|"[^"]*"|'[^']*'""")
-_TRIPLE = re.compile(r"\"\"\"|'''")
+
+
+class _Statement(NamedTuple):
+    """A header of a table, or the key of an entry."""
+
+    line: int
+    text: str
+    is_header: bool
 
 
 def parse_toml(text: str, name: str) -> Document:
-    """A TOML document. Lines are those of tables and of keys at the start of a line."""
+    """Read a TOML document, with the lines of tables, and of keys outside of inline tables.
+
+    Keys of more than ``DEEPEST`` parts are refused before the standard library reads them: it takes
+    time and memory that grow with the square of their number.
+    """
     import tomllib
 
+    statements = list(_statements(text, name))
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -312,40 +289,74 @@ def parse_toml(text: str, name: str) -> Document:
         raise refused(
             "AX144", name, None, "a number or a nesting is too long to be read.", "Make it smaller."
         ) from error
-    return Document(data=data, lines=_toml_lines(text), name=name)
+    return Document(data=data, lines=_toml_lines(statements, tomllib.loads), name=name)
 
 
-def _toml_lines(text: str) -> dict[Keys, int]:
-    """Guess by the shape of lines; what looks like a key inside a longer text is skipped."""
+def _statements(text: str, name: str) -> Iterator[_Statement]:
+    """Yield the statements of a text that may be TOML. Cost: O(characters).
+
+    Strings and comments are skipped as a whole, so that brackets, dots and line breaks mean what
+    they mean in TOML.
+    """
+    line, depth, dots = 1, 0, 0
+    start, begun, is_open = 0, 1, True  # the statement that may begin here
+    for token in _TOML_TOKEN.finditer(text):
+        mark = token[0]
+        if mark == ".":
+            dots += 1
+            if dots >= DEEPEST:
+                told = f"a key of more than {DEEPEST} parts."
+                raise refused("AX110", name, line, told, "Make it flatter.")
+            continue
+        if mark[0] not in "\"'":
+            dots = 0
+        if mark in ("[", "{"):
+            depth += 1
+            if depth > DEEPEST:
+                told = f"nested deeper than {DEEPEST} levels."
+                raise refused("AX110", name, line, told, "Make it flatter.")
+        elif mark in ("]", "}"):
+            depth -= 1
+        elif mark == "=" and not depth and is_open:
+            yield _Statement(begun, text[start : token.start()], False)
+            is_open = False
+        elif mark == "\n" and (depth <= 0 or is_open):  # nothing before a "=" goes over lines
+            head = text[start : token.start()].lstrip()
+            if is_open and head.startswith("["):
+                yield _Statement(begun, head, True)
+            depth, start, is_open = 0, token.end(), True
+        line += mark.count("\n")
+        if mark == "\n":
+            begun = line
+    if is_open and (head := text[start:].lstrip()).startswith("["):
+        yield _Statement(begun, head, True)
+
+
+def _toml_lines(
+    statements: Iterable[_Statement], loads: Callable[[str], dict[str, Any]]
+) -> dict[Keys, int]:
+    """Find the keys of statements that were read already; ``loads`` reads each key once more."""
     lines: dict[Keys, int] = {}
     counts: dict[Keys, int] = {}
-    table: tuple[Any, ...] = ()
-    inside = ""
-    for number, line in enumerate(text.split("\n"), 1):
-        was_inside = inside
-        for quotes in _TRIPLE.findall(line):
-            inside = "" if inside == quotes else inside or quotes
-        if was_inside:
-            continue
-        if header := _HEADER.match(line):
-            table = cast("tuple[Any, ...]", ())
-            parts = _parts(header[2])
+    table: Keys = ()
+    for line, text, is_header in statements:
+        parts, value = list[str](), cast("Any", loads(text if is_header else f"{text}=0"))
+        while isinstance(value, dict) and value:
+            [(part, value)] = cast("dict[str, Any]", value).items()
+            parts.append(part)
+        if is_header:
+            table = ()
             for part in parts[:-1]:
                 table = (*table, part)
                 table = (*table, counts[table] - 1) if table in counts else table
-            table = (*table, parts[-1]) if parts else table
-            if header[1] == "[[":
+            table = (*table, parts[-1])
+            if isinstance(value, list):
                 counts[table] = counts.get(table, 0) + 1
                 table = (*table, counts[table] - 1)
-            lines.setdefault(table, number)
-        elif entry := _ENTRY.match(line):
-            lines.setdefault((*table, *_parts(entry[1])), number)
+            lines.setdefault(table, line)
+        else:
+            lines.setdefault((*table, *parts), line)
     return lines
-
-
-def _parts(dotted: str) -> list[str]:
-    found: list[str] = _PART.findall(dotted)
-    return [part.strip("\"'") for part in found]
 
 
 # --------------------------------------------------------------------------------------------------

@@ -9,12 +9,14 @@ the kernel knows:
   that carry and do not trigger, so that an end inside a cycle does not end the cycle; behind the
   ends comes the first node without out-edges, for runs in which no end had an output.
 - ``keep_message`` and ``clear_…`` become marks on what the edge carries. A node that receives
-  marks, or has a ``context_window``, gets the wrapper ``inbox``, which reads them.
-- ``dynamic`` on edges becomes the wrapper ``map`` or ``tree`` of their target.
+  marks, or has a ``context_window``, gets the wrapper that the shorthand ``context_window`` gives.
+- ``dynamic`` on edges becomes a wrapper of their target, the one that it names.
 - ``is_majority_voting`` replaces the edges: the input goes to all nodes, and their outputs to a
-  node of type ``vote``.
-- A condition ``true`` is none, ``false`` is ``always_false``, a name is the condition of that name,
-  and so is ``{type: function, config: {name: …}}``; processors alike.
+  node that the shorthand ``is_majority_voting`` gives.
+- A condition ``true`` is none, a name is the condition of that name (``false`` is one), and so is
+  ``{type: function, config: {name: …}}``; processors alike.
+- A *shorthand* is a function of what a file says under a key to the component that is meant.
+  Plugins provide them, so that no component of another distribution is named here.
 - A node whose type has a *dialect* is handed to it: a function from what was read to the node that
   is meant, for files that were written for something else. It is found by the node's type, so only
   files that have such a node import it.
@@ -51,7 +53,7 @@ from axil_files.documents import (
     refused,
     resolve,
 )
-from axil_files.format import ROOT, Shapes, is_version_0, json_schema
+from axil_files.format import Shapes, is_version_0, json_schema
 from axil_files.reader import Reader
 from axil_files.writer import dump
 
@@ -246,7 +248,9 @@ def _unfit(spec: GraphSpec, registry: Registry | None) -> Iterator[Problem]:
     found = registry or default_registry()
     lenient = is_version_0(spec.extras.get("version"))
     uses = [("nodes", node.use, node.place) for node in spec.nodes]
-    uses += [("wrappers", use, node.place) for node in spec.nodes for use in node.wrappers]
+    uses += [
+        ("wrappers", use, use.place or node.place) for node in spec.nodes for use in node.wrappers
+    ]
     uses += [("conditions", edge.condition, edge.place) for edge in spec.edges]
     uses += [("processors", edge.process, edge.place) for edge in spec.edges]
     for kind, use, place in uses:
@@ -435,6 +439,8 @@ def _near(path: str) -> str:
 
 def spec_from(document: Document, reading: Reading | None = None) -> GraphSpec:
     """The graph that a document describes. Raises: SpecError with everything that was found."""
+    from axil_files.models import File
+
     using = reading or Reading()
     measure(document)
     problems: list[Problem] = []
@@ -449,7 +455,7 @@ def spec_from(document: Document, reading: Reading | None = None) -> GraphSpec:
     resolved = resolve(document, variables, environment, problems.append)
     measure(resolved.document)
     shapes = Shapes(resolved.document, problems.append)
-    shapes.fits(resolved.document.data, ROOT, ())
+    shapes.fits(resolved.document.data, File, ())
     spec = Reader(
         resolved.document, shapes, allow_code=using.allow_code, registry=using.registry
     ).file()

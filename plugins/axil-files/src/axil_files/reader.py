@@ -11,12 +11,26 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, cast
 
-from axil import CycleLimit, EdgeSpec, GraphSpec, Limits, NodeSpec, Problem, Schema, SpecError, Use
+from axil import (
+    CycleLimit,
+    EdgeSpec,
+    GraphSpec,
+    Limits,
+    NodeSpec,
+    PluginError,
+    Problem,
+    Schema,
+    SpecError,
+    Use,
+)
 from axil.plugin import (
     ENTRY,
     EXIT,
     Field,
+    Place,
+    PluginContract,
     Registry,
+    default_registry,
     did_you_mean,
     format_names,
     format_value,
@@ -24,22 +38,8 @@ from axil.plugin import (
     with_usual_wrappers,
 )
 from axil_files.documents import Document, Keys
-from axil_files.format import FIELD, GRAPH, LIMITS, PRICE, Shapes, is_version_0, notes_field
+from axil_files.format import Shapes, is_version_0, notes_field
 
-# Keys of a file that stand for components. The format fixes these names, and nothing else of the
-# components is known here: any distribution may provide them, and where none does, axil says so.
-NEVER: Final = "always_false"
-"""The condition that ``condition: false`` means."""
-INBOX: Final = "inbox"
-"""The wrapper that ``context_window``, ``keep_message`` and ``clear_…`` mean."""
-PER_PART: Final = frozenset({"map", "tree"})
-"""The wrappers that ``dynamic`` names; a node that has one of its own gets no other."""
-VOTE: Final = "vote"
-"""The node that ``is_majority_voting`` means."""
-INNER: Final = "subgraph"
-"""The node whose settings may hold a graph, which is checked with the file, while its lines are
-known.
-"""
 KEPT: Final = ("memory", "initial_instruction", "organization", "log_level", "args")
 """Keys of a graph that are carried in ``extras``."""
 
@@ -53,6 +53,7 @@ class _Received:
     kind: str = ""
     first: str = ""
     """The edge that said so first."""
+    place: Place | None = None
     edges: list[str] = field(default_factory=list[str])
     usual: list[Use] = field(default_factory=list[Use])
     """The wrappers that its graph puts around it."""
@@ -75,6 +76,7 @@ class Reader:
             allow_code,
             registry,
         )
+        self._shorthands: dict[str, Any] = {}
 
     def file(self) -> GraphSpec | None:
         """The graph of the whole document."""
@@ -98,6 +100,9 @@ class Reader:
         """A graph from what a file has under ``graph``, or under a subgraph's config."""
         if not isinstance(data.get("nodes"), list):
             return None
+        data = {
+            key: value for key, value in data.items() if key in _LISTS or self._fine((*keys, key))
+        }
         names = self._names(data["nodes"], (*keys, "nodes"))
         if not data["nodes"] and not data.get("edges"):
             self._problem(
@@ -109,11 +114,9 @@ class Reader:
         received: dict[str, _Received] = {name: _Received() for name in names}
         usual = self._usual(data.get("node_wrappers"), (*keys, "node_wrappers"))
         for item in data["nodes"]:
-            if (
-                isinstance(item, dict)
-                and (name := cast("dict[str, Any]", item).get("id")) in received
-            ):
-                received[str(name)].usual = [
+            name = cast("dict[str, Any]", item).get("id") if isinstance(item, dict) else None
+            if isinstance(name, str) and name in received:
+                received[name].usual = [
                     use
                     for kind in ("*", cast("Any", item).get("type"))
                     for use in usual.get(str(kind), ())
@@ -219,7 +222,7 @@ class Reader:
                 "AX118", (*keys, "dynamic"), "dynamic has no effect on a node.", hint, warning=True
             )
         use = self._use({"type": data["type"], "config": data.get("config")}, keys, "type")
-        self._subgraph(use, keys)
+        self._inner_graphs(use, keys)
         extras = {key: data[key] for key in ("input", "output") if data.get(key)}
         if data.get("log_output") is False:
             extras["log_output"] = False
@@ -246,15 +249,14 @@ class Reader:
         there = {use.type for use in own}
         added: list[Use] = []
         window = data.get("context_window") or 0
-        if (window or received.marks) and INBOX not in there:
-            added.append(Use(type=INBOX, config={"window": window}))
-        if received.dynamic is not None and not there & PER_PART:
-            added.append(
-                Use(
-                    type=received.kind,
-                    config={**received.dynamic, "edges": list(dict.fromkeys(received.edges))},
-                )
-            )
+        if window or received.marks:
+            where = (*keys, "context_window") if window else keys
+            keeper = self._meant("context_window", {"context_window": window}, where)
+            if keeper is not None and keeper.type not in there:
+                added.append(keeper)
+        if received.dynamic is not None and received.kind not in there:
+            config = {**received.dynamic, "edges": list(dict.fromkeys(received.edges))}
+            added.append(Use(type=received.kind, config=config, place=received.place))
         return (*added, *with_usual_wrappers(own, received.usual))
 
     def _usual(self, value: Any, keys: Keys) -> dict[str, list[Use]]:
@@ -296,17 +298,55 @@ class Reader:
             return given
         return self._use(given, (*keys, "join"), "type")
 
-    def _subgraph(self, use: Use, keys: Keys) -> None:
-        """Look at a graph that is written into a node's config now, while its lines are known."""
-        if (
-            use.type != INNER
-            or use.config.get("type") != "config"
-            or not isinstance(use.config.get("config"), dict)
-        ):
+    def _meant(self, key: str, said: Mapping[str, Any], keys: Keys) -> Use | None:
+        """Return the component that a key of a file stands for; None: a problem is reported.
+
+        A plugin provides it, as the shorthand of that name.
+        """
+        if key not in self._shorthands:
+            self._shorthands[key] = None
+            where = str(self._document.place(*keys))
+            registry = self._registry or default_registry()
+            try:
+                self._shorthands[key] = registry.resolve("shorthands", key, where)
+            except PluginError as error:
+                self._shapes.report(error.problem)
+        if self._shorthands[key] is None:
+            return None
+        found: Any = self._shorthands[key](said)
+        if not isinstance(found, Use):
+            told = f'the shorthand "{key}" gave {type(found).__name__} instead of a Use.'
+            raise PluginContract(told, where=str(self._document.place(*keys)))
+        return replace(found, place=self._document.place(*keys))
+
+    def _inner_graphs(self, use: Use, keys: Keys) -> None:
+        """Look at graphs that are written into a node's config now, while their lines are known.
+
+        Where they are says the manifest of the node's distribution.
+        """
+        graphs = {
+            key: cast("dict[str, Any]", value)
+            for key, value in use.config.items()
+            if isinstance(value, dict) and "nodes" in value
+        }
+        if not graphs or ":" in use.type:
             return
-        inside = (*keys, "config", "config")
-        if self._shapes.fits(use.config["config"], GRAPH, inside):
-            self.graph(use.config["config"], inside, {}, {})
+        registry = self._registry or default_registry()
+        try:
+            found = registry.find("nodes", use.type, str(self._document.place(*keys)))
+        except PluginError:
+            return  # said when the component is resolved
+        manifest = registry.manifest(found.distribution)
+        described = manifest.find("nodes", found.name) if manifest is not None else None
+        refs = (described or {}).get("refs", ())
+        paths = {ref["path"] for ref in refs if ref["kind"] == "graph"}
+        for key, data in graphs.items():
+            if f"/{key}" in paths:
+                from axil_files.models import Graph
+
+                inside = (*keys, "config", key)
+                if self._shapes.fits(data, Graph, inside):
+                    self.graph(data, inside, {}, {})
 
     # -- edges
 
@@ -376,58 +416,66 @@ class Reader:
         return False
 
     def _condition(self, value: Any, keys: Keys) -> Use | None:
-        value = _function(value)
+        value = self._function(value, keys)
         if value is None or value is True or value == "true":
             return None
-        if value is False or value == "false":
-            return Use(type=NEVER)
+        if value is False:
+            value = "false"
         if isinstance(value, str) and _STATEMENT.search(value):
-            hint = (
-                f"Write {{type: expression, config: {{expression: "
-                f"{json.dumps(value, ensure_ascii=False)}}}}}."
-            )
-            self._problem(
-                "AX103",
-                keys,
-                f"expected the name of a condition, found {format_value(value)}.",
-                hint,
-            )
+            told = f"expected the name of a condition, found {format_value(value)}."
+            self._problem("AX103", keys, told, self._stated(value, keys))
             return None
         return self._use(value, keys, "type")
 
+    def _stated(self, statement: str, keys: Keys) -> str:
+        """Return how a condition that is a statement is written, if a plugin has conditions so."""
+        if "condition" not in (self._registry or default_registry()).names("shorthands"):
+            return "Name a condition that is installed."
+        use = self._meant("condition", {"condition": statement}, keys)
+        if use is None:
+            return ""
+        settings = ", ".join(
+            f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in use.config.items()
+        )
+        return f"Write {{type: {use.type}, config: {{{settings}}}}}."
+
     def _processor(self, value: Any, keys: Keys) -> Use | None:
-        value = _function(value)
+        value = self._function(value, keys)
         return None if value is None else self._use(value, keys, "type")
+
+    def _function(self, value: Any, keys: Keys) -> Any:
+        """Return the name in DevAll's ``{type: function, config: {name: …}}``; else the value."""
+        data: dict[str, Any] = cast("Any", value) if isinstance(value, dict) else {}
+        config: Any = data.get("config")
+        is_named = isinstance(config, dict) and list(cast("Any", config)) == ["name"]
+        if data.get("type") != "function" or not is_named:
+            return cast("Any", value)
+        name: Any = cast("Any", config)["name"]
+        if isinstance(name, str) and name:
+            return name
+        told = f"expected text, found {format_value(name)}."
+        self._problem("AX103", (*keys, "config", "name"), told, "Write the name of a function.")
+        return None
 
     def _dynamic(self, data: dict[str, Any], keys: Keys, received: _Received) -> None:
         """One more edge that wants its target to run per part; all such edges of a node agree."""
         dynamic, here = data["dynamic"], (*keys, "dynamic")
         kind: str = dynamic["type"]
         config: dict[str, Any] = dynamic.get("config") or {}
-        split: Any = dynamic.get("split") or "message"
-        named: dict[str, Any] = {"type": split} if isinstance(split, str) else split
-        asked: dict[str, Any] = {
-            "split": {"type": named["type"], "config": named.get("config") or {}}
-        }
-        asked["max_parallel"] = config.get("max_parallel") or 10
-        if kind == "tree":
-            asked["group_size"] = config.get("group_size") or 3
-        elif config.get("group_size") is not None:
-            self._problem(
-                "AX141",
-                (*here, "config", "group_size"),
-                'unknown key "group_size".',
-                "It belongs to trees.",
-            )
+        asked: dict[str, Any] = {key: item for key, item in config.items() if item is not None}
+        if split := dynamic.get("split"):
+            named: dict[str, Any] = {"type": split} if isinstance(split, str) else split
+            asked["split"] = {"type": named["type"], "config": named.get("config") or {}}
         edge = f"edges[{keys[-1]}]"
         if received.dynamic is None:
             received.dynamic, received.kind, received.first = asked, kind, edge
+            received.place = self._document.place(*here)
         elif (kind, asked) != (received.kind, received.dynamic):
-            theirs = {"type": received.kind, **received.dynamic}
+            theirs = received.dynamic
             differ = (
                 ["type"]
                 if kind != received.kind
-                else [key for key, value in asked.items() if theirs[key] != value]
+                else [key for key in {**theirs, **asked} if theirs.get(key) != asked.get(key)]
             )
             told = (
                 f'{received.first} wants another {" and ".join(differ)} for the node "{data["to"]}"'
@@ -529,17 +577,17 @@ class Reader:
         self, nodes: list[NodeSpec], keys: Keys
     ) -> tuple[list[NodeSpec], list[EdgeSpec], list[Any]]:
         taken = {node.id for node in nodes}
-        name = next(
-            name
-            for name in (VOTE, *(f"{VOTE}_{i}" for i in range(2, len(taken) + 3)))
-            if name not in taken
-        )
+        voter = self._meant("is_majority_voting", {}, (*keys, "is_majority_voting"))
+        if voter is None:
+            return nodes, [], []
+        numbered = (f"{voter.type}_{i}" for i in range(2, len(taken) + 3))
+        name = next(name for name in (voter.type, *numbered) if name not in taken)
         place = self._document.place(*keys, "is_majority_voting")
         edges = [EdgeSpec(source=ENTRY, target=node.id, place=place) for node in nodes]
         edges += [EdgeSpec(source=node.id, target=name, place=place) for node in nodes]
-        vote = NodeSpec(id=name, use=Use(type=VOTE), place=place)
+        counts = NodeSpec(id=name, use=voter, place=place)
         return (
-            [*nodes, vote],
+            [*nodes, counts],
             [*edges, EdgeSpec(source=name, target=EXIT, trigger=False, place=place)],
             [name],
         )
@@ -560,12 +608,6 @@ class Reader:
             "dict[str, Any]", value if isinstance(value, dict) and self._fine(keys) else {}
         ).items():
             rounds = data.get("rounds") or 100
-            if isinstance(rounds, str) and rounds != "unlimited":
-                self._problem(
-                    "AX103",
-                    (*keys, name, "rounds"),
-                    f"expected a whole number, or unlimited, found {format_value(rounds)}.",
-                )
             if name != "*" and name not in names:
                 self._problem(
                     "AX105", (*keys, name), f'no node "{name}".', did_you_mean(name, names)
@@ -581,9 +623,7 @@ class Reader:
         if not isinstance(value, dict) or not self._fine(keys):
             return Limits()
         said: dict[str, Any] = {
-            key: item
-            for key, item in cast("dict[str, Any]", value).items()
-            if item is not None and key in _LIMITS
+            key: item for key, item in cast("dict[str, Any]", value).items() if item is not None
         }
         if "estimate" in said:
             from axil.plugin import Estimator  # of axil-budget, which other files do without
@@ -592,18 +632,6 @@ class Reader:
                 **{key: item for key, item in said["estimate"].items() if item is not None}
             )
         if "pricing" in said:
-            unknown = said["pricing"].get("unknown") or "refuse"
-            here = (*keys, "pricing", "unknown")
-            if unknown not in ("refuse", "ignore") and not (
-                isinstance(unknown, dict) and self._shapes.fits(unknown, PRICE, here)
-            ):
-                if isinstance(unknown, str):
-                    self._problem(
-                        "AX103",
-                        here,
-                        f"expected refuse, ignore or a price, found {format_value(unknown)}.",
-                    )
-                return Limits()
             from axil.plugin import Pricing
 
             said["pricing"] = Pricing.read(said["pricing"])
@@ -646,7 +674,11 @@ class Reader:
         here = (*keys, "state")
         if not typed:
             return None, {**state, **attributes}, {}
-        fits = [self._shapes.fits(value, FIELD, (*here, name)) for name, value in state.items()]
+        from axil_files.models import StateField
+
+        fits = [
+            self._shapes.fits(value, StateField, (*here, name)) for name, value in state.items()
+        ]
         if not all(fits):
             return None, attributes, {}
         return self._typed(state, here), attributes, {"state": state}
@@ -698,7 +730,8 @@ class Reader:
 
 _STATEMENT: Final = re.compile(r"[\s'\"=<>()]")
 """What no name of a condition has, and an expression has."""
-_LIMITS: Final = frozenset(LIMITS["properties"])
+_LISTS: Final = frozenset({"nodes", "edges", "memory"})
+"""Keys of a graph whose items are looked at one by one."""
 
 
 def _list(data: dict[str, Any], key: str) -> list[Any]:
@@ -708,15 +741,6 @@ def _list(data: dict[str, Any], key: str) -> list[Any]:
 
 def _mapping(value: Any) -> dict[str, str]:
     return dict.fromkeys(cast("list[str]", value), "") if isinstance(value, list) else dict(value)
-
-
-def _function(value: Any) -> Any:
-    """DevAll's ``{type: function, config: {name: …}}`` is the name."""
-    if isinstance(value, dict) and cast("dict[str, Any]", value).get("type") == "function":
-        config = cast("dict[str, Any]", value).get("config")
-        if isinstance(config, dict) and list(cast("dict[str, Any]", config)) == ["name"]:
-            return cast("dict[str, Any]", config)["name"]
-    return cast("Any", value)
 
 
 def _requirements(value: Any) -> dict[str, str]:

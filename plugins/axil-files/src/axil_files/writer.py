@@ -9,7 +9,6 @@ from typing import Any, Final, cast
 from axil import EdgeSpec, GraphSpec, Limits, NodeSpec, Problem, SpecError, Use
 from axil.plugin import SURROUNDINGS, FromEnvironment
 from axil_files.documents import PLACEHOLDER
-from axil_files.format import LIMITS
 
 _ROOT: Final = frozenset({"version"})
 """Keys of ``extras`` that stand outside the graph."""
@@ -49,7 +48,7 @@ class _Writer:
             self.refuse(where, f'the schema "{spec.schema.name}"', "Declare the state in the file.")
         if spec.routers:
             self.refuse(where, f"routers ({', '.join(spec.routers)})", "Use a node that routes.")
-        for name in spec.limits.uses.keys() - LIMITS["properties"].keys():
+        for name in spec.limits.uses.keys() - _limit_names():
             self.refuse(where, f"the limit {name}", "Give it to the run: limits=Limits(…).")
         nodes = [self.node(node) for node in spec.nodes]
         edges = [self.edge(edge) for edge in spec.edges]
@@ -201,8 +200,14 @@ def _unless(value: str, usual: str) -> str | None:
     return None if value == usual else value
 
 
+def _limit_names() -> dict[str, None]:
+    from axil_files.models import RunLimits, names_of
+
+    return dict.fromkeys(names_of(RunLimits))
+
+
 def _limits(limits: Limits) -> dict[str, Any]:
-    said = {name: getattr(limits, name) for name in LIMITS["properties"]}
+    said = {name: getattr(limits, name) for name in _limit_names()}
     if limits.pricing is not None:
         said["pricing"] = limits.pricing.plain()
     if limits.estimate is not None:

@@ -9,21 +9,14 @@ import re
 from collections.abc import Mapping, Sequence, Set as AnySet
 from typing import Any, cast
 
-from axil import AxilError, Problem
-from axil.plugin import thaw
+from axil.plugin import ProblemError, thaw
 
 
-class FormatError(AxilError, ValueError):
+class FormatError(ProblemError, ValueError):
     """A text is not in the format that was asked for.
 
     The message is made for whoever wrote the text, a model included.
     """
-
-    def __init__(self, id: str, message: str, hint: str = "") -> None:
-        self.id = id
-        self.message, self.hint = message, hint
-        self.problem = Problem(id, "", message, hint)
-        super().__init__(str(self.problem))
 
 
 def plain(value: Any) -> Any:

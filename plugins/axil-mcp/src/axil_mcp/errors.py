@@ -11,20 +11,11 @@ AxilError
 
 from __future__ import annotations
 
-from axil import AxilError, Problem
+from axil.plugin import ProblemError
 
 
-class McpFault(AxilError):
+class McpFault(ProblemError):
     """One sentence with an id; ``hint`` says what to do next."""
-
-    def __init__(self, id: str, message: str, hint: str = "", where: str = "") -> None:
-        self.id = id
-        self.message, self.hint = message, hint
-        self.problem = Problem(id, where, message, hint)
-        super().__init__(str(self.problem))
-
-    def __str__(self) -> str:
-        return str(self.problem)
 
 
 class Unreachable(McpFault, ConnectionError):

@@ -116,9 +116,9 @@ def stale(registry: Registry) -> Iterator[Finding]:
             if each.distribution == name
         }
         described = {
-            f"{each.kind}:{each.name}"
+            f"{each['kind']}:{each['name']}"
             for each in manifest.components
-            if each.kind in COMPONENT_KINDS
+            if each["kind"] in COMPONENT_KINDS
         }
         told = [
             f"{each} is registered and not described" for each in sorted(registered - described)
@@ -236,7 +236,8 @@ def names(registry: Registry) -> Iterator[Finding]:
 
 def requirements(registry: Registry) -> Iterator[Finding]:
     """Requirements of plugins that are not met, and those that take others' freedom."""
-    import importlib_metadata
+    from importlib import metadata as importlib_metadata
+
     from packaging.requirements import InvalidRequirement, Requirement
 
     kernel = {
@@ -315,7 +316,7 @@ def _finding(name: str, check: str, severity: str, *told: str) -> Finding:
 
 def duplicates(registry: Registry) -> Iterator[Finding]:
     """Plugins that are on the path twice."""
-    import importlib_metadata
+    from importlib import metadata as importlib_metadata
 
     plugins = registry.plugins()
     seen: dict[str, list[str]] = {}

@@ -205,7 +205,7 @@ def closure(roots: Sequence[str]) -> list[str]:
 
 
 def _metadata(name: str) -> Any:
-    import importlib_metadata
+    from importlib import metadata as importlib_metadata
 
     try:
         return importlib_metadata.distribution(name)

@@ -10,7 +10,6 @@ from typing import Any, cast
 
 from axil.plugin import (
     COMPONENT_KINDS,
-    DescribedComponent,
     Manifest,
     Registry,
     canonical_name,
@@ -30,7 +29,9 @@ def pages(name: str, registry: Registry) -> dict[str, str]:
     if manifest is None:
         manifest = parse_manifest(manifest_of(canonical_name(name), registry))
     kinds = [
-        kind for kind in COMPONENT_KINDS if any(each.kind == kind for each in manifest.components)
+        kind
+        for kind in COMPONENT_KINDS
+        if any(each["kind"] == kind for each in manifest.components)
     ]
     return {
         f"{kind}.md": "\n".join(_page(kind, manifest, said["version"])) + "\n" for kind in kinds
@@ -43,23 +44,23 @@ def _page(kind: str, manifest: Manifest, version: str) -> Iterator[str]:
     yield ""
     yield f"Version {version}. {manifest.summary}".rstrip()
     for each in manifest.components:
-        if each.kind == kind:
+        if each["kind"] == kind:
             yield ""
             yield from _component(each)
 
 
-def _component(each: DescribedComponent) -> Iterator[str]:
-    yield f"## {each.name}"
+def _component(each: Mapping[str, Any]) -> Iterator[str]:
+    yield f"## {each['name']}"
     yield ""
-    yield each.summary or "(It says nothing of itself.)"
-    if each.stability != "stable":
-        instead = f"; use `{each.replacement}` instead" if each.replacement else ""
-        yield f"\nStability: {each.stability}{instead}."
-    if each.aliases:
-        yield f"\nFormerly: {', '.join(f'`{name}`' for name in each.aliases)}."
-    if each.capabilities:
-        yield f"\nClaims: {', '.join(each.capabilities)}."
-    schema = each.config_schema or {}
+    yield each.get("summary") or "(It says nothing of itself.)"
+    if (stability := each.get("stability", "stable")) != "stable":
+        instead = f"; use `{each['replacement']}` instead" if each.get("replacement") else ""
+        yield f"\nStability: {stability}{instead}."
+    if aliases := each.get("aliases"):
+        yield f"\nFormerly: {', '.join(f'`{name}`' for name in aliases)}."
+    if capabilities := each.get("capabilities"):
+        yield f"\nClaims: {', '.join(capabilities)}."
+    schema: Mapping[str, Any] = each.get("config_schema") or {}
     properties = cast("Mapping[str, Mapping[str, Any]]", schema.get("properties", {}))
     if properties:
         required = set(cast("list[str]", schema.get("required", [])))
@@ -72,9 +73,9 @@ def _component(each: DescribedComponent) -> Iterator[str]:
             )
             told = (type_of(shape, schema), default, str(shape.get("description", "")))
             yield f"| `{name}` | {' | '.join(map(_cell, told))} |"
-    for example in each.examples:
+    for example in each.get("examples", ()):
         if example:
-            use = {"type": each.name, "config": example}
+            use = {"type": each["name"], "config": example}
             yield f"\n```json\n{json.dumps(use, ensure_ascii=False, indent=2)}\n```"
 
 

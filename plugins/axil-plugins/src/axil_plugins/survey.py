@@ -6,8 +6,8 @@ Nothing is imported.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 from axil import PluginError
 from axil.plugin import (
@@ -15,7 +15,6 @@ from axil.plugin import (
     CONTRACT_VERSIONS,
     KERNEL,
     Component,
-    DescribedComponent,
     Registry,
     UnknownComponent,
     canonical_name,
@@ -71,10 +70,10 @@ def rows(registry: Registry, kind: str | None = None) -> list[dict[str, str]]:
                 + ("" if described is not None else "?"),
                 "status": status,
                 "reason": each.reason or (_spec_fault(each, registry) if status == "spec" else ""),
-                "summary": described.summary if described is not None else "",
+                "summary": described.get("summary", "") if described is not None else "",
             }
         )
-        for old in described.aliases if described is not None else ():
+        for old in described.get("aliases", ()) if described is not None else ():
             listing.append(
                 {
                     **listing[-1],
@@ -131,7 +130,7 @@ def distribution(name: str, registry: Registry) -> dict[str, Any]:
         raise UnknownComponent(f'no plugin is called "{name}".', hint=hint)
     manifest = registry.manifest(wanted)
     metadata = getattr(registry.distribution(wanted), "metadata", None)
-    requires = getattr(registry.distribution(wanted), "requires", None) or []
+    requires: list[Any] = getattr(registry.distribution(wanted), "requires", None) or []
     own = [row for row in rows(registry) if row["distribution"] == wanted]
     return {
         "distribution": wanted,
@@ -161,9 +160,7 @@ def component(word: str, registry: Registry) -> dict[str, Any]:
         )
     found = registry.find(kind, name)
     manifest = registry.manifest(found.distribution)
-    described: DescribedComponent | None = (
-        manifest.find(kind, found.name) if manifest is not None else None
-    )
+    described = manifest.find(kind, found.name) if manifest is not None else None
     return {
         "kind": kind,
         "name": found.name,
@@ -173,15 +170,25 @@ def component(word: str, registry: Registry) -> dict[str, Any]:
         "spec": manifest.spec.get(kind, "1.0") if manifest is not None else "1.0",
         "understood": CONTRACT_VERSIONS[kind],
         **(
-            {
-                key: value
-                for key, value in asdict(described).items()
-                if key not in ("kind", "name", "object")
-            }
+            {**_UNSAID, **{key: value for key, value in described.items() if key in _UNSAID}}
             if described
             else {}
         ),
     }
+
+
+_UNSAID: Final[Mapping[str, Any]] = {
+    "summary": "",
+    "config_schema": None,
+    "examples": [],
+    "refs": [],
+    "secrets": [],
+    "capabilities": [],
+    "aliases": [],
+    "stability": "stable",
+    "replacement": "",
+}
+"""What is meant where a manifest leaves something out."""
 
 
 def example(word: str, registry: Registry) -> str:
@@ -189,7 +196,7 @@ def example(word: str, registry: Registry) -> str:
     said = component(word, registry)
     import json
 
-    use = {"type": said["name"], "config": (said.get("examples") or [{}])[0]}
+    use: dict[str, Any] = {"type": said["name"], "config": (said.get("examples") or [{}])[0]}
     return json.dumps(
         use if use["config"] else {"type": said["name"]}, ensure_ascii=False, indent=2
     )

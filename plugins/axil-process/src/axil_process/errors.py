@@ -13,19 +13,11 @@ import signal
 from collections.abc import Mapping
 from typing import Any
 
-from axil import AxilError, Problem
+from axil.plugin import ProblemError
 
 
-class ProcessError(AxilError, RuntimeError):
+class ProcessError(ProblemError, RuntimeError):
     """One sentence with an id; ``hint`` says what to do next."""
-
-    def __init__(self, id: str, message: str, hint: str = "") -> None:
-        self.id, self.message, self.hint = id, message, hint
-        self.problem = Problem(id, "", message, hint)
-        super().__init__(str(self.problem))
-
-    def __str__(self) -> str:
-        return str(self.problem)
 
 
 class WorkerDied(ProcessError):

@@ -17,20 +17,11 @@ Raised inside a tool they are told to the model, which may do better; so each sa
 
 from __future__ import annotations
 
-from axil import AxilError, Problem
+from axil.plugin import ProblemError
 
 
-class WorkspaceError(AxilError):
+class WorkspaceError(ProblemError):
     """One sentence with an id; ``hint`` says what to do next."""
-
-    def __init__(self, id: str, message: str, hint: str = "", where: str = "") -> None:
-        self.id = id
-        self.message, self.hint = message, hint
-        self.problem = Problem(id, where, message, hint)
-        super().__init__(str(self.problem))
-
-    def __str__(self) -> str:
-        return str(self.problem)
 
 
 class PathRefused(WorkspaceError, ValueError):

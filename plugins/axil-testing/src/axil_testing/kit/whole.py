@@ -135,7 +135,7 @@ class DistributionKit(Kit):
         if manifest is None:
             self.skip("it has no manifest: its settings are known only by importing it")
             return
-        described = {(each.kind, each.name) for each in manifest.components}
+        described = {(each["kind"], each["name"]) for each in manifest.components}
         registered = {(each.kind, each.name) for each in self.components()}
         apart = sorted(f"{kind}:{name}" for kind, name in described ^ registered)
         require(not apart, f"its manifest and its entry points differ: {format_names(apart)}")
