@@ -1,0 +1,1 @@
+"""Graphs that a model designs."""

@@ -1,0 +1,1 @@
+"""Nodes, edges, templates, fields."""

@@ -1,0 +1,1 @@
+"""Systems whose client is given as a function."""
