@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import axil
 import axil_agent
@@ -58,7 +58,9 @@ class ChatDevRootGraph:
                 return self.axil.invoke(text, attributes, channel=Console())
 
         output, after = apart(run)
-        return dict(output) if isinstance(output, Mapping) else {"message": output}, dict(after)
+        if isinstance(output, Mapping):
+            return dict(cast("Mapping[str, Any]", output)), dict(after)
+        return {"message": output}, dict(after)
 
     def _models(self) -> AbstractContextManager[None]:
         options = self.options
@@ -71,7 +73,9 @@ class _Asked:
     """The model that the options give in the place of the file's."""
 
     def __init__(self, options: ChatDevCompileOptions, written: Any) -> None:
-        self._model: Any = options.resolve_model(written if isinstance(written, dict) else {})
+        self._model: Any = options.resolve_model(
+            cast("Mapping[str, Any]", written) if isinstance(written, Mapping) else {}
+        )
 
     async def reply(self, request: axil_agent.Request, emit: Any, /) -> axil_agent.Reply:
         if callable(getattr(self._model, "reply", None)):

@@ -12,9 +12,15 @@ from typing import Any, cast
 
 from masfactory.compatibility.errors import CompatibilityImportError
 from masfactory.compatibility.options import DifyCompileOptions
-from masfactory.compatibility.sources import at, mapping_of, node_for_model, nothing_else, shown
+from masfactory.compatibility.sources import (
+    at,
+    mapping_of,
+    node_for_model,
+    nothing_else,
+    shown,
+    working,
+)
 from masfactory.components.controls.logic_switch import LogicSwitch
-from masfactory.components.custom_node import CustomNode
 from masfactory.components.graphs.root_graph import RootGraph
 from masfactory.core.node import Node
 from masfactory.errors import Unsupported
@@ -52,8 +58,7 @@ def load_graph_from_dify_dict(
     Raises: CompatibilityImportError: it has no graph; Unsupported: a node of a kind that is not
     imported.
     """
-    told = at(doc, ["workflow", "graph"])
-    nodes: Any = at(told, ["nodes"]) if isinstance(told, Mapping) else None
+    nodes: Any = at(doc, ["workflow", "graph", "nodes"])
     if not isinstance(nodes, list):
         raise CompatibilityImportError(
             "Dify document: found no workflow.graph.nodes, expected those of a workflow or a "
@@ -101,29 +106,25 @@ class _Importing:
             self.heads[name], self.tails[name] = pair
             return
         if kind == "start":
-            names = _names(data.get("variables"))
-            node = self._working(name, lambda values: {})
-            node.set_forward(lambda message: {name: dict(message), "sys": dict(message)})
-            node.set_push_keys({name: "", "sys": ""})
-            self.graph.edge_from_entry(node, dict.fromkeys(names or ["query"], ""))
+            names = _names(data.get("variables")) or ["query"]
+            node = working(
+                self.graph,
+                name,
+                lambda message, values: {name: dict(message), "sys": dict(message)},
+                writes=[name, "sys"],
+            )
+            self.graph.edge_from_entry(node, dict.fromkeys(names, ""))
         elif kind in ("end", "answer"):
-            work = _output(kind, data)
-            node = self._working(name, work)
-            node.set_forward(lambda message, values: work(values))
-            node.set_push_keys({})
+            give = _output(kind, data)
+            node = working(self.graph, name, lambda message, values: give(values))
             outputs = ["answer"] if kind == "answer" else _names(data.get("outputs"))
             self.graph.edge_to_exit(node, dict.fromkeys(outputs, ""))
         else:
-            node = self._working(name, self._work(kind, name, data))
+            work = self._work(kind, name, data)
+            node = working(
+                self.graph, name, lambda message, values: {name: work(values)}, writes=[name]
+            )
         self.heads[name] = self.tails[name] = node
-
-    def _working(self, name: str, work: Working) -> CustomNode:
-        return self.graph.create_node(
-            CustomNode,
-            name=name,
-            forward=lambda message, values: {name: work(values)},
-            push_keys={name: ""},
-        )
 
     def _work(self, kind: str, name: str, data: Values) -> Working:
         """What a node of an ordinary kind does."""
@@ -161,7 +162,7 @@ class _Importing:
             known = receiver if head is None else head.name
             wanted.setdefault(known, []).append(str(edge.get("sourceHandle") or "true"))
 
-        def taken(handles: list[str]) -> Callable[..., bool]:
+        def taken(handles: list[str]) -> Callable[[Values, Values], bool]:
             return lambda message, values: _chosen(cases, values) in handles
 
         routes = {receiver: taken(handles) for receiver, handles in wanted.items()}

@@ -10,13 +10,20 @@ from typing import Any, cast
 
 from masfactory.compatibility.errors import CompatibilityImportError
 from masfactory.compatibility.options import LangflowCompileOptions
-from masfactory.compatibility.sources import at, mapping_of, node_for_model, nothing_else, shown
-from masfactory.components.custom_node import CustomNode
+from masfactory.compatibility.sources import (
+    at,
+    mapping_of,
+    node_for_model,
+    nothing_else,
+    shown,
+    working,
+)
 from masfactory.components.graphs.root_graph import RootGraph
 from masfactory.core.node import Node
 from masfactory.errors import Unsupported
 
 Values = dict[str, Any]
+_PLACE = re.compile(r"\{(\w+)\}")
 
 
 def load_graph_from_langflow_json(
@@ -80,32 +87,23 @@ def _made(
         return "\n".join(came) if came else at(template, [field, "value"])
 
     if kind in ("ChatInput", "TextInput"):
-        made = graph.create_node(
-            CustomNode,
-            name=name,
-            forward=lambda message: {name: {"text": message["input"]}},
-            push_keys={name: ""},
+        made = working(
+            graph, name, lambda message, values: {name: {"text": message["input"]}}, writes=[name]
         )
         graph.edge_from_entry(made, {"input": "what the flow is asked"})
     elif kind in ("ChatOutput", "TextOutput"):
-        made = graph.create_node(
-            CustomNode,
-            name=name,
-            forward=lambda message, attributes: {"output": shown(value("input_value", attributes))},
-            push_keys={},
+        made = working(
+            graph, name, lambda message, values: {"output": shown(value("input_value", values))}
         )
         graph.edge_to_exit(made, {"output": "what the flow says"})
     elif kind in ("Prompt", "Prompt Template"):
         text = str(at(template, ["template", "value"]) or "")
-        places = re.compile(r"\{(\w+)\}")
-        made = graph.create_node(
-            CustomNode,
-            name=name,
-            forward=lambda message, attributes: {
-                name: {"text": places.sub(lambda m: shown(value(m[1], attributes)), text)}
-            },
-            push_keys={name: ""},
-        )
+
+        def prompt(message: Values, values: Values) -> Values:
+            said = _PLACE.sub(lambda match: shown(value(match[1], values)), text)
+            return {name: {"text": said}}
+
+        made = working(graph, name, prompt, writes=[name])
     elif kind.endswith("Model") or kind in ("LanguageModelComponent", "LanguageModel"):
         model = options.resolve_model({"model_name": at(template, ["model_name", "value"])})
         return node_for_model(
@@ -141,8 +139,6 @@ def _field(edge: Values) -> str:
             handle = json.loads(handle.replace("œ", '"'))
         except ValueError:
             handle = None
-    return (
-        str(at(handle, ["fieldName"]) or "input_value")
-        if isinstance(handle, Mapping)
-        else str(handle or "input_value")
-    )
+    if isinstance(handle, Mapping):
+        handle = at(cast("Mapping[str, Any]", handle), ["fieldName"])
+    return str(handle or "input_value")

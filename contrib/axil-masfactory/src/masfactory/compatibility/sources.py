@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -23,12 +23,13 @@ def mapping_of(source: str | Path | bytes, what: str) -> dict[str, Any]:
     Raises: CompatibilityImportError: it is none, or is not there.
     """
     text = source.decode("utf-8") if isinstance(source, bytes) else str(source)
-    if isinstance(source, Path) or (isinstance(source, str) and "\n" not in source.strip()):
-        if not Path(text).is_file() and not text.lstrip().startswith("{"):
+    is_text = isinstance(source, bytes) or text.lstrip().startswith("{") or "\n" in text
+    if not is_text:
+        if not Path(text).is_file():
             raise CompatibilityImportError(
                 f'{what} "{text}": found no file, expected one. Give its path.'
             )
-        text = Path(text).read_text("utf-8") if Path(text).is_file() else text
+        text = Path(text).read_text("utf-8")
     try:
         read = json.loads(text) if text.lstrip().startswith("{") else _yaml(text)
     except ValueError as error:
@@ -58,6 +59,18 @@ def nothing_else(what: str, **settings: Any) -> None:
                 "The imported graph is in graph.axil.to_spec(), and axil_files writes it as a "
                 "workflow file.",
             )
+
+
+def working(
+    graph: BaseGraph,
+    name: str,
+    work: Callable[[dict[str, Any], dict[str, Any]], dict[str, Any]],
+    *,
+    writes: Sequence[str] = (),
+) -> CustomNode:
+    """Add a node that calls ``work(message, attributes)`` and writes some of what it gives."""
+    pushed = dict.fromkeys(writes, "")
+    return graph.create_node(CustomNode, name=name, forward=work, push_keys=pushed)
 
 
 class _Plain(DynamicAgent):
@@ -93,11 +106,8 @@ def node_for_model(
         formatters=TwinsFieldTextFormatter(),
         hide_unused_fields=True,
     )
-    after = graph.create_node(
-        CustomNode,
-        name=name,
-        forward=lambda message: {name: {"text": message["said"]}},
-        push_keys={name: ""},
+    after = working(
+        graph, name, lambda message, values: {name: {"text": message["said"]}}, writes=[name]
     )
     graph.create_edge(before, agent, {"instructions": "", "text": ""})
     graph.create_edge(agent, after, {"said": ""})

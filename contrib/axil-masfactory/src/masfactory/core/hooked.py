@@ -53,8 +53,9 @@ class _HookedBody:
             fields = inputs_of(task)
             call(hook.MESSAGE_AGGREGATE_IN.AFTER, node, fields)
             out = await self._forward(fields, task, ctx)
-            call(hook.MESSAGE_DISPATCH_OUT.BEFORE, node, out.payload)
-            call(hook.MESSAGE_DISPATCH_OUT.AFTER, node, None, out.payload)
+            sent: Any = out.output
+            call(hook.MESSAGE_DISPATCH_OUT.BEFORE, node, sent)
+            call(hook.MESSAGE_DISPATCH_OUT.AFTER, node, None, sent)
         except Exception as error:
             call(hook.EXECUTE.ERROR, node, error, outer)
             raise
@@ -63,7 +64,7 @@ class _HookedBody:
 
     async def _forward(self, fields: dict[str, Any], task: Task, ctx: Context) -> Out:
         node, stage = self.node, Node.Hook.FORWARD
-        if getattr(node._forward, "stage", "") == stage.name:  # calls its own
+        if node.calls_its_own(stage.name):
             return await self._fired(fields, task, ctx)
         node.hooks.dispatch(stage.BEFORE, node, fields)
         try:
@@ -71,7 +72,7 @@ class _HookedBody:
         except Exception as error:
             node.hooks.dispatch(stage.ERROR, node, error, fields)
             raise
-        node.hooks.dispatch(stage.AFTER, node, out.payload, fields)
+        node.hooks.dispatch(stage.AFTER, node, out.output, fields)
         return out
 
     async def _fired(self, fields: dict[str, Any], task: Task, ctx: Context) -> Out:

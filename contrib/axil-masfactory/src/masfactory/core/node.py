@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, cast
@@ -178,6 +178,10 @@ class Node:
 
     # -- for axil
 
+    def calls_its_own(self, stage: str) -> bool:
+        """Say whether its ``_forward`` is made to call the hooks of a stage."""
+        return getattr(self._forward, "stage", "") == stage
+
     @property
     def pulled(self) -> dict[str, str] | None:
         """``pull_keys`` as axil takes them."""
@@ -218,7 +222,7 @@ class Node:
         return dict(cast("Mapping[str, Any]", result))
 
     @contextmanager
-    def seeing(self, attributes: Any) -> Iterator[None]:
+    def seeing(self, attributes: Any) -> Generator[None]:
         """Take ``attributes`` for its own within."""
         token = _seen.set({**_seen.get({}), id(self): attributes})
         try:

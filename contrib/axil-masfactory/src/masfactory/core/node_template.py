@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -65,7 +65,7 @@ _overrides_for: ContextVar[tuple[_Rule, ...]] = ContextVar("masfactory_overrides
 
 
 @contextmanager
-def _within(rules: ContextVar[tuple[_Rule, ...]], rule: _Rule) -> Iterator[None]:
+def _within(rules: ContextVar[tuple[_Rule, ...]], rule: _Rule) -> Generator[None]:
     token = rules.set((*rules.get(), rule))
     try:
         yield
@@ -74,14 +74,14 @@ def _within(rules: ContextVar[tuple[_Rule, ...]], rule: _Rule) -> Iterator[None]
 
 
 @contextmanager
-def template_defaults(**defaults: Any) -> Iterator[None]:
+def template_defaults(**defaults: Any) -> Generator[None]:
     """Within it, nodes made of templates have these settings where nothing else says one."""
     with _within(_defaults, _Rule(defaults)):
         yield
 
 
 @contextmanager
-def template_overrides(**overrides: Any) -> Iterator[None]:
+def template_overrides(**overrides: Any) -> Generator[None]:
     """Within it, nodes made of templates have these settings, whatever the template says."""
     with _within(_overrides, _Rule(overrides)):
         yield
@@ -96,7 +96,7 @@ def template_defaults_for(
     name_filter: Any = None,
     predicate: Callable[[SelectionTarget], bool] | None = None,
     **defaults: Any,
-) -> Iterator[None]:
+) -> Generator[None]:
     """Do as ``template_defaults``, for the nodes that are chosen by type, name, path or predicate.
 
     A path is that of the names of the graphs around a node and its own: ``phase>writer``.
@@ -118,7 +118,7 @@ def template_overrides_for(
     name_filter: Any = None,
     predicate: Callable[[SelectionTarget], bool] | None = None,
     **overrides: Any,
-) -> Iterator[None]:
+) -> Generator[None]:
     """Do as ``template_overrides``, for nodes that are chosen as by ``template_defaults_for``."""
     chosen = build_selector(
         selector, type_filter=type_filter, name_filter=name_filter, predicate=predicate

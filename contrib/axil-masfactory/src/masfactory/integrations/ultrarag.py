@@ -24,7 +24,7 @@ class UltraRAGRetriever(Retrieval):
         active: bool = False,
         supports_passive: bool = True,
         supports_active: bool = True,
-        **keys: str,
+        **keys: Any,
     ) -> None:
         """``keys``: where an item holds what, as ``MCP`` has it."""
         super().__init__(name, passive=passive, active=active)

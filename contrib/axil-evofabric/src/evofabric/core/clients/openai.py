@@ -62,9 +62,7 @@ class OpenAIChatClient(ChatClientBase):
         )
 
     async def create(self, messages: Sequence[Any], **kwargs: Any) -> LLMChatResponse:
-        return response_of(
-            await self.core.reply(self._request(messages, kwargs), lambda chunk: None)
-        )
+        return response_of(await self.core.reply(self._request(messages, kwargs), _unheard))
 
     async def create_on_stream(self, messages: Sequence[Any], **kwargs: Any) -> AsyncIterator[Any]:
         came: asyncio.Queue[Any] = asyncio.Queue()
@@ -91,3 +89,7 @@ class OpenAIChatClient(ChatClientBase):
                     return
         finally:
             task.cancel()
+
+
+def _unheard(chunk: Any) -> None:
+    del chunk

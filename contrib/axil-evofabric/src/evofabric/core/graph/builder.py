@@ -220,7 +220,8 @@ def _group(group: str) -> str:
 
 def _values(state: Any) -> dict[str, Any]:
     if hasattr(state, "model_dump"):
-        return {name: getattr(state, name) for name in type(state).model_fields}
+        names = cast("Mapping[str, Any]", type(state).model_fields)
+        return {name: getattr(state, name) for name in names}
     return dict(cast("Mapping[str, Any]", state))
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import axil
 from axil import MISSING
+from axil_typed import APPEND_MESSAGES
 
 _BUILT_IN = ("overwrite", "append_messages")
 
@@ -43,7 +44,7 @@ class StateUpdater:
         if name == "overwrite":
             return lambda old, new: old if new is MISSING else new
         if name == "append_messages":
-            return axil.reducer(name)
+            return APPEND_MESSAGES.reduce
         raise KeyError(f"Unknown strategy {name!r}. Available: {cls.list_strategies()}")
 
     @classmethod

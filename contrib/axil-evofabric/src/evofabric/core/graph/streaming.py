@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass, replace
@@ -54,7 +54,7 @@ def current_ctx() -> StreamCtx:
 
 
 @contextmanager
-def stream_writer_env(ctx_updates: StreamCtx) -> Iterator[None]:
+def stream_writer_env(ctx_updates: StreamCtx) -> Generator[None]:
     """Show things as from another place within."""
     said = {name: value for name, value in asdict(ctx_updates).items() if value is not None}
     token = _where.set(replace(current_ctx(), **said))
@@ -65,7 +65,7 @@ def stream_writer_env(ctx_updates: StreamCtx) -> Iterator[None]:
 
 
 @contextmanager
-def emitting(emit: Callable[[Any], None]) -> Iterator[None]:
+def emitting(emit: Callable[[Any], None]) -> Generator[None]:
     """Show things as chunks of a run of axil within, too."""
     token = _emit.set(emit)
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import BaseModel, Discriminator, Field, Tag, TypeAdapter
 
@@ -156,7 +156,8 @@ class ToolMessage(StateBaseMessage):
 
 
 def _role(given: Any) -> Any:
-    return given.get("role") if isinstance(given, Mapping) else getattr(given, "role", None)
+    told = cast("Mapping[str, Any]", given)
+    return told.get("role") if isinstance(given, Mapping) else getattr(given, "role", None)
 
 
 StateMessage = Annotated[

@@ -190,9 +190,14 @@ class Provided(Model):
 
         async def once() -> axil_agent.Reply:
             async with self:
-                return await self.reply(request, lambda chunk: None)
+                return await self.reply(request, unheard)
 
         return answer_of(cast("axil_agent.Reply", apart(lambda: axil.run_sync(once()))))
+
+
+def unheard(chunk: Any) -> None:
+    """Take what a model shows while it answers, and do nothing with it."""
+    del chunk
 
 
 def tool_specs(tools: Sequence[Mapping[str, Any]] | None) -> tuple[axil_agent.ToolSpec, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import axil_agent
 from masfactory.adapters.model.base import Provided
@@ -34,7 +34,7 @@ class _Invoked:
 def askable(model: Any) -> Any:
     """Give the model as axil's agents take it."""
     if model is None or isinstance(model, (str, Mapping)):
-        return model
+        return cast("Any", model)
     if isinstance(model, Provided) and type(model).invoke is not Provided.invoke:
         return _Invoked(model)
     if callable(getattr(model, "reply", None)) or callable(getattr(model, "invoke", None)):

@@ -11,7 +11,7 @@ import axil
 import axil_agent
 from axil import CustomNode
 from masfactory.adapters.context.provider import ContextProvider
-from masfactory.adapters.model.base import ModelResponseType, answer_of
+from masfactory.adapters.model.base import ModelResponseType, answer_of, unheard
 from masfactory.adapters.model.chosen import askable
 from masfactory.adapters.tool_adapter import ToolAdapter
 from masfactory.components.agents.told import Told
@@ -175,7 +175,7 @@ class Agent(Node):
         self, messages: list[dict[str, Any]], *, settings: dict[str, Any] | None = None
     ) -> dict[str, Any]:
         """Ask the model once: ``{"type": ModelResponseType, "content": …}``."""
-        told = {**(self._settings["model_settings"] or {}), **(settings or {})}
+        told: dict[str, Any] = {**(self._settings["model_settings"] or {}), **(settings or {})}
         details = ToolAdapter(self.tools).details
         model = askable(self._model)
         if callable(getattr(model, "reply", None)):
@@ -183,7 +183,7 @@ class Agent(Node):
             request = axil_agent.Request(messages=messages, tools=specs, settings=told)
 
             async def once() -> axil_agent.Reply:
-                return await model.reply(request, lambda chunk: None)
+                return await model.reply(request, unheard)
 
             response = answer_of(
                 cast("axil_agent.Reply", apart(lambda: axil.run_sync(_closing(model, once()))))
@@ -198,9 +198,11 @@ class Agent(Node):
         adapter = ToolAdapter(self.tools)
         results: list[dict[str, Any]] = []
         for call in tool_calls:
-            arguments = call.get("arguments") or {}
+            arguments: Any = call.get("arguments") or {}
             try:
-                given = json.loads(arguments) if isinstance(arguments, str) else dict(arguments)
+                given: dict[str, Any] = (
+                    json.loads(arguments) if isinstance(arguments, str) else dict(arguments)
+                )
                 said = _text(adapter.call(str(call["name"]), given))
             except Exception as error:  # noqa: BLE001  # a tool is anybody's code: the model is told
                 said = f"{type(error).__name__}: {error}"

@@ -27,7 +27,7 @@ class Told:
                 break
             results.insert(0, message)
         if results:
-            calls = request.messages[-len(results) - 1].get("tool_calls") or []
+            calls: Any = request.messages[-len(results) - 1].get("tool_calls") or []
             hooks.dispatch(hook.ACT_COMPLETED, self.agent, calls, results)
         reply = await self._asked(request, emit)
         messages = [dict(message) for message in request.messages]

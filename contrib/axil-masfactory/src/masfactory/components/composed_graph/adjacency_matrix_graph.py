@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from masfactory.components.graphs.graph import Graph
 from masfactory.core.node import Keys, Node
@@ -52,5 +52,5 @@ class AdjacencyMatrixGraph(Graph):
             for sender, row in zip(places, rows, strict=True):
                 for receiver, cell in zip(places, row, strict=True):
                     if cell is None or isinstance(cell, Mapping):
-                        self.create_edge(sender, receiver, cell)
+                        self.create_edge(sender, receiver, cast("Keys | None", cell))
         super().build()

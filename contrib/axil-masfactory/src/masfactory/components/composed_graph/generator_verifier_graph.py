@@ -74,7 +74,7 @@ class GeneratorVerifierGraph(Loop):
                 name="decision",
                 routes={
                     "terminate": self._is_accepted,
-                    "controller": lambda m, a: not self._is_accepted(m, a),
+                    "controller": self._is_refused,
                 },
             )
             given = self.outer_out if self._verified is None else self._verified
@@ -89,8 +89,12 @@ class GeneratorVerifierGraph(Loop):
 
     def _made(self, given: Any, name: str) -> Node:
         if isinstance(given, Mapping):
-            return self.create_node(**{"name": name, **cast("Mapping[str, Any]", given)})
+            told: dict[str, Any] = {"name": name, **cast("Mapping[str, Any]", given)}
+            return self.create_node(told.pop("cls"), **told)
         return self.create_node(given, name=name)
+
+    def _is_refused(self, message: dict[str, Any], attributes: dict[str, Any]) -> bool:
+        return not self._is_accepted(message, attributes)
 
     def _is_accepted(self, message: dict[str, Any], attributes: dict[str, Any]) -> bool:
         if self._accepts is None:

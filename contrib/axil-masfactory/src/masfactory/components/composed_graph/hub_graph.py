@@ -97,7 +97,10 @@ class HubGraph(Loop):
         return transfer
 
     def _turn(self, name: str) -> Callable[..., bool]:
-        return lambda message, attributes: self._next == name
+        def is_next(message: Any, attributes: Any) -> bool:
+            return self._next == name
+
+        return is_next
 
     def _ends(self, message: dict[str, Any], attributes: dict[str, Any]) -> bool:
         hub = self.hub_name

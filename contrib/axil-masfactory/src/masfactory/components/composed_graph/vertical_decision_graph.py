@@ -57,8 +57,8 @@ class VerticalDecisionGraph(Loop):
         self._solver_args, self._solver_input_keys = dict(solver_args), solver_input_keys
         self._critics_args = [dict(args) for args in critics_args]
         self._aggregator_args = dict(aggregator_args) if aggregator_args else None
-        said = critics_output_keys_list or [{}] * len(self._critics_args)
-        self._said = list(said)
+        none: list[Keys] = [{}] * len(self._critics_args)
+        self._said: list[Keys] = list(critics_output_keys_list or none)
         if len(self._said) != len(self._critics_args):
             raise ValueError(
                 f'"{name}": found {len(self._said)} critics_output_keys_list, expected '
@@ -99,10 +99,14 @@ class VerticalDecisionGraph(Loop):
         target, early = solver, self._early
         keys = self._solver_input_keys
         if early is not None:
+
+            def goes_on(message: Any, attributes: Any) -> bool:
+                return not early(message, attributes)
+
             target = self.create_node(
                 LogicSwitch,
                 name=f"{self.name}_pre_solver_switch",
-                routes={"terminate": early, solver.name: lambda m, a: not early(m, a)},
+                routes={"terminate": early, solver.name: goes_on},
             )
             joined = (
                 keys if keys is not None else {n: t for said in self._said for n, t in said.items()}

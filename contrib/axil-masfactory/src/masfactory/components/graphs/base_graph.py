@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar, cast, overload
+from typing import Any, ClassVar, TypeVar, cast, overload
 
 from masfactory.components.graphs.internal_nodes import InternalGraphNode
 from masfactory.core.edge import Edge
@@ -20,7 +20,7 @@ N = TypeVar("N", bound=Node)
 class BaseGraph(Node):
     """A node that is made of nodes and edges."""
 
-    ends: Mapping[str, str] = {}
+    ends: ClassVar[Mapping[str, str]] = {}
     """The words for its ends, and which end each means."""
 
     def __init__(
@@ -46,7 +46,10 @@ class BaseGraph(Node):
         super().__init__(name, pull_keys, push_keys, attributes)
         self._nodes: dict[str, Node] = {}
         self._edges: list[Edge] = []
-        self._declared = (list(nodes or ()), list(edges or ()))
+        self._declared: tuple[list[Sequence[Any]], list[Sequence[Any]]] = (
+            list(nodes or ()),
+            list(edges or ()),
+        )
         self._build_func = build_func
         self._internal = {role: InternalGraphNode(self, role) for role in set(self.ends.values())}
 
@@ -85,8 +88,9 @@ class BaseGraph(Node):
         name, rest = kwargs.pop("name", None), args
         if name is None and args and isinstance(args[0], str):
             name, rest = args[0], args[1:]
-        made = cast("type", cls.node_cls if isinstance(cls, NodeTemplate) else cls)
-        if not (isinstance(cast("Any", made), type) and issubclass(made, Node)):
+        template = cast("NodeTemplate[Any]", cls) if isinstance(cls, NodeTemplate) else None
+        made = cast("Any", cls if template is None else template.node_cls)
+        if not (isinstance(made, type) and issubclass(made, Node)):
             raise TypeError(
                 f'graph "{self.name}": found {made!r:.80}, expected a class of nodes. '
                 "Give a subclass of Node, or a NodeTemplate."
@@ -94,11 +98,10 @@ class BaseGraph(Node):
         if name is None:
             raise ValueError(f'graph "{self.name}": the node has no name. Give name="…".')
         self._free(str(name), made)
-        if isinstance(cls, NodeTemplate):
-            template = cast("NodeTemplate[Any]", cls)
+        if template is not None:
             node: Node = template.make(str(name), *rest, path=(*self.path, str(name)), **kwargs)
         else:
-            node = cast("Any", made)(name, *rest, **kwargs)
+            node = made(name, *rest, **kwargs)
         node.owner = self
         self._nodes[node.name] = node
         self._is_built = False
