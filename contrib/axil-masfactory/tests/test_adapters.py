@@ -129,3 +129,10 @@ def test_a_model_counts_what_it_used():
     assert model.token_tracker.total_usage == 7
     model.token_tracker.reset()
     assert model.token_tracker.total_usage == 0
+
+
+def test_there_is_never_a_visualizer():
+    from masfactory import visualizer
+
+    assert not visualizer.is_available()
+    assert visualizer.connect_bridge(timeout_s=1.0) is None

@@ -261,7 +261,9 @@ def test_an_edge_checks_the_modality_of_what_it_carries():
     graph.edge_from_entry(node, {"im": "IMAGE:a photo"})
     graph.edge_to_exit(node, {"kind": ""})
     graph.build()
-    assert graph.invoke({"im": ImageAsset.from_bytes(PNG)})[0] == {"kind": "image"}
+    photo = ImageAsset.from_bytes(PNG, filename="leaf.png")
+    assert (photo.modality, photo.mime_type, photo.filename) == ("IMAGE", "image/png", "leaf.png")
+    assert graph.invoke({"im": photo})[0] == {"kind": "image"}
     with pytest.raises(Exception, match='"im" holds TEXT, expected IMAGE'):
         graph.invoke({"im": "a text"})
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from masfactory.core.multimodal import FieldModality, FieldSpec, field_specs, modality_of
 from masfactory.utils.hook import HookManager
@@ -62,12 +62,15 @@ class Edge:
 
         def carry(payload: Any) -> Any:
             for spec in checked:
-                found = modality_of(payload.get(spec.name))
-                if found is not spec.modality:
-                    raise ValueError(
-                        f'edge {self.name}: the field "{spec.name}" holds {found.value}, expected '
-                        f"{spec.modality.value}. Send an ImageAsset or a PdfAsset."
-                    )
+                value = payload.get(spec.name)
+                several = cast("list[Any]", value) if isinstance(value, list) else [value]
+                for each in several:
+                    found = modality_of(each)
+                    if found is not spec.modality:
+                        raise ValueError(
+                            f'edge {self.name}: the field "{spec.name}" holds {found.value}, '
+                            f"expected {spec.modality.value}. Send an ImageAsset or a PdfAsset."
+                        )
             message = dict(payload)
             hooks.dispatch(self.Hook.SEND_MESSAGE, self.sender, self.receiver, message)
             hooks.dispatch(self.Hook.RECEIVE_MESSAGE, self.sender, self.receiver, message)

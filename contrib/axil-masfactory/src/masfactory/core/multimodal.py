@@ -78,6 +78,21 @@ def modality_of(value: Any) -> FieldModality:
 class MediaAsset(dict[str, Any]):
     """An image or a document: the part that axil's agents show to a model."""
 
+    @property
+    def modality(self) -> FieldModality:
+        """What it is."""
+        return modality_of(self)
+
+    @property
+    def mime_type(self) -> str:
+        """Its media type; empty: not known."""
+        return str(self.get("media_type") or "")
+
+    @property
+    def filename(self) -> str | None:
+        """The name that it was given."""
+        return self.get("name")
+
 
 class ImageAsset(MediaAsset):
     """An image."""

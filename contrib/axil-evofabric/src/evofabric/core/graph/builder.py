@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, cast
+from typing import Any
 
-import axil
-from axil import Limits, Result, RootGraph, run_sync
+from axil import MISSING, Limits, Result, RootGraph, run_sync, safe_get_attr
 from evofabric.absent import Unsupported
 from evofabric.core.console import Console
 from evofabric.core.graph.nodes import body_of
@@ -189,7 +188,11 @@ class GraphEngine:
     async def __call__(self, state: Any, stream_writer: Any = None) -> Any:
         """Run with a state, as a node of another graph does."""
         del stream_writer
-        return _values(await self.run(_values(state)))
+        schema = self.axil.spec.schema
+        names = [] if schema is None else list(schema.fields)
+        given = {name: safe_get_attr(state, name) for name in names}
+        after = await self.run({n: value for n, value in given.items() if value is not MISSING})
+        return {name: safe_get_attr(after, name) for name in names}
 
     def as_node(self) -> Callable[..., Any]:
         """Give the graph as a node of another: its last state is the delta."""
@@ -216,13 +219,3 @@ class GraphEngine:
 
 def _group(group: str) -> str:
     return "" if group == DEFAULT_EDGE_GROUP else group
-
-
-def _values(state: Any) -> dict[str, Any]:
-    if hasattr(state, "model_dump"):
-        names = cast("Mapping[str, Any]", type(state).model_fields)
-        return {name: getattr(state, name) for name in names}
-    return dict(cast("Mapping[str, Any]", state))
-
-
-__all__ = ["GraphBuilder", "GraphEngine", "axil"]
