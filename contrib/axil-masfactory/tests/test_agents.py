@@ -295,3 +295,10 @@ def test_compatible_servers_are_asked_by_chat_completions(monkeypatch):
 def test_images_are_not_made_and_the_error_says_what_to_do():
     with pytest.raises(Unsupported, match=r"OpenAIModel.generate_images.*in a CustomNode"):
         OpenAIModel("m", "k").generate_images("a fern")
+
+
+def test_a_pulled_attribute_that_is_absent_is_its_description():
+    agent = Agent("a", "About {topic}.", model=object(), pull_keys={"topic": "the topic"})
+    assert agent.observe({})[0] == "About the topic."
+    agent.set_attributes({"topic": "ferns"})
+    assert agent.observe({})[0] == "About ferns."

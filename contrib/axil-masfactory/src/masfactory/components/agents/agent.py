@@ -161,7 +161,7 @@ class Agent(Node):
     def observe(self, input_dict: dict[str, Any]) -> tuple[str, str, list[dict[str, Any]]]:
         """Give the system's prompt, the user's, and all messages with the history."""
         core = self._alone()
-        attributes = dict(self.attributes)
+        attributes = self._seen()
 
         async def once() -> Any:
             history = self.history_messages
@@ -222,8 +222,12 @@ class Agent(Node):
         if self._is_own(("observe", "think", "act")):
             return self._stepped(input_dict)
         core = self._alone()
-        attributes = dict(self.attributes)
+        attributes = self._seen()
         return dict(apart(lambda: core.invoke(input_dict, attributes)))
+
+    def _seen(self) -> dict[str, Any]:
+        """Its attributes outside a run; one that it pulls and that is absent is its description."""
+        return {**(self.pulled or {}), **self.attributes}
 
     def _stepped(self, input_dict: dict[str, Any]) -> dict[str, Any]:
         """A turn by the methods of a subclass."""
