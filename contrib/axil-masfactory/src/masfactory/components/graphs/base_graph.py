@@ -51,6 +51,7 @@ class BaseGraph(Node):
             list(edges or ()),
         )
         self._build_func = build_func
+        self._hook_rules: list[_HookRule] = []
         self._internal = {role: InternalGraphNode(self, role) for role in set(self.ends.values())}
 
     @property
@@ -235,10 +236,6 @@ class BaseGraph(Node):
         if recursion:
             self._hook_rules.append(rule)
         self.changed()
-
-    @property
-    def _hook_rules(self) -> list[_HookRule]:
-        return self.__dict__.setdefault("_hook_rules_", [])
 
     def hooked(self, outer: Sequence[_HookRule] = ()) -> None:
         """Give hooks to all that is inside."""
