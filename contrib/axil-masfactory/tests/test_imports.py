@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from itertools import pairwise
 from typing import Any
@@ -313,3 +314,19 @@ def test_a_condition_compares(text, holds):
 def test_a_condition_is_never_code(text):
     with pytest.raises(ValueError, match=r"condition: found"):
         condition_of(text)
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "instead"),
+    [
+        ("masfactory", "AdjacencyListGraph", "AdjacencyMatrixGraph"),
+        ("masfactory.compatibility", "dify_document_to_graph_design", "to_spec"),
+        ("masfactory.adapters.context", "ContextComposer", "ContextPolicy"),
+    ],
+)
+def test_a_name_that_axil_has_in_another_way_says_so(module, name, instead):
+    found = importlib.import_module(module)
+    with pytest.raises(Unsupported, match=instead):
+        getattr(found, name)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        getattr(found, "nothing")  # noqa: B009  # it is asked for, not used

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from masfactory.adapters.memory import HistoryMemory, Memory, VectorMemory
 from masfactory.adapters.model import (
     AnthropicModel,
@@ -68,7 +71,7 @@ from masfactory.core.node_template import (
     template_overrides,
     template_overrides_for,
 )
-from masfactory.errors import Unsupported
+from masfactory.errors import Unsupported, missing
 from masfactory.skills import Skill, SkillSet, load_skill, load_skills
 from masfactory.utils.embedding import (
     AnthropicEmbedder,
@@ -155,3 +158,13 @@ __all__ = [
     "template_overrides",
     "template_overrides_for",
 ]
+
+_DESIGNS = "VibeGraph designs AML by one model, and keeps it in build_cache_path."
+__getattr__: Callable[[str], Any] = missing(
+    __name__,
+    {
+        "AdjacencyListGraph": "Declare the edges, or use AdjacencyMatrixGraph.",
+        "LegacyVibeGraph": _DESIGNS,
+        "VibeWorkflow": _DESIGNS,
+    },
+)
