@@ -21,6 +21,7 @@ PROVIDED_BY: Final = {
     "axil_files": "axil-files",
     "axil_inspection": "axil-inspection",
     "axil_journals": "axil-journals",
+    "axil_patterns": "axil-patterns",
     "axil_typed": "axil-typed",
 }
 """Package outside core whose names a door may give → the distribution to install for it."""

@@ -93,6 +93,9 @@ _SUBJECTS = {
         "axil_dependencies.needs": "Dependencies Dependency dependencies_of",
         "axil_dependencies.versions": "recorded_files",
     },
+    "Regular expressions": {
+        "axil_patterns": "Match Pattern PatternFault PatternLimit compile_pattern",
+    },
     "Graphs as data, and their files": {
         "axil_files.changes": "spec_changes=changes",
         "axil_files.documents": """
@@ -281,6 +284,7 @@ if TYPE_CHECKING:
         parse as parse_workflow,
         spec_from as spec_from_document,
     )
+    from axil_patterns import Match, Pattern, PatternFault, PatternLimit, compile_pattern
     from axil_typed.reducers import MAXIMUM, SUM, as_reducer
 else:
     __getattr__, __dir__ = lazy(globals(), _SUBJECTS)
@@ -351,6 +355,7 @@ __all__ = [
     "Loader",
     "Log",
     "Manifest",
+    "Match",
     "Message",
     "Meter",
     "MeterMaker",
@@ -363,6 +368,9 @@ __all__ = [
     "Outcome",
     "OverBudget",
     "Overdue",
+    "Pattern",
+    "PatternFault",
+    "PatternLimit",
     "Place",
     "Plan",
     "PlanEdge",
@@ -404,6 +412,7 @@ __all__ = [
     "canonical_name",
     "check_document",
     "combine_deltas",
+    "compile_pattern",
     "compile_spec",
     "component_index",
     "decode_config",
