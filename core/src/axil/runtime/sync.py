@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 
@@ -23,6 +24,15 @@ def run_sync(doing: Awaitable[Any]) -> Any:
     return asyncio.run(_as_coroutine(doing))
 
 
+class _Threads(ThreadPoolExecutor):
+    """The threads of ``asyncio.to_thread``: those that still run when the loop ends finish unseen,
+    as those of bodies do.
+    """
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        super().shutdown(wait=False, cancel_futures=True)
+
+
 def _is_running() -> bool:
     try:
         asyncio.get_running_loop()
@@ -32,4 +42,5 @@ def _is_running() -> bool:
 
 
 async def _as_coroutine(doing: Awaitable[Any]) -> Any:
+    asyncio.get_running_loop().set_default_executor(_Threads(thread_name_prefix="asyncio"))
     return await doing
