@@ -132,6 +132,11 @@ def test_only_those_that_are_allowed_are_there(tmp_path):
         Skills(paths=[str(tmp_path)], allow=["test"]).skills()
 
 
+MERGED = "".join(f"k{i + 1}: &k{i + 1} {{<<: [{', '.join([f'*k{i}'] * 9)}]}}\n" for i in range(9))
+BOMB = f"---\nname: x\ndescription: d\nk0: &k0 {{a: 1}}\n{MERGED}---\n"
+"""A few hundred bytes that stand for 400 million merges."""
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
@@ -149,6 +154,8 @@ def test_only_those_that_are_allowed_are_there(tmp_path):
             "---\nname: !!python/object/apply:os.system [id]\ndescription: d\n---\n",
             "could not determine a constructor",
         ),
+        (BOMB, "its front matter has aliases (*name); write them out"),
+        (f"---\nname: {'[' * 500}\n---\n", "its front matter is nested deeper than 20 levels"),
         ("---\nname: x\n---\n" + "y" * 200_000, "it is larger than 131072 bytes"),
     ],
 )

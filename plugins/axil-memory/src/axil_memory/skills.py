@@ -25,6 +25,8 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _FRONT = re.compile(
     r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*\r?$\n?(.*)\Z", re.DOTALL | re.MULTILINE
 )
+_DEEPEST = 20
+"""Levels of front matter."""
 _HEAD = (
     "Skills: how some things are done well. "
     "Before you do one of them, read its skill with read_skill(name)."
@@ -180,6 +182,15 @@ def _read(folder: Path, most_bytes: int) -> Skill:
         parts = _FRONT.match(file.read_bytes().decode("utf-8"))
         if parts is None:
             raise ValueError("it does not begin with front matter between two lines of ---")
+        depth = 0
+        events: Any = cast("Any", yaml).parse(parts[1], Loader=yaml.SafeLoader)
+        for event in events:
+            depth += isinstance(event, yaml.CollectionStartEvent)
+            depth -= isinstance(event, yaml.CollectionEndEvent)
+            if isinstance(event, yaml.AliasEvent):  # merges of merges double with each level
+                raise ValueError("its front matter has aliases (*name); write them out")
+            if depth > _DEEPEST:
+                raise ValueError(f"its front matter is nested deeper than {_DEEPEST} levels")
         front: Any = yaml.safe_load(parts[1])
         if not isinstance(front, dict):
             raise ValueError("its front matter is no mapping")
