@@ -415,3 +415,11 @@ def test_arguments_that_cannot_be_read_are_the_models_to_hear():
     assert reply.tool_calls[0].fault.startswith("the arguments are not valid JSON")
     assert read_arguments("[1]")[1].startswith("the arguments are not a JSON object")
     assert read_answer("text").text == "text"
+
+
+@pytest.mark.parametrize("path", ["a\0b", "a\ud800b"])
+def test_a_recording_whose_name_no_file_can_have_is_said_so(path):
+    with pytest.raises(ConfigError, match=r"AX711.*no file can have this name"):
+        Recorder.everywhere(path)
+    with pytest.raises(ConfigError, match=r"AX663.*no file can have this name"):
+        ask(Replay(path))

@@ -529,3 +529,14 @@ def test_people_read_sizes_and_reasons(axil, tmp_path):
         r"needs",
         told,
     )
+
+
+@pytest.mark.parametrize(
+    "name", ["flow\nRequires-Dist: evil==1.json", "a\rRUN x.json", "b\x1b.json"]
+)
+def test_a_file_whose_name_would_add_lines_to_what_is_written_is_refused(axil, tmp_path, name):
+    (tmp_path / name).write_text(json.dumps(TWO))
+    done = axil("build", str(tmp_path / name), "--out", str(tmp_path / "out"))
+    assert done.code != 0
+    assert "AX745" in done.err
+    assert "not printable" in done.err

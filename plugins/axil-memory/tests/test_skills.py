@@ -188,3 +188,9 @@ def test_no_skill_is_no_tool_and_no_block(tmp_path):
     skills = Skills(paths=[str(tmp_path)])
     assert run_sync(skills.tools()) == []
     assert skills.get_blocks(ContextQuery("")) == []
+
+
+@pytest.mark.parametrize("path", ["a\0b", "a\ud800b"])
+def test_a_folder_whose_name_none_can_have_is_said_so(path):
+    with pytest.raises(ContextError, match=r"AX896.*no folder can have this name"):
+        Skills(paths=[path]).get_blocks(ContextQuery(""))

@@ -65,3 +65,9 @@ def test_a_lock_that_is_never_let_go_of_is_an_error_that_says_what_holds_it(tmp_
         with pytest.raises(JournalError, match=rf"AX510.*process {os.getpid()}.*holds its lock"):
             SqliteJournal(tmp_path).runs()
     assert SqliteJournal(tmp_path).runs() == []
+
+
+@pytest.mark.parametrize("name", ["a\0b", "a\ud800b"])
+def test_a_name_that_no_folder_can_have_is_said_so(tmp_path, name):
+    with pytest.raises(JournalError, match=r"AX510.*no folder can have this name"):
+        SqliteJournal(f"{tmp_path}/{name}").runs()

@@ -130,9 +130,10 @@ class Recorder:
         session = secrets.token_hex(8)
         try:
             _mend(Path(path))
-        except OSError as error:
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) else "no file can have this name"
             raise ConfigError(
-                Problem("AX711", str(path), f"the recording cannot be written: {error.strerror}.")
+                Problem("AX711", _text(path), f"the recording cannot be written: {why}.")
             ) from error
         return models_through(
             lambda meant, written: Recorder(meant(), path, name=name_of(written), session=session)
@@ -175,6 +176,10 @@ class Recorder:
         close = getattr(self.model, "close", None)
         if close is not None:
             await close()
+
+
+def _text(path: str | Path) -> str:
+    return str(path).encode("utf-8", "backslashreplace").decode()
 
 
 def _mend(path: Path) -> None:
@@ -314,14 +319,18 @@ class Replay:
             # a cut may be in the middle of a letter
             text = data.decode("utf-8", "strict" if not is_cut else "replace")
             return [line for line in text.split("\n") if line.strip()], is_cut
-        except (OSError, UnicodeDecodeError) as error:
+        except (OSError, ValueError) as error:
             why = (
-                error.strerror if isinstance(error, OSError) else None
-            ) or "this is not text in UTF-8"
+                (error.strerror or type(error).__name__)
+                if isinstance(error, OSError)
+                else "this is not text in UTF-8"
+                if isinstance(error, UnicodeDecodeError)
+                else "no file can have this name"
+            )
             raise ConfigError(
                 Problem(
                     "AX663",
-                    str(self.path),
+                    _text(self.path),
                     f"the recording cannot be read: {why}.",
                     "Record a run.",
                 )

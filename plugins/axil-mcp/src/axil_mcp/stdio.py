@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+import secrets
 import signal
-from collections.abc import AsyncGenerator, Callable, Mapping
+import time
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from axil_mcp.config import MCPServer
@@ -22,6 +25,8 @@ _GRACE: Final = 2.0
 """Seconds for the program to end by itself when its input is closed, and again when it is asked to
 end.
 """
+_MARK: Final = "AXIL_MCP_STARTED"
+"""The variable of the environment by which what the program starts is found again."""
 _LOOK: Final = 0.01
 _CHUNK: Final = 1 << 16
 
@@ -50,11 +55,11 @@ async def stdio(program: Program) -> AsyncGenerator[Any]:
     import anyio
     from mcp.shared.message import SessionMessage
 
-    server = program.server
+    server, mark = program.server, secrets.token_hex(16)
     process = await asyncio.create_subprocess_exec(
         *server.argv,
         cwd=server.cwd or None,
-        env=dict(program.environment),
+        env={**program.environment, _MARK: mark},
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
@@ -76,6 +81,7 @@ async def stdio(program: Program) -> AsyncGenerator[Any]:
                 group.cancel_scope.cancel()
     finally:
         _kill(process, signal.SIGKILL if hasattr(signal, "SIGKILL") else signal.SIGTERM)
+        await asyncio.to_thread(_kill_marked, mark)
         transport: Any = getattr(process, "_transport", None)  # the only way to close its pipes
         if transport is not None:
             transport.close()
@@ -152,6 +158,29 @@ async def _gone(process: asyncio.subprocess.Process) -> bool:
     while process.returncode is None and now() < until:  # noqa: ASYNC110
         await asyncio.sleep(_LOOK)
     return process.returncode is not None
+
+
+def _kill_marked(mark: str) -> None:
+    """Kill what the program started in sessions of their own, where the system has /proc."""
+    wanted, until = f"{_MARK}={mark}".encode(), time.monotonic() + _GRACE
+    while (found := list(_marked(wanted))) and time.monotonic() < until:
+        for pid in found:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(_LOOK)
+
+
+def _marked(wanted: bytes) -> Iterator[int]:
+    """Yield the processes that have this in their environment; one that has ended has none."""
+    try:
+        names = os.listdir("/proc")
+    except OSError:
+        return
+    for name in names:
+        if name.isdecimal():
+            with suppress(OSError):
+                if wanted in Path(f"/proc/{name}/environ").read_bytes().split(b"\0"):
+                    yield int(name)
 
 
 def _kill(process: asyncio.subprocess.Process, how: signal.Signals) -> None:

@@ -6,6 +6,7 @@ beside it, through two tools. Files are read, never run, and only inside the ski
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -159,16 +160,19 @@ def _tool(name: str, description: str, properties: Mapping[str, Any], call: Any)
 
 def read_skills(path: Path, most_bytes: int = LARGEST_BYTES) -> list[Skill]:
     """The skill in a folder, or those in the folders inside it. Raises: ContextError (AX896)."""
-    if (path / FILE).is_file():
-        return [_read(path, most_bytes)]
     try:
+        os.fsencode(path)
+        if (path / FILE).is_file():
+            return [_read(path, most_bytes)]
         return [
             _read(each, most_bytes) for each in sorted(path.iterdir()) if (each / FILE).is_file()
         ]
-    except OSError as error:
-        told = (
-            f'the folder of skills "{path.as_posix()}" cannot be read: {error.strerror or error}.'
-        )
+    except (OSError, ValueError) as error:
+        if isinstance(error, ContextError):
+            raise
+        why = error.strerror if isinstance(error, OSError) else "no folder can have this name"
+        shown = path.as_posix().encode("utf-8", "backslashreplace").decode()
+        told = f'the folder of skills "{shown}" cannot be read: {why or error}.'
         raise ContextError("AX896", told, "Give the folder that holds the skills.") from error
 
 

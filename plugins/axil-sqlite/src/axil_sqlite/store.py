@@ -71,7 +71,15 @@ class Store:
         is not safe.
         """
         self.folder, self.path = folder, folder / "runs.db"
-        kind = _file_system(folder)
+        try:
+            os.fsencode(folder)
+            kind = _file_system(folder)
+        except ValueError as error:  # a character that no path can have
+            raise unusable(
+                Path(str(folder).encode("utf-8", "backslashreplace").decode()),
+                f"no folder can have this name ({error})",
+                "Correct the path.",
+            ) from None
         if kind in _REMOTE:
             raise unusable(
                 folder,
