@@ -111,9 +111,10 @@ class Reader:
         for item in data["nodes"]:
             if (
                 isinstance(item, dict)
-                and (name := cast("dict[str, Any]", item).get("id")) in received
+                and isinstance(name := cast("dict[str, Any]", item).get("id"), str)
+                and name in received
             ):
-                received[str(name)].usual = [
+                received[name].usual = [
                     use
                     for kind in ("*", cast("Any", item).get("type"))
                     for use in usual.get(str(kind), ())
@@ -280,6 +281,8 @@ class Reader:
     def _use(self, value: Any, keys: Keys, key: str = "") -> Use:
         """A component and its config. An import path is code, and needs leave."""
         named: dict[str, Any] = {"type": value} if isinstance(value, str) else value
+        if not isinstance(cast("Any", named), dict) or not isinstance(named.get("type"), str):
+            return Use(type="")  # its shape was reported already
         if ":" in named["type"] and not self._allow_code:
             where = keys if isinstance(value, str) or not key else (*keys, key)
             told = f"import paths are not allowed in files, found {format_value(named['type'])}."
