@@ -94,7 +94,8 @@ _SUBJECTS = {
         "axil_dependencies.versions": "recorded_files",
     },
     "Regular expressions": {
-        "axil_patterns": "Match Pattern PatternFault PatternLimit compile_pattern",
+        "axil_patterns.errors": "PatternFault PatternLimit",
+        "axil_patterns.patterns": "Match Pattern compile_pattern",
     },
     "Graphs as data, and their files": {
         "axil_files.changes": "spec_changes=changes",
@@ -284,7 +285,8 @@ if TYPE_CHECKING:
         parse as parse_workflow,
         spec_from as spec_from_document,
     )
-    from axil_patterns import Match, Pattern, PatternFault, PatternLimit, compile_pattern
+    from axil_patterns.errors import PatternFault, PatternLimit
+    from axil_patterns.patterns import Match, Pattern, compile_pattern
     from axil_typed.reducers import MAXIMUM, SUM, as_reducer
 else:
     __getattr__, __dir__ = lazy(globals(), _SUBJECTS)

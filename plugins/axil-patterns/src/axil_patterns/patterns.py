@@ -99,7 +99,6 @@ class Pattern:
         )
 
 
-@lru_cache(maxsize=256)
 def compile_pattern(
     text: str, *, case_sensitive: bool = True, multiline: bool = False, dotall: bool = False
 ) -> Pattern:
@@ -110,6 +109,11 @@ def compile_pattern(
 
     Raises: PatternFault (AX601): the text is no regular expression, or too large a one.
     """
+    return _compiled(text, case_sensitive, multiline, dotall)
+
+
+@lru_cache(maxsize=256)
+def _compiled(text: str, case_sensitive: bool, multiline: bool, dotall: bool) -> Pattern:
     if len(text) > LONGEST:
         raise PatternFault(
             "AX601",
