@@ -99,6 +99,10 @@ _SUBJECTS = {
         "axil_dependencies.references": "Reference references_of settings_at",
         "axil_dependencies.versions": "recorded_files",
     },
+    "Regular expressions": {
+        "axil_patterns.errors": "PatternFault PatternLimit",
+        "axil_patterns.patterns": "Match Pattern compile_pattern",
+    },
     "Graphs as data, and their files": {
         "axil_files.changes": "spec_changes=changes",
         "axil_files.documents": """
@@ -293,6 +297,8 @@ if TYPE_CHECKING:
         parse as parse_workflow,
         spec_from as spec_from_document,
     )
+    from axil_patterns.errors import PatternFault, PatternLimit
+    from axil_patterns.patterns import Match, Pattern, compile_pattern
     from axil_typed.reducers import MAXIMUM, SUM, as_reducer
     from axil_typed.views import model_view
 else:
@@ -367,6 +373,7 @@ __all__ = [
     "Log",
     "LoopLocal",
     "Manifest",
+    "Match",
     "Message",
     "Meter",
     "MeterMaker",
@@ -380,6 +387,9 @@ __all__ = [
     "Outcome",
     "OverBudget",
     "Overdue",
+    "Pattern",
+    "PatternFault",
+    "PatternLimit",
     "Place",
     "Plan",
     "PlanEdge",
@@ -422,6 +432,7 @@ __all__ = [
     "canonical_name",
     "check_document",
     "combine_deltas",
+    "compile_pattern",
     "compile_spec",
     "component_index",
     "decode_config",

@@ -11,6 +11,7 @@ import asyncio
 import inspect
 import os
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from collections.abc import Awaitable, Mapping
 from typing import Any
 
@@ -196,7 +197,17 @@ def _is_running() -> bool:
     return True
 
 
+class _Threads(ThreadPoolExecutor):
+    """The threads of ``asyncio.to_thread``: those that still run when the loop ends finish unseen,
+    as those of bodies do.
+    """
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        super().shutdown(wait=False, cancel_futures=True)
+
+
 async def _as_coroutine(doing: Awaitable[Any]) -> Any:
+    asyncio.get_running_loop().set_default_executor(_Threads(thread_name_prefix="asyncio"))
     return await doing
 
 

@@ -21,6 +21,7 @@ from axil import LimitReached
 from axil.driver import Pause
 from axil.plugin import Hold, RunError, did_you_mean, format_names
 from axil_agent.approval import Verdict, verdict
+from axil_agent.asker import asked_by
 from axil_agent.errors import ReplyError, TurnLimit
 from axil_models import (
     Formatter,
@@ -102,7 +103,7 @@ async def think(model: Model, request: Request, ctx: Stage, name: str) -> Reply:
             characters=partial(size_of, request),
             output_tokens=longest(request),
         ) as hold:
-            with on_clock(getattr(ctx, "clock", None)):
+            with on_clock(getattr(ctx, "clock", None)), asked_by(ctx, name):
                 reply: Any = await model.reply(asked, ctx.emit)
             if not isinstance(reply, Reply):
                 raise ModelContract(

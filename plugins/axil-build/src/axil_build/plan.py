@@ -83,6 +83,18 @@ def plan(settings: Settings, registry: Registry) -> Plan:
         )
     _admitted(distributions, settings)
     files = tuple(Path(file) for file in found.files)
+    # names are written into the metadata of a wheel and into a Dockerfile, line by line
+    odd = [file for file in files if not str(file).isprintable()]
+    if odd:
+        shown = str(odd[0]).encode("unicode_escape").decode()
+        raise ConfigError(
+            Problem(
+                "AX745",
+                shown,
+                "the name of the file or of its folder has characters that are not printable.",
+                "Rename it.",
+            )
+        )
     root = Path(os.path.commonpath([file.parent for file in files]))
     return Plan(
         name=settings.name,

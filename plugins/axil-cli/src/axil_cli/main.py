@@ -11,6 +11,8 @@ import inspect
 import os
 import re
 import sys
+import threading
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -41,6 +43,10 @@ from axil_cli.command import (
 )
 
 SELF = "axil-cli"
+_PATIENCE = 0.5
+"""Seconds that threads of bodies have to end, once all is said."""
+_BODIES = ("axil-", "asyncio_")
+"""What the names of such threads begin with."""
 OWN = frozenset({SELF, "axil-files", "axil-plugins", "axil-typed"})
 """Always admitted: with every plugin blocked one can still see which there are, and why."""
 _OWN = {
@@ -240,5 +246,23 @@ def _hooks(registry: Registry, wanted: Sequence[str]) -> Any:
     return made
 
 
+def script() -> None:
+    """The command as a program: main, then the end of the process.
+
+    A body may have left a thread behind that does not end; the interpreter would wait for it.
+    """
+    code = main()
+    ends = time.monotonic() + _PATIENCE
+    for thread in threading.enumerate():
+        if thread.name.startswith(_BODIES) and not thread.daemon:
+            thread.join(max(0.0, ends - time.monotonic()))
+            if thread.is_alive():
+                with suppress(OSError, ValueError):
+                    sys.stdout.flush()
+                    sys.stderr.flush()
+                os._exit(code)
+    sys.exit(code)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    script()

@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import secrets
 import signal
+import threading
 import traceback
 from collections import deque
 from collections.abc import Generator, Iterable, Mapping
@@ -243,7 +245,7 @@ def watched(job: Job, options: argparse.Namespace, session: Session) -> int:
     lines = Lines(session.stdout, job.stop) if options.format == "events" else None
     job.observers.extend(each for each in (lines, progress) if each is not None)
     # what bodies print must not spoil the output, and questions are none
-    with job.folder, redirect_stdout(session.stderr):
+    with job.folder, redirect_stdout(session.stderr), _signals(job.interrupt):
         result: Result = run_sync(job.done())
     if lines is not None and lines.fault is not None:
         raise lines.fault
@@ -286,6 +288,15 @@ class Job:
             folder,
         )
         self._run: KernelRun | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._is_interrupted = False
+
+    def interrupt(self) -> None:
+        """Stop soon, from a handler of signals."""
+        self._is_interrupted = True
+        if self._loop is not None:
+            with suppress(RuntimeError):  # the loop is closed
+                self._loop.call_soon_threadsafe(self.stop)
 
     def stop(self) -> None:
         """Cancel the run: bodies at work are cancelled, innermost first, and there is a result all
@@ -296,34 +307,43 @@ class Job:
 
     async def done(self) -> Result:
         """Run to the end, whatever it is."""
-        with _signals(self.stop):
-            self._run = run = self.workflow.start(self.input, observers=self.observers, **self.ways)
-            async with self.workflow:  # a signal that comes meanwhile ends the run before it begins
-                return await run.result()
+        self._run = run = self.workflow.start(self.input, observers=self.observers, **self.ways)
+        self._loop = asyncio.get_running_loop()
+        if self._is_interrupted:
+            self.stop()
+        async with self.workflow:  # a signal that comes meanwhile ends the run before it begins
+            return await run.result()
 
 
 @contextmanager
 def _signals(stop: Any) -> Generator[None]:
-    """The first Ctrl-C (or SIGTERM) ends the run in good order; the second one ends the process."""
-    loop = asyncio.get_running_loop()
-    caught: list[signal.Signals] = []
+    """The first Ctrl-C (or SIGTERM) ends the run in good order; the second one ends the process,
+    whatever the run does: what has not ended half a second later is left as it is.
+    """
+    before: dict[signal.Signals, Any] = {}
 
-    def once() -> None:
-        for each in caught:
-            loop.remove_signal_handler(each)
-        caught.clear()
+    # Not handlers of the loop: it may be blocked by a body.
+    def first(number: int, frame: Any) -> None:
+        for each in before:
+            signal.signal(each, second)
         stop()
 
+    def second(number: int, frame: Any) -> None:
+        for each in before:
+            signal.signal(each, signal.SIG_DFL)
+        leaving = threading.Timer(0.5, os._exit, (Exit.INTERRUPTED,))
+        leaving.daemon = True
+        leaving.start()
+        raise KeyboardInterrupt
+
     for each in (signal.SIGINT, signal.SIGTERM):
-        # not on this system, or not in the main thread
-        with suppress(NotImplementedError, RuntimeError, ValueError):
-            loop.add_signal_handler(each, once)
-            caught.append(each)
+        with suppress(ValueError):  # not in the main thread
+            before[each] = signal.signal(each, first)
     try:
         yield
     finally:
-        for each in caught:
-            loop.remove_signal_handler(each)
+        for each, handler in before.items():
+            signal.signal(each, signal.SIG_DFL if handler is None else handler)
 
 
 # --------------------------------------------------------------------------------------------------

@@ -51,7 +51,7 @@ class ByPattern(BaseModel, extra="forbid", frozen=True):
     def items(self, m: Message) -> list[Message]:
         """The items in one message."""
         found = [
-            self.config.taken(match) or "" for match in self.config.compiled().finditer(text_of(m))
+            self.config.taken(match) or "" for match in self.config.compiled().matches(text_of(m))
         ]
         if found:
             return [{**m, "content": text} for text in found]

@@ -128,7 +128,14 @@ def load(
     suffix.
     """
     name = os.fspath(path)
-    real = os.path.realpath(name)
+    try:
+        real = os.path.realpath(name)
+        os.fsencode(real)
+    except ValueError as error:
+        shown = name.encode("utf-8", "backslashreplace").decode()
+        raise refused(
+            "AX100", shown, None, "no file can have this name.", "Name a file."
+        ) from error
     folder = os.path.dirname(real)
     reading = Reading(
         vars=vars or {},
@@ -335,7 +342,8 @@ def _included(name: str, folder: str, root: str, at: tuple[str, Mapping[str, str
     ``at``: who mentions it, and the texts that are known.
     """
     where, texts = at
-    if "\0" in name or "://" in name:
+    is_text = name.encode("utf-8", "replace").decode() == name
+    if "\0" in name or "://" in name or not is_text:
         raise SpecError(Problem("AX117", where, "only files can be included.", "Write a path."))
     for start in dict.fromkeys((folder, root)):
         real = os.path.realpath(os.path.join(start, name))

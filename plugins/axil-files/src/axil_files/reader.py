@@ -282,6 +282,8 @@ class Reader:
     def _use(self, value: Any, keys: Keys, key: str = "") -> Use:
         """A component and its config. An import path is code, and needs leave."""
         named: dict[str, Any] = {"type": value} if isinstance(value, str) else value
+        if not isinstance(cast("Any", named), dict) or not isinstance(named.get("type"), str):
+            return Use(type="")  # its shape was reported already
         if ":" in named["type"] and not self._allow_code:
             where = keys if isinstance(value, str) or not key else (*keys, key)
             told = f"import paths are not allowed in files, found {format_value(named['type'])}."

@@ -6,6 +6,7 @@ beside it, through two tools. Files are read, never run, and only inside the ski
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -32,6 +33,8 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _FRONT = re.compile(
     r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*\r?$\n?(.*)\Z", re.DOTALL | re.MULTILINE
 )
+_DEEPEST = 20
+"""Levels of front matter."""
 _HEAD = (
     "Skills: how some things are done well. "
     "Before you do one of them, read its skill with read_skill(name)."
@@ -164,18 +167,21 @@ def _tool(name: str, description: str, properties: Mapping[str, Any], call: Any)
 
 def read_skills(path: Path, most_bytes: int = LARGEST_SKILL_BYTES) -> list[Skill]:
     """The skill in a folder, or those in the folders inside it. Raises: ContextError (AX896)."""
-    if (path / SKILL_FILE).is_file():
-        return [_read(path, most_bytes)]
     try:
+        os.fsencode(path)
+        if (path / FILE).is_file():
+            return [_read(path, most_bytes)]
         return [
             _read(each, most_bytes)
             for each in sorted(path.iterdir())
             if (each / SKILL_FILE).is_file()
         ]
-    except OSError as error:
-        told = (
-            f'the folder of skills "{path.as_posix()}" cannot be read: {error.strerror or error}.'
-        )
+    except (OSError, ValueError) as error:
+        if isinstance(error, ContextError):
+            raise
+        why = error.strerror if isinstance(error, OSError) else "no folder can have this name"
+        shown = path.as_posix().encode("utf-8", "backslashreplace").decode()
+        told = f'the folder of skills "{shown}" cannot be read: {why or error}.'
         raise ContextError("AX896", told, "Give the folder that holds the skills.") from error
 
 
@@ -189,6 +195,15 @@ def _read(folder: Path, most_bytes: int) -> Skill:
         parts = _FRONT.match(file.read_bytes().decode("utf-8"))
         if parts is None:
             raise ValueError("it does not begin with front matter between two lines of ---")
+        depth = 0
+        events: Any = cast("Any", yaml).parse(parts[1], Loader=yaml.SafeLoader)
+        for event in events:
+            depth += isinstance(event, yaml.CollectionStartEvent)
+            depth -= isinstance(event, yaml.CollectionEndEvent)
+            if isinstance(event, yaml.AliasEvent):  # merges of merges double with each level
+                raise ValueError("its front matter has aliases (*name); write them out")
+            if depth > _DEEPEST:
+                raise ValueError(f"its front matter is nested deeper than {_DEEPEST} levels")
         front: Any = yaml.safe_load(parts[1])
         if not isinstance(front, dict):
             raise ValueError("its front matter is no mapping")
