@@ -474,7 +474,7 @@ class WorkerPool:
         for worker in workers:
             worker.cancel()
         _, left = await asyncio.wait(workers, timeout=GRACE)
-        for work in [work for work in self._working.values() if work.worker in left]:
+        for work in [work for work in self.working.values() if work.worker in left]:
             self._leave_behind(work)
 
     def _leave_behind(self, work: Work) -> None:

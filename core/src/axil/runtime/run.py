@@ -11,8 +11,8 @@ import asyncio
 import inspect
 import os
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from collections.abc import Awaitable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from axil._door import provided

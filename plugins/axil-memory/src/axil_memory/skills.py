@@ -169,7 +169,7 @@ def read_skills(path: Path, most_bytes: int = LARGEST_SKILL_BYTES) -> list[Skill
     """The skill in a folder, or those in the folders inside it. Raises: ContextError (AX896)."""
     try:
         os.fsencode(path)
-        if (path / FILE).is_file():
+        if (path / SKILL_FILE).is_file():
             return [_read(path, most_bytes)]
         return [
             _read(each, most_bytes)
