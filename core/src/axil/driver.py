@@ -52,7 +52,7 @@ _SUBJECTS = {
         "axil_inspection.breakpoints": "Breakpoints",
         "axil_inspection.forks": "Edit fork",
         "axil_inspection.moments": "Moment moment",
-        "axil_inspection.steps": "Difference RunStep differences steps",
+        "axil_inspection.records": "Difference RunStep differences steps",
     },
     "Engines": {
         "builder.engines": "Engine RunStatus",
@@ -138,7 +138,7 @@ if TYPE_CHECKING:
     from axil_inspection.breakpoints import Breakpoints
     from axil_inspection.forks import Edit, fork
     from axil_inspection.moments import Moment, moment
-    from axil_inspection.steps import Difference, RunStep, differences, steps
+    from axil_inspection.records import Difference, RunStep, differences, steps
     from axil_journals.deadlines import (
         accept_answers,
         format_time,

@@ -10,8 +10,8 @@ import pytest
 
 from axil import EdgeSpec, GraphSpec, NodeSpec, Use
 from axil.plugin import compile_spec
-from axil_cli.scopes import _chosen, walk
-from axil_cli.show import as_mermaid, as_text, escaped
+from axil_inspection import as_mermaid, as_text, escaped, walk
+from axil_inspection.scopes import _chosen
 
 EDGES = [
     "a b",

@@ -12,7 +12,7 @@ from axil.plugin import ENTRY, Compiler, Plan
 from axil_cli.command import Exit, Session, allowing, equipped, problems_of
 from axil_cli.plain import as_json
 from axil_cli.run import settings
-from axil_cli.scopes import Scope, bounded, walk
+from axil_inspection import Scope, bounded, walk
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

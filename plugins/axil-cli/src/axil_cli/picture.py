@@ -9,7 +9,7 @@ from axil import Question
 from axil.driver import Difference, RunInfo, RunStep, format_time
 from axil.plugin import format_duration, is_messages, text_of
 from axil_cli.plain import as_json, plain
-from axil_cli.scopes import shortened
+from axil_inspection import shortened
 
 _WIDTH = 100
 

@@ -21,7 +21,7 @@ from axil.plugin import is_messages, render, text_of
 from axil_cli.command import clean
 from axil_cli.page import Page, Paragraph, columns
 from axil_cli.plain import as_json
-from axil_cli.scopes import walk
+from axil_inspection import walk
 
 _PATIENCE: Final = 0.2
 """Seconds until a firing that goes on is announced; one that is over sooner is told when it is
