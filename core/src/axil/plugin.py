@@ -101,6 +101,8 @@ _SUBJECTS = {
             document_error=refused parse_json
         """,
         "axil_files.durations": "format_duration=told parse_duration=seconds",
+        "axil_files.functions": "with_functions",
+        "axil_files.python": "PythonTarget python_target",
         "axil_files.loading": """
             LoadOptions=Reading dump_spec=dump include_spec=include inline_spec=inline
             load_spec=load parse_workflow=parse spec_from_document=spec_from
@@ -272,6 +274,7 @@ if TYPE_CHECKING:
     )
     from axil_files.durations import seconds as parse_duration, told as format_duration
     from axil_files.format import is_version_0, json_schema as workflow_schema, notes_field
+    from axil_files.functions import with_functions
     from axil_files.loading import (
         Reading as LoadOptions,
         dump as dump_spec,
@@ -281,6 +284,7 @@ if TYPE_CHECKING:
         parse as parse_workflow,
         spec_from as spec_from_document,
     )
+    from axil_files.python import PythonTarget, python_target
     from axil_typed.reducers import MAXIMUM, SUM, as_reducer
 else:
     __getattr__, __dir__ = lazy(globals(), _SUBJECTS)
@@ -373,6 +377,7 @@ __all__ = [
     "Price",
     "Pricing",
     "Processor",
+    "PythonTarget",
     "Reference",
     "Registry",
     "Replace",
@@ -441,6 +446,7 @@ __all__ = [
     "parse_manifest",
     "parse_workflow",
     "pushed_fields",
+    "python_target",
     "recorded_files",
     "refers_to",
     "render",
@@ -453,6 +459,7 @@ __all__ = [
     "text_of",
     "thaw",
     "use_registry",
+    "with_functions",
     "with_usual_wrappers",
     "without_views",
     "workflow_schema",

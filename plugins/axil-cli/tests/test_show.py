@@ -150,7 +150,7 @@ def test_an_inner_graph_is_a_box_with_its_own_ends():
     assert list(as_text(plan))[2:5] == [
         "   0  inner  Graph  → @exit  [condition]",
         "      in  → work",
-        "       0  work  <lambda>  → @exit",
+        "       0  work  function  → @exit",
     ]
 
 

@@ -62,12 +62,24 @@ class Workflow:
         *,
         registry: Registry | None = None,
         hooks: Any = None,
+        functions: str | os.PathLike[str] | None = None,
         **options: Any,
     ) -> Workflow:
         """The workflow that a file describes, not yet compiled.
 
-        ``options``: those of ``axil.plugin.load_spec``, which raises SpecError.
+        Args:
+            functions: a folder whose Python files hold tools, conditions and processors of one's
+                own; they are executed.
+            options: those of ``axil.plugin.load_spec``, which raises SpecError.
+        Raises: ConfigError: AX700, AX884 the functions cannot be had.
         """
+        if functions is not None:
+            from axil.registry.registry import default_registry
+
+            known = registry or default_registry()
+            registry = provided(
+                "axil_files.functions", "with_functions", wanted="load(functions=…)"
+            )(known, functions)
         load_spec = provided("axil_files.loading", "load", wanted="axil.load")
         spec = load_spec(path, registry=registry, **options)
         shared = {name: options[name] for name in ("environment", "allow_code") if name in options}

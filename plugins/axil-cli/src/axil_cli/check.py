@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from axil import AxilError, EdgeSpec, GraphSpec, NodeSpec, Problem, Workflow, load
+from axil import AxilError, EdgeSpec, GraphSpec, NodeSpec, Problem
 from axil.plugin import ENTRY, Compiler, Plan
 from axil_cli.command import Exit, Session, allowing, equipped, problems_of
 from axil_cli.plain import as_json
-from axil_cli.run import settings
+from axil_cli.source import TARGET, settings, workflow_of
 from axil_inspection import Scope, bounded, walk
 
 
@@ -43,14 +43,14 @@ class Finding:
 
 
 class Check:
-    """Say everything that is wrong with workflow files.
+    """Say everything that is wrong with workflows: files, and graphs in Python.
 
     Components are resolved and configured, cycles are folded; nothing runs. Exit code 2 if there
     are errors in any file.
     """
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("files", nargs="+", metavar="FILE", help="workflow files")
+        parser.add_argument("files", nargs="+", metavar="WORKFLOW", help=TARGET)
         parser.add_argument(
             "--set", action="append", default=[], metavar="NAME=VALUE", help="as for axil run"
         )
@@ -94,7 +94,7 @@ def _examined(
     file: str, session: Session, renamed: list[Problem], reading: dict[str, Any]
 ) -> Finding:
     try:
-        workflow: Workflow = load(file, registry=session.registry, hooks=session.hooks, **reading)
+        workflow = workflow_of(file, session, **reading)
     except AxilError as error:
         return Finding(
             file=file, problems=(*(each for each in renamed if each.where), *problems_of(error))
@@ -207,7 +207,7 @@ def _tell(each: Finding, session: Session) -> None:
     spec, cycles = each.plan.graph.spec, each.cycles
     size = [
         _counted(len(spec.nodes), "node"),
-        _counted(len(spec.edges), "edge"),
+        _counted(sum(map(_is_written, spec.edges)), "edge"),
         *([_counted(len(cycles), "cycle")] if cycles else []),
     ]
     session.say(f"{each.file}: {counts or 'fine'}; {', '.join(size)}")
@@ -215,6 +215,11 @@ def _tell(each: Finding, session: Session) -> None:
         session.say(
             f"{'  ' * cycle.depth}{cycle.name}: {', '.join(cycle.members)}; {bounded(cycle)}"
         )
+
+
+def _is_written(edge: EdgeSpec) -> bool:
+    """Whether an edge was written as one: those that ``start`` and ``end`` mean were not."""
+    return edge.place is None or "edges" in edge.place.keys
 
 
 def _counted(n: int, word: str) -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import secrets
 import signal
 import traceback
 from collections import deque
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager, nullcontext, redirect_stdout, suppress
+from dataclasses import replace
 from typing import Any, Final, cast
 
 from axil import (
@@ -23,7 +23,6 @@ from axil import (
     Result,
     Run as KernelRun,
     Workflow,
-    load,
     run_sync,
 )
 from axil.driver import format_time
@@ -52,6 +51,7 @@ from axil_cli.launch import Launch, prepared
 from axil_cli.page import Page, Paragraph
 from axil_cli.plain import as_json, plain, refused, summary
 from axil_cli.progress import Progress
+from axil_cli.source import TARGET, as_data, check_breaks, settings, stopping, workflow_of
 from axil_cli.watch import Lines, Record
 
 CODES: Final[Mapping[str, Exit]] = {
@@ -72,7 +72,7 @@ class Run:
     """
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("file", metavar="FILE", help="a workflow file")
+        parser.add_argument("file", metavar="WORKFLOW", help=TARGET)
         given = parser.add_mutually_exclusive_group()
         given.add_argument(
             "--input",
@@ -151,12 +151,13 @@ class Run:
             )
             if journal is not None:
                 launch.within.callback(journal.close)
-            workflow = load(
+            workflow = workflow_of(
                 launch.file,
-                registry=launch.registry,
+                replace(session, registry=launch.registry),
                 hooks=stopping(options.breaks, session.hooks),
                 **launch.reading,
             )
+            check_breaks(options.breaks, workflow)
             for name in _unused(variables, launch.file, workflow):
                 session.tell(
                     f"warning: nothing in {launch.file} is called {name}; "
@@ -184,18 +185,6 @@ class Run:
             return watched(
                 Job(workflow, input, launch.running, launch.observers, folder), options, session
             )
-
-
-def stopping(paths: Iterable[str], hooks: Any) -> Any:
-    """The hook plugins, and one that stops before the nodes that ``--break`` names."""
-    if not (breaks := frozenset(paths)):
-        return hooks
-    from axil.driver import Breakpoints
-    from axil.plugin import hook_manager
-
-    made = hooks or hook_manager()
-    made.register(Breakpoints(breaks))
-    return made
 
 
 def ways_of_watching(parser: argparse.ArgumentParser) -> None:
@@ -255,7 +244,11 @@ def watched(job: Job, options: argparse.Namespace, session: Session) -> int:
     elif options.format == "text":
         _print(result, session, progress.page if progress is not None else None, asked)
         if result.status != "done" and "journal" in job.ways:
-            allowed = "".join(f" --allow {each}" for each in sorted(job.ways.get("allow", ())))
+            leave = {
+                *job.ways.get("allow", ()),
+                *(("code",) if job.ways.get("origin", {}).get("python") else ()),
+            }
+            allowed = "".join(f" --allow {each}" for each in sorted(leave))
             session.tell(
                 f"The run is kept: axil runs {'answer' if result.questions else 'resume'} "
                 f"{result.run_id}{' ANSWER' if result.questions else ''}{allowed}"
@@ -327,31 +320,6 @@ def _signals(stop: Any) -> Generator[None]:
 
 
 # --------------------------------------------------------------------------------------------------
-
-
-def settings(given: Iterable[str], option: str = "--set") -> dict[str, Any]:
-    """``--set`` options as variables, and others like it. Raises: ConfigError (AX700).
-
-    >>> settings(["rounds=3", "tone=dry", 'version="3"'])
-    {'rounds': 3, 'tone': 'dry', 'version': '3'}
-    """
-    values: dict[str, Any] = {}
-    for each in given:
-        name, equals, value = each.partition("=")
-        if not equals or not name.strip():
-            raise misuse(
-                option, f'expected name=value, found "{each}".', f"Write {option} tone=dry."
-            )
-        values[name.strip()] = as_data(value)
-    return values
-
-
-def as_data(text: str) -> Any:
-    """JSON where it is JSON, else the text."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text
 
 
 def _unused(variables: Mapping[str, Any], file: str, workflow: Workflow) -> list[str]:

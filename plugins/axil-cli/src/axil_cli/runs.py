@@ -36,13 +36,11 @@ from axil_cli.plain import as_json, plain
 from axil_cli.run import (
     Job,
     answers_in,
-    as_data,
     as_input,
-    settings,
-    stopping,
     watched,
     ways_of_watching,
 )
+from axil_cli.source import as_data, check_breaks, settings, stopping
 
 _OPEN: Final = ("open", "paused", "failed", "limited", "cancelled")
 
@@ -274,7 +272,7 @@ class Runs:
             session.say(as_json(data))
             return Exit.DONE
         session.say("state:")
-        for name, value in data["state"].items():
+        for name, value in stood.state.items():
             session.say(f"  {name}: {as_json(value, indent=None)}")
         for due in stood.due:
             session.say(f"next: {due.activation}")
@@ -365,7 +363,7 @@ class Runs:
             "allow": allow,
         }
         launch = Launch(
-            file=kept.get("file", ""), registry=session.registry, tell=session.tell, running=ways
+            file=record.source_of(kept), registry=session.registry, tell=session.tell, running=ways
         )
         with launch.within:
             prepared(launch, session.options)
@@ -374,9 +372,16 @@ class Runs:
             workflow = record.reopened(
                 kept, here, allow_code="code" in allow, current=is_current, hooks=hooks
             )
+            check_breaks(options.breaks, workflow)
             if options.migrate:
                 launch.running.update(
-                    migrate=True, origin={**kept, **record.origin(kept["file"], workflow, kept)}
+                    migrate=True,
+                    origin={**kept, **record.origin(record.source_of(kept), workflow, kept)},
+                )
+            elif kept.get("python") and (files := record.changed(kept)):
+                session.tell(
+                    f"note: {', '.join(files)} changed since the run began; "
+                    "a graph in Python goes on as it is now."
                 )
             elif not options.current and (files := record.changed(kept)):
                 session.tell(
@@ -434,7 +439,7 @@ class Runs:
             origin = (
                 None
                 if workflow is None
-                else {**kept, **record.origin(kept["file"], workflow, kept)}
+                else {**kept, **record.origin(record.source_of(kept), workflow, kept)}
             )
             edit = Edit(
                 input=MISSING

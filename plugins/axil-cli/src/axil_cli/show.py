@@ -7,12 +7,12 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from axil import AxilError, EdgeSpec, load
-from axil.plugin import BACK, ENTRY, OUTSIDE, Plan, PlanEdge, PlanNode
+from axil import AxilError, EdgeSpec
+from axil.plugin import BACK, ENTRY, OUTSIDE, Plan, PlanEdge, PlanNode, python_target
 from axil_cli.command import Exit, Session, allowing, can_show, equipped
 from axil_cli.plain import as_json, plain
-from axil_cli.run import settings
 from axil_cli.sketch import sketched
+from axil_cli.source import TARGET, settings, workflow_of
 from axil_inspection import Scope, draw, join_of, label, walk
 
 _BARE = {"→": "->", "⇢": "~>", "↺": "<-", "↗": "^", "⟳": "@", "▣": "#", "×": "x", "…": "..."}
@@ -27,7 +27,7 @@ class Show:
     """
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("file", metavar="FILE", help="a workflow file")
+        parser.add_argument("file", metavar="WORKFLOW", help=TARGET)
         parser.add_argument(
             "--set", action="append", default=[], metavar="NAME=VALUE", help="as for axil run"
         )
@@ -52,14 +52,15 @@ class Show:
         """The plan; of a workflow that cannot run here, its shape."""
         reading: dict[str, Any] = {
             "vars": settings(options.set),
-            "registry": session.registry,
             "allow_code": "code" in options.allow,
         }
         try:
-            return load(options.file, hooks=session.hooks, **reading).plan
+            return workflow_of(options.file, session, **reading).plan
         except AxilError as error:
+            if python_target(options.file) is not None:
+                raise
             try:
-                plan = sketched(options.file, **reading)
+                plan = sketched(options.file, registry=session.registry, **reading)
             except AxilError:
                 raise error from None
         session.tell(f"warning: {options.file} cannot run here as it is; axil check says why.")
