@@ -8,7 +8,7 @@ import secrets
 import signal
 import traceback
 from collections import deque
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager, nullcontext, redirect_stdout, suppress
 from dataclasses import replace
 from typing import Any, Final, cast
@@ -46,9 +46,11 @@ from axil_cli.command import (
     problems_of,
     read_text,
 )
+from axil_cli.findings import check_input, not_taken
 from axil_cli.folder import RunFolder, placed
 from axil_cli.launch import Launch, prepared
 from axil_cli.page import Page, Paragraph
+from axil_cli.picture import asked as asked_lines
 from axil_cli.plain import as_json, plain, refused, summary
 from axil_cli.progress import Progress
 from axil_cli.source import TARGET, as_data, check_breaks, settings, stopping, workflow_of
@@ -168,6 +170,11 @@ class Run:
                 if options.input_file
                 else options.input
             )
+            is_begun = journal is not None and bool(
+                options.run_id and journal.entries(options.run_id)
+            )
+            if text is None and not launch.inputs and not is_begun:
+                check_input(workflow, launch.registry)
             input: Any = as_input(text, workflow.plan.graph.spec.payload)
             for change in launch.inputs:
                 input = change(input, workflow)
@@ -239,10 +246,11 @@ def watched(job: Job, options: argparse.Namespace, session: Session) -> int:
     if (unfit := _unfit(result)) is not None:
         raise unfit
     if options.format == "json":
-        told = summary(result)
-        session.say(as_json({**told, **job.folder.told(), "activations": seen.activations}))
+        data = summary(result)
+        session.say(as_json({**data, **job.folder.told(), "activations": seen.activations}))
     elif options.format == "text":
-        _print(result, session, progress.page if progress is not None else None, asked)
+        page = progress.page if progress is not None else None
+        _print(result, session, page, asked, lambda: not_taken(job.workflow.plan, seen.activations))
         if result.status != "done" and "journal" in job.ways:
             leave = {
                 *job.ways.get("allow", ()),
@@ -443,10 +451,16 @@ def _channel(
 # --------------------------------------------------------------------------------------------------
 
 
-def _print(result: Result, session: Session, page: Page | None, asked: set[str]) -> None:
+def _print(
+    result: Result,
+    session: Session,
+    page: Page | None,
+    asked: set[str],
+    ways: Callable[[], Iterable[str]],
+) -> None:
     """The output for people, and on standard error what else there is to say.
 
-    ``asked``: questions that were on the terminal.
+    ``asked``: questions that were on the terminal. ``ways``: finds the edges that carried nothing.
     """
     if result.status == "done":
         if result.output is not None and (result.output != {} or result.exits):
@@ -455,6 +469,8 @@ def _print(result: Result, session: Session, page: Page | None, asked: set[str])
             session.say(_spoken(result))
         else:
             session.tell("The run is done, and nothing reached its exit.")
+            for way in ways():
+                session.tell(f"    nothing went along {way}")
     if page is not None:
         page.write(
             f"{page.styled(page.sign('─') * 2, 'dim')} "
@@ -476,16 +492,9 @@ def _print(result: Result, session: Session, page: Page | None, asked: set[str])
 
 def _ask(questions: Iterable[Question], session: Session) -> None:
     for question in questions:
-        told = (
-            str(question.data.get("description") or ""),
-            question.text,
-            f"one of: {', '.join(question.options)}" if question.options else "",
-            f"due at {format_time(question.due)}" if question.due is not None else "",
-        )
-        session.tell(
-            f"{question.node} asks:\n"
-            + "\n".join(f"    {line}" for line in "\n".join(filter(None, told)).splitlines())
-        )
+        due = [f"due at {format_time(question.due)}"] if question.due is not None else []
+        lines = "".join(f"\n    {line}" for line in (*asked_lines(question), *due))
+        session.tell(f"{question.node} asks:{lines}")
     session.tell("The run is paused: answer on a terminal, or with --answers FILE.")
 
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from axil_inspection.drawing import as_mermaid, as_text, draw, escaped, join_of
     from axil_inspection.forks import Edit, fork
     from axil_inspection.moments import DueFiring, Moment, moment
+    from axil_inspection.outlines import Outline, OutlineNode, outline
     from axil_inspection.records import Difference, RunStep, differences, steps
     from axil_inspection.scopes import Scope, bounded, label, shortened, walk
 
@@ -22,6 +23,8 @@ __all__ = [
     "DueFiring",
     "Edit",
     "Moment",
+    "Outline",
+    "OutlineNode",
     "RunStep",
     "Scope",
     "as_mermaid",
@@ -34,6 +37,7 @@ __all__ = [
     "join_of",
     "label",
     "moment",
+    "outline",
     "shortened",
     "steps",
     "walk",
@@ -45,6 +49,7 @@ _MODULES: Final = {
     "forks": "Edit fork",
     "moments": "DueFiring Moment moment",
     "scopes": "Scope bounded label shortened walk",
+    "outlines": "Outline OutlineNode outline",
     "records": "Difference RunStep differences steps",
 }
 _FOUND_IN: Final = {name: module for module, names in _MODULES.items() for name in names.split()}
