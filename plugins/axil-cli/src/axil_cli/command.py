@@ -62,6 +62,8 @@ class Session:
     stderr: TextIO
     hooks: Any = None
     """A plugin manager with the hook plugins that were asked for; None: none were."""
+    program: str = "axil"
+    """What is typed for the command: ``axil``, or ``flow axil`` in a distribution of its own."""
     options: tuple[Given, ...] = ()
     """Options of plugins that were given; see ``axil_cli.launch``."""
 

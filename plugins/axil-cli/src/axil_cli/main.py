@@ -53,10 +53,15 @@ _OWN = {
 """What help says of our own commands, so that asking for help imports none."""
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """The command. Gives the exit code; see ``Exit``."""
+def main(argv: Sequence[str] | None = None, *, program: str = "") -> int:
+    """The command. Gives the exit code; see ``Exit``.
+
+    Args:
+        program: the command of a distribution that was built around one workflow: it is what help
+            and hints name, ``PROGRAM axil COMMAND``, and the workflow of ``run`` is its own.
+    """
     try:
-        return int(_obeyed(sys.argv[1:] if argv is None else list(argv)))
+        return int(_obeyed(sys.argv[1:] if argv is None else list(argv), program))
     except SystemExit as leaving:  # argparse has printed its help or its complaint
         return leaving.code if isinstance(leaving.code, int) else Exit.MISUSE
     except AxilError as error:
@@ -77,21 +82,27 @@ def main(argv: Sequence[str] | None = None) -> int:
         return Exit.INTERRUPTED
 
 
-def _obeyed(arguments: list[str]) -> int:
-    parser = _parser()
+def _obeyed(arguments: list[str], program: str) -> int:
+    name = f"{program} axil" if program else "axil"
+    parser = _parser(name)
     options = parser.parse_args(arguments)
     if not options.command:
         parser.print_help(sys.stderr)
         return Exit.MISUSE
     registry = _registry(options)
-    command = _command(registry, options.command)
+    command: Any = _command(registry, options.command)
+    is_own = bool(program) and options.command == "run"
     own = argparse.ArgumentParser(
-        prog=f"axil {options.command}",
-        description=inspect.getdoc(command),
+        prog=program if is_own else f"{name} {options.command}",
+        description=f"Run this workflow; {name} COMMAND is the whole command, {name} --help."
+        if is_own
+        else inspect.getdoc(command),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     command.configure(own)
+    if is_own and hasattr(command, "workflow"):  # it is known, and not typed
+        command.workflow.help = argparse.SUPPRESS
     contributed: dict[str, Any] = {}
     # a sub-command of its own may take another one's options
     for parser, of in getattr(command, "lends", ((own, options.command),)):
@@ -102,7 +113,8 @@ def _obeyed(arguments: list[str]) -> int:
     with use_registry(registry):
         hooks = _hooks(registry, options.hook)
         streams = {"stdin": sys.stdin, "stdout": sys.stdout, "stderr": sys.stderr}
-        return command.run(given, Session(registry=registry, hooks=hooks, options=extra, **streams))
+        session = Session(registry=registry, hooks=hooks, options=extra, program=name, **streams)
+        return command.run(given, session)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -113,10 +125,10 @@ class _Parser(argparse.ArgumentParser):
         return super().format_help()
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(name: str) -> argparse.ArgumentParser:
     parser = _Parser(
-        prog="axil",
-        usage="axil [--version] [--no-plugins | --only-plugins A,B] [--hook NAME …] COMMAND …",
+        prog=name,
+        usage=f"{name} [--version] [--no-plugins | --only-plugins A,B] [--hook NAME …] COMMAND …",
         description="Multi-agent workflow graphs: run, check and look at them.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,

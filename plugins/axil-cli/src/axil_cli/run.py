@@ -74,7 +74,7 @@ class Run:
     """
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("file", metavar="WORKFLOW", help=TARGET)
+        self.workflow = parser.add_argument("file", metavar="WORKFLOW", help=TARGET)
         given = parser.add_mutually_exclusive_group()
         given.add_argument(
             "--input",
@@ -257,10 +257,9 @@ def watched(job: Job, options: argparse.Namespace, session: Session) -> int:
                 *(("code",) if job.ways.get("origin", {}).get("python") else ()),
             }
             allowed = "".join(f" --allow {each}" for each in sorted(leave))
-            session.tell(
-                f"The run is kept: axil runs {'answer' if result.questions else 'resume'} "
-                f"{result.run_id}{' ANSWER' if result.questions else ''}{allowed}"
-            )
+            doing, answer = ("answer", " ANSWER") if result.questions else ("resume", "")
+            way = f"{session.program} runs {doing} {result.run_id}{answer}{allowed}"
+            session.tell(f"The run is kept: {way}")
     if options.format != "json":
         job.folder.tell(session)
     if is_debugging() and result.error is not None:
