@@ -230,7 +230,8 @@ def lines(made: Made, out: Path) -> Sequence[str]:
     for name, ran in made.report.get("verified", {}).get("ran", {}).items():
         told.append(
             f"verified: {name} checks, "
-            f"and its dry run is {ran['status']} after {ran['firings']} firings"
+            f"and its dry run is {ran['status']} after {ran['firings']} "
+            f"firing{'s' if ran['firings'] != 1 else ''}"
         )
         told += [f"    {ran['note']}"] if "note" in ran else []
         if ran.get("asked") and JOURNAL not in made.plan.distributions:
