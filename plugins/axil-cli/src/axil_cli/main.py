@@ -14,7 +14,6 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from importlib.metadata import version
 from typing import Any
 
 from axil import AxilError, ConfigError
@@ -125,6 +124,19 @@ class _Parser(argparse.ArgumentParser):
         return super().format_help()
 
 
+class _Version(argparse.Action):
+    """Looks for versions only when somebody asks for them."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, **more: Any) -> None:
+        super().__init__(option_strings, dest, nargs=0, default=argparse.SUPPRESS, **more)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any, **__: Any) -> None:
+        from importlib.metadata import version
+
+        write(sys.stdout, f"axil {version('axil')} ({SELF} {version(SELF)})\n")
+        parser.exit()
+
+
 def _parser(name: str) -> argparse.ArgumentParser:
     parser = _Parser(
         prog=name,
@@ -133,9 +145,7 @@ def _parser(name: str) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument(
-        "--version", action="version", version=f"axil {version('axil')} ({SELF} {version(SELF)})"
-    )
+    parser.add_argument("--version", action=_Version, help="say the versions, and end")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--no-plugins", action="store_true", help="only the kernel and this command")
     which.add_argument(
