@@ -1,10 +1,13 @@
-"""The one sync door."""
+"""The sync doors: on an event loop of their own, if need be in a thread of their own."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Coroutine
+from contextlib import suppress
+from contextvars import copy_context
+from threading import Thread
 from typing import Any
 
 
@@ -33,3 +36,51 @@ def _is_running() -> bool:
 
 async def _as_coroutine(doing: Awaitable[Any]) -> Any:
     return await doing
+
+
+def run_blocking(doing: Coroutine[Any, Any, Any]) -> Any:
+    """Drive ``doing`` to its end and return what it returns.
+
+    Where an event loop is running in this thread, as in a notebook, another thread drives it, in a
+    copy of the context, and this one waits. An interrupt of the waiting thread cancels it.
+    """
+    if not _is_running():
+        return run_sync(doing)
+    driven = _Driven(doing)
+    thread = Thread(target=copy_context().run, args=(driven.drive,), name="axil-invoke")
+    thread.start()
+    try:
+        thread.join()
+    except BaseException:
+        driven.cancel()
+        thread.join()
+        raise
+    if driven.error is not None:
+        raise driven.error
+    return driven.value
+
+
+class _Driven:
+    """A coroutine in a thread of its own, and what it came to."""
+
+    def __init__(self, doing: Coroutine[Any, Any, Any]) -> None:
+        self._doing = doing
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._task: asyncio.Task[Any] | None = None
+        self.value: Any = None
+        self.error: BaseException | None = None
+
+    def drive(self) -> None:
+        try:
+            self.value = asyncio.run(self._known())
+        except BaseException as error:  # noqa: BLE001  # the waiting thread raises it
+            self.error = error
+
+    async def _known(self) -> Any:
+        self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
+        return await self._doing
+
+    def cancel(self) -> None:
+        if self._loop is not None and self._task is not None:
+            with suppress(RuntimeError):  # it is over, and its loop closed
+                self._loop.call_soon_threadsafe(self._task.cancel)

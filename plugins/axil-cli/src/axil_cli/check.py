@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from axil import AxilError, EdgeSpec, GraphSpec, NodeSpec, Problem
+from axil.driver import PlanScope, cycle_bounds, walk_plan
 from axil.plugin import ENTRY, Compiler, Plan
 from axil_cli.command import Exit, Session, allowing, equipped, problems_of
 from axil_cli.plain import as_json
 from axil_cli.source import TARGET, settings, workflow_of
-from axil_inspection import Scope, bounded, walk
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,14 +29,14 @@ class Finding:
         return not any(problem.severity == "error" for problem in self.problems)
 
     @property
-    def cycles(self) -> list[Scope]:
+    def cycles(self) -> list[PlanScope]:
         """Its cycles, nested ones and those of inner graphs included."""
         return (
             []
             if self.plan is None
             else [
                 step.scope
-                for step in walk(self.plan)
+                for step in walk_plan(self.plan)
                 if step.kind == "open" and step.scope.kind == "cycle"
             ]
         )
@@ -116,7 +116,7 @@ def _examined(
 
 def _at_once(plan: Plan, session: Session) -> Iterator[Problem]:
     """Find cycles that two nodes enter which both fire in every run: that fails with AX402."""
-    for step in walk(plan):
+    for step in walk_plan(plan):
         scope = step.scope
         if (
             step.kind != "open"
@@ -213,7 +213,7 @@ def _tell(each: Finding, session: Session) -> None:
     session.say(f"{each.file}: {counts or 'fine'}; {', '.join(size)}")
     for cycle in cycles:
         session.say(
-            f"{'  ' * cycle.depth}{cycle.name}: {', '.join(cycle.members)}; {bounded(cycle)}"
+            f"{'  ' * cycle.depth}{cycle.name}: {', '.join(cycle.members)}; {cycle_bounds(cycle)}"
         )
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from axil import ConfigError, EdgeSpec, GraphSpec, NodeSpec, Problem, Workflow
+from axil.driver import PlanScope, edge_label, walk_plan
 from axil.plugin import ENTRY, EXIT, Plan, PluginContract, Registry, UnknownComponent
-from axil_inspection import Scope, label, walk
 
 _MOST: Final = 5
 """Edges that are told."""
@@ -52,7 +52,7 @@ def not_taken(plan: Plan, activations: Sequence[Mapping[str, Any]]) -> Iterator[
         activations: the firings of the run, as data.
     """
     done = {each["path"] for each in activations if each["status"] == "done"}
-    top = next(step.scope for step in walk(plan))
+    top = next(step.scope for step in walk_plan(plan))
     spec = plan.graph.spec
     found = [edge for edge in spec.edges if _is_end(edge, done, spec)]
     for edge in found[:_MOST]:
@@ -70,8 +70,8 @@ def _is_end(edge: EdgeSpec, done: set[Any], spec: GraphSpec) -> bool:
     return edge.trigger and edge.target not in done
 
 
-def _told(edge: EdgeSpec, scope: Scope) -> str:
-    words = label(scope, edge)
+def _told(edge: EdgeSpec, scope: PlanScope) -> str:
+    words = edge_label(scope, edge)
     place = f"  ({edge.place})" if edge.place is not None else ""
     return f"{edge.source} -> {edge.target}" + (f" [{words}]" if words else "") + place
 

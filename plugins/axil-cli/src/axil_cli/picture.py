@@ -6,10 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from axil import Question
-from axil.driver import Difference, RunInfo, RunStep, format_time
+from axil.driver import Difference, Outline, OutlineNode, RunInfo, RunStep, format_time, shortened
 from axil.plugin import format_duration, is_messages, render, text_of
 from axil_cli.plain import as_json, plain
-from axil_inspection import Outline, OutlineNode, shortened
 
 _WIDTH = 100
 

@@ -23,6 +23,7 @@ from axil.driver import (
     fork,
     moment,
     open_questions,
+    outline,
     recorded_graph,
     steps,
     version_changes,
@@ -49,7 +50,6 @@ from axil_cli.run import (
     ways_of_watching,
 )
 from axil_cli.source import as_data, check_breaks, settings, stopping
-from axil_inspection import outline
 
 _QUESTION: Final = re.compile(r"[^\s?]+\?[^\s?]*")
 """How ids of questions look: the activation, and which of its questions it is."""

@@ -8,12 +8,12 @@ import argparse
 from typing import Any
 
 from axil import AxilError, EdgeSpec
+from axil.driver import PlanScope, draw_plan, edge_label, join_name, walk_plan
 from axil.plugin import BACK, ENTRY, OUTSIDE, Plan, PlanEdge, PlanNode, python_target
 from axil_cli.command import Exit, Session, allowing, can_show, equipped
 from axil_cli.plain import as_json, plain
 from axil_cli.sketch import sketched
 from axil_cli.source import TARGET, settings, workflow_of
-from axil_inspection import Scope, draw, join_of, label, walk
 
 _BARE = {"→": "->", "⇢": "~>", "↺": "<-", "↗": "^", "⟳": "@", "▣": "#", "×": "x", "…": "..."}
 """What stands for a sign where the terminal lacks it."""
@@ -41,7 +41,7 @@ class Show:
         if options.format == "json":
             session.say(as_json(as_data(plan)))
             return Exit.DONE
-        picture = draw(plan, options.format)
+        picture = draw_plan(plan, options.format)
         if not can_show(session.stdout, "".join(_BARE)):
             for sign, bare in _BARE.items():
                 picture = picture.replace(sign, bare)
@@ -75,7 +75,7 @@ def as_data(plan: Plan) -> dict[str, Any]:
     which scope is around.
     """
     scopes: list[dict[str, Any]] = []
-    for step in walk(plan):
+    for step in walk_plan(plan):
         scope = step.scope
         if step.kind == "open":
             data: dict[str, Any] = {
@@ -108,13 +108,13 @@ def as_data(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _vertex(scope: Scope, node: PlanNode) -> dict[str, Any]:
+def _vertex(scope: PlanScope, node: PlanNode) -> dict[str, Any]:
     spec = scope.specs.get(node.name)
     return {
         "name": node.name,
         "type": node.vertex.type,
         "level": node.level,
-        "join": join_of(scope, node),
+        "join": join_name(scope, node),
         "config": plain(spec.use.config, hide=True)
         if spec is not None and spec.use is not None
         else None,
@@ -132,10 +132,10 @@ def _leads(arc: PlanEdge) -> str:
     return {BACK: "back", OUTSIDE: "out"}.get(arc.port, "on")
 
 
-def _edge(scope: Scope, edge: EdgeSpec) -> dict[str, Any]:
+def _edge(scope: PlanScope, edge: EdgeSpec) -> dict[str, Any]:
     return {
         "from": edge.source,
         "to": edge.target,
         "trigger": edge.trigger,
-        "label": label(scope, edge),
+        "label": edge_label(scope, edge),
     }

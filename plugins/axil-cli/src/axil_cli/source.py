@@ -12,9 +12,9 @@ from dataclasses import replace
 from typing import Any
 
 from axil import Workflow, load
+from axil.driver import PlanScope, walk_plan
 from axil.plugin import Plan, did_you_mean, format_names, python_target
 from axil_cli.command import Session, misuse
-from axil_inspection import Scope, walk
 
 TARGET = "a workflow file; or a graph in Python, as module:graph or file.py:graph"
 """The help of an argument that names a workflow."""
@@ -79,10 +79,10 @@ def check_breaks(paths: Iterable[str], workflow: Workflow) -> None:
 
 def _paths(plan: Plan) -> Iterator[str]:
     """Yield the paths of all nodes that are no graphs, through the graphs around them."""
-    for step in walk(plan):
+    for step in walk_plan(plan):
         if step.node is None or step.node.vertex.body.mode == "scope":
             continue
-        scope: Scope = step.scope
+        scope: PlanScope = step.scope
         around: list[str] = []
         while scope.parent is not None:
             around += [scope.name] if scope.kind == "graph" else []
