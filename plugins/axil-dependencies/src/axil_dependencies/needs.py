@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from axil import GraphSpec, PluginError, Problem, SpecError, Use
 from axil.plugin import (
@@ -23,13 +23,15 @@ from axil.plugin import (
     KERNEL,
     Component,
     Place,
-    PythonTarget,
     Reference,
     Registry,
     canonical_name,
     default_registry,
     settings_at,
 )
+
+if TYPE_CHECKING:
+    from axil.plugin import PythonTarget
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
