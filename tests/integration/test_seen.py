@@ -8,7 +8,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from axil import RunPaused, SpecError, load
+from axil_agent import Scripted
 from axil_cli.main import main
+from axil_testing.agents import Runner
 
 SEND = """
 def send(to: str, text: str) -> str:
@@ -166,3 +169,36 @@ def test_a_break_that_is_misspelt_is_told_what_was_meant(axil):
         json.dumps({"graph": {"nodes": [{"id": "send", "type": "passthrough"}], "start": ["send"]}})
     )
     assert axil("run", "two.json", "--break", "sned").err.endswith('Did you mean "send"?\n')
+
+
+def test_functions_of_ones_own_are_loaded_in_python(axil):
+    with Scripted(SCRIPT).everywhere(), pytest.raises(RunPaused) as caught:
+        load("act.json", functions="own").invoke("go")
+    (question,) = caught.value.result.questions
+    assert question.data["tool"] == "send"
+
+
+def test_functions_of_ones_own_are_loaded_in_tests(axil):
+    with Scripted(SCRIPT).everywhere():
+        result = Runner(Path.cwd())("act.json", "go", functions="own", answers=["allow"])
+    assert result.output == "It is sent."
+
+
+def test_a_function_that_is_not_found_says_how_to_bring_it(axil):
+    told = "A function of your own: axil … --functions DIR --allow code, or load(…, functions=DIR)."
+    with pytest.raises(SpecError) as caught:
+        load("act.json").plan  # noqa: B018  # it is compiled
+    assert told in str(caught.value)
+    assert told in axil("check", "act.json").out
+    why = axil("plugins", "why", "act.json", "--functions", "own", "--allow", "code")
+    assert (why.code, "axil-agent" in why.out) == (0, True)
+    assert axil("plugins", "why", "act.json", "--functions", "own").code == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("a.yaml", ""), ("b.yaml", "# later\n"), ("c.json", " ")]
+)
+def test_a_file_with_nothing_in_it_says_so(axil, name, text):
+    Path(name).write_text(text)
+    done = axil("check", name)
+    assert done.out.startswith(f"error: AX103 {name}: there is nothing in the file. Write graph")

@@ -41,9 +41,8 @@ def home(tmp_path, monkeypatch):
     (tmp_path / "shouts.py").write_text(GRAPH)
     yield tmp_path
     for name in set(sys.modules) - known:
-        if getattr(sys.modules[name], "__file__", None) or "":
-            if str(tmp_path) in str(sys.modules[name].__file__):
-                del sys.modules[name]
+        if str(tmp_path) in str(getattr(sys.modules[name], "__file__", "")):
+            del sys.modules[name]
 
 
 @pytest.mark.parametrize(
