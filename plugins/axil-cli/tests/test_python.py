@@ -7,6 +7,8 @@ import sys
 import pytest
 
 SHOUTS = """
+from itertools import pairwise
+
 from axil import RootGraph
 
 
@@ -22,7 +24,7 @@ def shout(inputs):
 def made(*bodies):
     graph = RootGraph("shouting")
     nodes = [graph.create_node(body, name=body.__name__) for body in bodies or (shout,)]
-    for sender, receiver in zip(nodes, nodes[1:]):
+    for sender, receiver in pairwise(nodes):
         graph.create_edge(sender, receiver)
     graph.edge_from_entry(nodes[0])
     graph.edge_to_exit(nodes[-1])

@@ -1,7 +1,7 @@
 """A recorded run in outline: which nodes ended, how often and when, and what they used.
 
-An entry says what the run had used when it was written. What was added since the entry before is
-counted for the activation of the entry: exact where one body is at work at a time, near otherwise.
+An entry says what the run had used when it was written. What was added since the last entry of a
+body is counted for the body of the entry: exact where one is at work at a time, near otherwise.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def outline(entries: Sequence[Entry]) -> Outline:
                 if count > tokens.get(name, 0):
                     node.tokens[name] = node.tokens.get(name, 0) + count - tokens.get(name, 0)
             node.cost += max(0.0, spent - cost)
-        tokens, cost = now, spent
+            tokens, cost = now, spent
         _read(made, node, entry, answered)
     made.used = {name: used[name] for name in ("firings", "tokens", "cost") if used.get(name)}
     made.nodes = _in_order(nodes)
