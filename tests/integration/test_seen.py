@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -202,3 +203,24 @@ def test_a_file_with_nothing_in_it_says_so(axil, name, text):
     Path(name).write_text(text)
     done = axil("check", name)
     assert done.out.startswith(f"error: AX103 {name}: there is nothing in the file. Write graph")
+
+
+def test_a_graph_in_python_is_locked_with_the_files_that_it_imports(axil, monkeypatch):
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    Path("locked_words.py").write_text("WORD = 'hello'\n")
+    Path("locked_flow.py").write_text(
+        "from axil import RootGraph\nfrom locked_words import WORD\n\n"
+        "graph = RootGraph('one')\n"
+        "node = graph.create_node(lambda inputs: {'message': WORD}, name='a')\n"
+        "graph.edge_from_entry(node)\ngraph.edge_to_exit(node)\n"
+    )
+    target, run = "locked_flow.py:graph", ("--input", "x", "--locked", "--journal", "off")
+    try:
+        assert axil("lock", target).out == "locked_flow.py.graph.lock: written\n"
+        assert axil("run", target, *run).out == "hello\n"
+        Path("locked_words.py").write_text("WORD = 'other'\n")
+        done = axil("run", target, *run)
+        assert (done.code, "the file locked_words.py has changed" in done.err) == (2, True)
+    finally:
+        for name in ("locked_flow", "locked_words"):
+            sys.modules.pop(name, None)
