@@ -11,7 +11,7 @@ BUDGETS = {
     "spec": (700, 4),
     "compiler": (1950, 12),
     "contract": (1900, 12),
-    "runtime": (2150, 9),
+    "runtime": (2300, 10),
     "builder": (1130, 4),
     "registry": (1750, 7),
 }

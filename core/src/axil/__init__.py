@@ -6,8 +6,9 @@
 ...     return {"text": f"hello {inputs['name']}"}
 >>> greet = g.create_node(axil.CustomNode, name="greet", forward=hello)
 >>> _ = g.edge_from_entry(greet, ["name"]), g.edge_to_exit(greet, ["text"])
->>> g.build().invoke({"name": "world"})
-({'text': 'hello world'}, {})
+>>> output, attributes = g.build().invoke({"name": "world"})
+>>> output
+{'text': 'hello world'}
 """
 
 from __future__ import annotations

@@ -111,6 +111,8 @@ _SUBJECTS = {
             document_error=refused parse_json
         """,
         "axil_files.durations": "format_duration=told parse_duration=seconds",
+        "axil_files.functions": "with_functions",
+        "axil_files.python": "PythonTarget python_target",
         "axil_files.loading": """
             LoadOptions=Reading dump_spec=dump include_spec=include inline_spec=inline
             load_spec=load parse_workflow=parse spec_from_document=spec_from
@@ -288,6 +290,7 @@ if TYPE_CHECKING:
     )
     from axil_files.durations import seconds as parse_duration, told as format_duration
     from axil_files.format import is_version_0, json_schema as workflow_schema, notes_field
+    from axil_files.functions import with_functions
     from axil_files.loading import (
         Reading as LoadOptions,
         dump as dump_spec,
@@ -297,6 +300,7 @@ if TYPE_CHECKING:
         parse as parse_workflow,
         spec_from as spec_from_document,
     )
+    from axil_files.python import PythonTarget, python_target
     from axil_patterns.errors import PatternFault, PatternLimit
     from axil_patterns.patterns import Match, Pattern, compile_pattern
     from axil_typed.reducers import MAXIMUM, SUM, as_reducer
@@ -401,6 +405,7 @@ __all__ = [
     "Pricing",
     "ProblemError",
     "Processor",
+    "PythonTarget",
     "Reference",
     "Registry",
     "Replace",
@@ -471,6 +476,7 @@ __all__ = [
     "parse_manifest",
     "parse_workflow",
     "pushed_fields",
+    "python_target",
     "recorded_files",
     "references_of",
     "refers_to",
@@ -484,6 +490,7 @@ __all__ = [
     "text_of",
     "thaw",
     "use_registry",
+    "with_functions",
     "with_usual_wrappers",
     "without_views",
     "workflow_schema",

@@ -10,8 +10,8 @@ import pytest
 
 from axil import EdgeSpec, GraphSpec, NodeSpec, Use
 from axil.plugin import compile_spec
-from axil_cli.scopes import _chosen, walk
-from axil_cli.show import as_mermaid, as_text, escaped
+from axil_inspection import as_mermaid, as_text, escaped, walk
+from axil_inspection.scopes import _chosen
 
 EDGES = [
     "a b",
@@ -150,7 +150,7 @@ def test_an_inner_graph_is_a_box_with_its_own_ends():
     assert list(as_text(plan))[2:5] == [
         "   0  inner  Graph  → @exit  [condition]",
         "      in  → work",
-        "       0  work  <lambda>  → @exit",
+        "       0  work  function  → @exit",
     ]
 
 

@@ -62,6 +62,8 @@ class Session:
     stderr: TextIO
     hooks: Any = None
     """A plugin manager with the hook plugins that were asked for; None: none were."""
+    program: str = "axil"
+    """What is typed for the command: ``axil``, or ``flow axil`` in a distribution of its own."""
     options: tuple[Given, ...] = ()
     """Options of plugins that were given; see ``axil_cli.launch``."""
 
@@ -115,11 +117,15 @@ def equipped(
     if folder is None:
         yield session
         return
-    from axil_cli.functions import with_functions
+    if "code" not in options.allow:
+        raise misuse(
+            "--functions",
+            "functions are code, which this run does not allow.",
+            "Add --allow code, if you trust them.",
+        )
+    from axil.plugin import with_functions
 
-    with use_registry(
-        with_functions(session.registry, folder, allowed="code" in options.allow)
-    ) as registry:
+    with use_registry(with_functions(session.registry, folder)) as registry:
         yield replace(session, registry=registry)
 
 

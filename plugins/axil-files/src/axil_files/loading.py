@@ -393,6 +393,8 @@ def _parsed(name: str, real: str, reading: Reading) -> Document:
         )
     if key not in reading.texts:
         reading.texts[key] = _text(name, real)
+    if not reading.texts[key].strip():
+        raise _empty(name)
     loader: Any = (reading.registry or default_registry()).resolve("loaders", suffix, name)
     document = (loader() if isinstance(loader, type) else loader)(reading.texts[key], name)
     if not isinstance(document, Document):
@@ -400,8 +402,15 @@ def _parsed(name: str, real: str, reading: Reading) -> Document:
             f'the loader "{suffix}" gave {type(document).__name__} instead of a Document.',
             where=name,
         )
+    if document.data is None:
+        raise _empty(name)
     measure(document)
     return document
+
+
+def _empty(name: str) -> SpecError:
+    hint = "Write graph, with nodes and start; axil schema prints the format."
+    return refused("AX103", name, None, "there is nothing in the file.", hint)
 
 
 def _text(name: str, real: str) -> str:

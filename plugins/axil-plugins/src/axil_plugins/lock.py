@@ -29,6 +29,7 @@ from axil.plugin import (
     canonical_name,
     dependencies_of,
     format_names,
+    python_target,
     recorded_files,
 )
 from axil_plugins.output import as_json, put
@@ -41,13 +42,14 @@ _PLACE: Final = re.compile(r"(?P<file>.+?)(?::\d+)? (?P<path>\S+)")
 class Lock:
     """Write down what workflows are made of: distributions, files, models.
 
-    The lock lies beside the file, as FILE.lock. `axil run --locked FILE` runs only what is as the
+    A workflow is a file, or a graph in Python, as module:graph or file.py:graph. The lock lies
+    beside the file, as FILE.lock. `axil run --locked FILE` runs only what is as the
     lock says; --check says what is not.
     """
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         """Add the arguments."""
-        parser.add_argument("files", nargs="+", metavar="FILE")
+        parser.add_argument("files", nargs="+", metavar="WORKFLOW")
         parser.add_argument(
             "--check", action="store_true", help="write nothing; say what has changed since"
         )
@@ -65,10 +67,10 @@ class Lock:
         for file in options.files:
             if options.check:
                 changed = drift(file, session.registry, allow=allow)
-                told.append({"file": file, "lock": f"{file}{SUFFIX}", "changed": changed})
+                told.append({"file": file, "lock": place_of(file), "changed": changed})
             else:
                 text = as_json(lock_of(file, session.registry, allow=allow)) + "\n"
-                place = Path(f"{file}{SUFFIX}")
+                place = Path(place_of(file))
                 before = place.read_text("utf-8", "replace") if place.is_file() else ""
                 if before != text:
                     put(place, text)
@@ -105,7 +107,7 @@ class Locked:
             launch.running.get("allow") or frozenset(),
         )
         if changed:
-            place = f"{launch.file}{SUFFIX}"
+            place = place_of(launch.file)
             hint = f"If that is meant: axil lock {launch.file}"
             raise ConfigError(
                 [
@@ -116,6 +118,14 @@ class Locked:
 
 
 # --------------------------------------------------------------------------------------------------
+
+
+def place_of(file: str) -> str:
+    """Return where the lock of a workflow lies: ``flow.yaml.lock``, ``flow.py.graph.lock``."""
+    if python_target(file) is None:
+        return f"{file}{SUFFIX}"
+    place, _, name = file.rpartition(":")
+    return f"{place}.{name}{SUFFIX}" if place else f"{file}{SUFFIX}"
 
 
 def lock_of(
@@ -140,7 +150,8 @@ def _made_of(
     file: str, found: Dependencies, registry: Registry, allow: frozenset[str]
 ) -> dict[str, Any]:
     roots = sorted({KERNEL, *found.distributions()})
-    folder = os.path.dirname(os.path.realpath(file))
+    target = python_target(file)
+    folder = target.folder if target is not None else os.path.dirname(os.path.realpath(file))
     return {
         "lock": VERSION,
         "workflow": os.path.basename(file),
@@ -276,7 +287,7 @@ def drift(
     Raises: ConfigError (AX736): there is no lock, or it cannot be read. SpecError: the workflow
     cannot; and what components raise that ask outside.
     """
-    place = f"{file}{SUFFIX}"
+    place = place_of(file)
     try:
         before: Any = json.loads(Path(place).read_text("utf-8"))
     except FileNotFoundError:

@@ -1,5 +1,4 @@
-"""``--functions DIR``: the functions in Python files of a folder, as tools, conditions and
-processors of one run.
+"""Functions in the Python files of a folder, as tools, conditions and processors.
 
 What a file's functions are is told by its place: in a folder or a file called ``conditions`` they
 are conditions, ``processors`` and ``tools`` likewise; those of all others are whatever the workflow
@@ -9,10 +8,9 @@ takes them for. Names that begin with ``_`` are the file's own business; ``__all
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import inspect
+import os
 import sys
-import traceback
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
@@ -20,7 +18,7 @@ from typing import Any, Final
 
 from axil import ConfigError, Problem
 from axil.plugin import ComponentConflict, Registry, format_names
-from axil_cli.command import misuse
+from axil_files.modules import module_from
 
 ANY: Final = ("tools", "conditions", "processors")
 KINDS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -30,25 +28,21 @@ KINDS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 
-def with_functions(registry: Registry, folder: str, *, allowed: bool) -> Registry:
-    """A registry that has what ``registry`` has, and the functions of ``folder``.
+def with_functions(registry: Registry, folder: str | os.PathLike[str]) -> Registry:
+    """Return a registry that has what ``registry`` has, and the functions of ``folder``.
 
-    Raises: ConfigError: it is no folder, or code is not allowed (AX700); a file fails, or a name is
-    taken (AX884).
+    Its files are executed: the caller has leave for that. Raises: ConfigError: AX700 it is no
+    folder, or has no functions; AX884 a file fails, or a name is taken.
     """
-    if not allowed:
-        raise misuse(
-            "--functions",
-            "functions are code, which this run does not allow.",
-            "Add --allow code, if you trust them.",
-        )
-    home = Path(folder).resolve()
+    named = os.fspath(folder)
+    home = Path(named).resolve()
     if not home.is_dir():
-        raise misuse("--functions", f"{folder} is no folder.", "Give a folder with Python files.")
+        told = f"{named} is no folder."
+        raise ConfigError(Problem("AX700", "functions", told, "Give a folder with Python files."))
     known = registry.child()
     places: dict[tuple[str, str], str] = {}
     for kinds, file, name in _files(home):
-        shown = f"{folder.rstrip('/')}/{file.relative_to(home).as_posix()}"
+        shown = f"{named.rstrip('/')}/{file.relative_to(home).as_posix()}"
         module = _loaded(file, name, shown)
         for public, found in _public(module):
             where = f"{shown}:{_line(found)}"
@@ -65,11 +59,9 @@ def with_functions(registry: Registry, folder: str, *, allowed: bool) -> Registr
                     )
                     raise ConfigError(Problem("AX884", where, error.message, hint)) from error
     if not places:
-        raise misuse(
-            "--functions",
-            f"there is no function in a .py file of {folder}.",
-            "Give the folder that the files are in.",
-        )
+        told = f"there is no function in a .py file of {named}."
+        hint = "Give the folder that the files are in."
+        raise ConfigError(Problem("AX700", "functions", told, hint))
     return known
 
 
@@ -102,34 +94,7 @@ def _loaded(file: Path, name: str, shown: str) -> ModuleType:
     """The file's module. Raises: ConfigError (AX884), with the line that failed."""
     if name in sys.modules:  # another file imported it
         return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, file)
-    if spec is None or spec.loader is None:
-        raise ConfigError(Problem("AX884", shown, "it cannot be loaded.", "Give Python files."))
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    try:
-        spec.loader.exec_module(module)
-    except (KeyboardInterrupt, GeneratorExit):
-        raise
-    except BaseException as error:
-        # whatever a file does while it is loaded, SystemExit included, is told
-        sys.modules.pop(name, None)
-        line = error.lineno if isinstance(error, SyntaxError) else _failed_at(error, file)
-        cause = f"{type(error).__name__}: {error.msg if isinstance(error, SyntaxError) else error}"
-        where = f"{shown}:{line}" if line else shown
-        raise ConfigError(
-            Problem("AX884", where, f"the file failed to load ({cause}).", "Correct it.")
-        ) from error
-    return module
-
-
-def _failed_at(error: BaseException, file: Path) -> int | None:
-    lines = [
-        frame.lineno
-        for frame in traceback.extract_tb(error.__traceback__)
-        if frame.filename == str(file)
-    ]
-    return lines[-1] if lines else None
+    return module_from(file, name, shown, id="AX884")
 
 
 def _public(module: ModuleType) -> Iterator[tuple[str, Any]]:
