@@ -55,7 +55,8 @@ class ChatDevRootGraph:
 
         def run() -> tuple[Any, dict[str, Any]]:
             with self._models():
-                return self.axil.invoke(text, attributes, channel=Console())
+                output, attributes = self.axil.invoke(text, attributes, channel=Console())
+                return output, attributes
 
         output, after = apart(run)
         if isinstance(output, Mapping):
