@@ -55,8 +55,8 @@ class ChatDevRootGraph:
 
         def run() -> tuple[Any, dict[str, Any]]:
             with self._models():
-                output, attributes = self.axil.invoke(text, attributes, channel=Console())
-                return output, attributes
+                result = self.axil.invoke(text, attributes, channel=Console())
+                return result.output, result.attributes
 
         output, after = apart(run)
         if isinstance(output, Mapping):
