@@ -12,7 +12,7 @@ BUDGETS = {
     "compiler": (1950, 12),
     "contract": (1900, 12),
     "runtime": (2300, 10),
-    "builder": (1130, 4),
+    "builder": (1200, 4),
     "registry": (1750, 7),
 }
 """Lines and modules that a package of core may have.
