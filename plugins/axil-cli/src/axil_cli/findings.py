@@ -8,6 +8,7 @@ from typing import Any, Final
 from axil import ConfigError, EdgeSpec, GraphSpec, NodeSpec, Problem, Workflow
 from axil.driver import PlanScope, edge_label, walk_plan
 from axil.plugin import ENTRY, EXIT, Plan, PluginContract, Registry, UnknownComponent
+from axil_dependencies import references_of
 
 _MOST: Final = 5
 """Edges that are told."""
@@ -42,7 +43,7 @@ def _asks_a_model(node: NodeSpec, registry: Registry) -> bool:
         return False
     manifest = registry.manifest(component.distribution)
     described = manifest.find("nodes", component.name) if manifest is not None else None
-    return described is not None and any(each.kind == "models" for each in described.refs)
+    return described is not None and any(each.kind == "models" for each in references_of(described))
 
 
 def not_taken(plan: Plan, activations: Sequence[Mapping[str, Any]]) -> Iterator[str]:

@@ -468,6 +468,8 @@ class Reader:
         if split := dynamic.get("split"):
             named: dict[str, Any] = {"type": split} if isinstance(split, str) else split
             asked["split"] = {"type": named["type"], "config": named.get("config") or {}}
+            if asked["split"] == {"type": "message", "config": {}}:  # as if it were left out
+                del asked["split"]
         edge = f"edges[{keys[-1]}]"
         if received.dynamic is None:
             received.dynamic, received.kind, received.first = asked, kind, edge

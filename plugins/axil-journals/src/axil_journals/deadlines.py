@@ -136,10 +136,13 @@ def accept_answers(replay: ReplayIndex, given: Mapping[str, Any], clock: Clock) 
 
 
 def _check_asked(replay: ReplayIndex, given: Mapping[str, Any]) -> None:
-    """Check that a known run asked what is answered. Raises: JournalError (AX519)."""
-    if replay.header is None:
+    """Check that a run that has paused or ended asked what is answered.
+
+    One that broke off, or a fork, may ask it yet. Raises: JournalError (AX519).
+    """
+    if replay.header is None or replay.ended is None:
         return
-    ended = replay.ended.data.get("questions", ()) if replay.ended is not None else ()
+    ended = replay.ended.data.get("questions", ())
     left = [name for name in replay.asked if name not in replay.answers]
     waiting = dict.fromkeys([*(str(told["id"]) for told in ended), *left])
     known = waiting.keys() | replay.asked.keys() | replay.answers.keys()
