@@ -7,8 +7,7 @@ from typing import Any, Final
 
 from axil import ConfigError, EdgeSpec, GraphSpec, NodeSpec, Problem, Workflow
 from axil.driver import PlanScope, edge_label, walk_plan
-from axil.plugin import ENTRY, EXIT, Plan, PluginContract, Registry, UnknownComponent
-from axil_dependencies import references_of
+from axil.plugin import ENTRY, EXIT, Plan, PluginContract, Registry, UnknownComponent, references_of
 
 _MOST: Final = 5
 """Edges that are told."""
