@@ -136,11 +136,11 @@ def accept_answers(replay: ReplayIndex, given: Mapping[str, Any], clock: Clock) 
 
 
 def _check_asked(replay: ReplayIndex, given: Mapping[str, Any]) -> None:
-    """Check that a run that has paused or ended asked what is answered.
+    """Check that a paused run asked what is answered.
 
-    One that broke off, or a fork, may ask it yet. Raises: JournalError (AX519).
+    Another one that is resumed, or a fork, may ask it yet. Raises: JournalError (AX519).
     """
-    if replay.header is None or replay.ended is None:
+    if replay.ended is None or replay.ended.data.get("status") != "paused":
         return
     ended = replay.ended.data.get("questions", ())
     left = [name for name in replay.asked if name not in replay.answers]
