@@ -415,8 +415,8 @@ def test_what_a_body_gave_and_keeps_is_not_what_was_written():
     assert flow.invoke({})[1] == {"n": 1, "log": ["a"]}
 
 
-def test_a_function_that_mixes_known_names_with_others_is_refused():
-    g = chain(lambda inputs, whatever: {})
+def test_a_function_that_mixes_known_names_out_of_place_with_others_is_refused():
+    g = chain(lambda whatever, state: {})
     with refused("AX162"):
         g.build()
 

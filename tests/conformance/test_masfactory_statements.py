@@ -466,9 +466,9 @@ def test_an_async_function_is_awaited():
     assert g.build().invoke({"x": 1})[0] == {"y": 2}
 
 
-def test_names_mixed_with_strangers_are_an_error_at_build():
+def test_names_out_of_place_among_strangers_are_an_error_at_build():
     g = RootGraph("g")
-    n = g.create_node(CustomNode, name="n", forward=lambda inputs, strange: {})
+    n = g.create_node(CustomNode, name="n", forward=lambda strange, state: {})
     g.edge_from_entry(n, {})
     g.edge_to_exit(n, {})
     with pytest.raises(SpecError, match="AX162"):
@@ -477,7 +477,7 @@ def test_names_mixed_with_strangers_are_an_error_at_build():
 
 def test_a_built_graph_cannot_be_changed_and_a_failed_build_can_be_repeated():
     g = RootGraph("g")
-    n = g.create_node(CustomNode, name="n", forward=lambda inputs, strange: {})
+    n = g.create_node(CustomNode, name="n", forward=lambda strange, state: {})
     g.edge_from_entry(n, {})
     g.edge_to_exit(n, {})
     with pytest.raises(SpecError):

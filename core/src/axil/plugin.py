@@ -18,7 +18,7 @@ from axil._door import lazy
 _SUBJECTS = {
     "Nodes and bodies": {
         "compiler.bodies": """
-            Attributes BodyRules as_body bind body_of inputs_of is_async parameters_of
+            STAR Attributes BodyRules arranged as_body bind body_of inputs_of is_async parameters_of
             pushed_fields result_reader
         """,
         "contract.context": "SubRunResult",
@@ -125,8 +125,10 @@ _SUBJECTS = {
 if TYPE_CHECKING:
     from axil.builder.graph import EdgeHandle
     from axil.compiler.bodies import (
+        STAR,
         Attributes,
         BodyRules,
+        arranged,
         as_body,
         bind,
         body_of,
@@ -318,6 +320,7 @@ __all__ = [
     "OBSERVER_HOOKS",
     "OUTSIDE",
     "OVERWRITE",
+    "STAR",
     "SUM",
     "SURROUNDINGS",
     "Admission",
@@ -414,6 +417,7 @@ __all__ = [
     "UnknownComponent",
     "UnknownPrice",
     "Usage",
+    "arranged",
     "as_body",
     "as_messages",
     "as_reducer",

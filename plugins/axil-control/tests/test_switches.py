@@ -272,3 +272,12 @@ def test_a_router_routes_in_a_run(run, watch):
     failed = run(graph, "edtor")
     assert failed.status == "failed"
     assert 'Did you mean "editor"?' in str(failed.error)
+
+
+def test_a_parameter_of_a_predicate_with_a_default_is_left_alone():
+    g = RootGraph("g")
+    s = g.create_node(LogicSwitch, name="s")
+    g.edge_from_entry(s, ["n"])
+    out = g.edge_to_exit(s, ["n"])
+    s.condition_binding(lambda m, limit=3: m["n"] < limit, out)
+    assert g.build().invoke({"n": 2})[0] == {"n": 2}

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import CodeType, FunctionType
 from typing import Any, cast
@@ -57,19 +57,26 @@ class BodyRules:
 class Plain:
     """A body made of a callable: supplies its parameters, calls it, and reads its result."""
 
-    __slots__ = ("_call", "_read", "_supplies", "call", "mode", "wants_ctx")
+    __slots__ = ("_attributes", "_call", "_read", "_supplies", "call", "mode", "wants_ctx")
 
     def __init__(
-        self, call: Callable[..., Any], supplies: Mapping[str, Supply], read: Read, mode: Mode
+        self,
+        call: Callable[..., Any],
+        supplies: Mapping[str, Supply],
+        read: Read,
+        mode: Mode,
+        attributes: str = "attributes",
     ):
+        """``attributes``: the parameter that is given the attributes, whatever it is called."""
         self._call, self._supplies, self._read = call, tuple(supplies.items()), read
+        self._attributes = attributes
         self.mode: Mode = mode
         self.wants_ctx = not {"ctx", "local"}.isdisjoint(supplies) or (
             mode == "async" and not inspect.iscoroutinefunction(call)
         )
         self.call: Supply = self._awaited if mode == "async" else self._called
         """The body as a function."""
-        if len(supplies) == 1 and "attributes" not in supplies and first_of(call) in supplies:
+        if len(supplies) == 1 and attributes not in supplies and first_of(call) in supplies:
             (supply,) = supplies.values()
             if mode != "async":
                 self.call = (
@@ -90,7 +97,7 @@ class Plain:
 
     def _called(self, task: Task, ctx: Any) -> Out:
         given = {name: supply(task, ctx) for name, supply in self._supplies}
-        return self._read(self._call(**given), task, ctx, given.get("attributes"))
+        return self._read(self._call(**given), task, ctx, given.get(self._attributes))
 
     async def _awaited(self, task: Task, ctx: Any) -> Out:
         given = {name: supply(task, ctx) for name, supply in self._supplies}
@@ -105,7 +112,7 @@ class Plain:
             result = last
         else:
             result = await result
-        return self._read(result, task, ctx, given.get("attributes"))
+        return self._read(result, task, ctx, given.get(self._attributes))
 
 
 def _with_one(call: Callable[[Any], Any], supply: Supply, read: Read) -> Supply:
@@ -199,6 +206,124 @@ def as_body(call: Callable[..., Any], rules: BodyRules, *, inline: bool | None =
     if problems:
         raise SpecError(problems)
     return Plain(call, supplies, result_reader(rules), mode_of(call, bool(inline)))
+
+
+def as_forward(
+    call: Callable[..., Any],
+    rules: BodyRules,
+    places: Sequence[str],
+    *,
+    without: Collection[str] = (),
+    inline: bool = False,
+) -> Body:
+    """Return the body of a user's function: see ``arranged`` for what its parameters are given.
+
+    Args:
+        places: the values by position; the first one is the state in a typed graph.
+        without: names that are none here.
+    Raises: SpecError (AX162, AX163).
+    """
+    known = supplied(rules)
+    order = ("state", *places[1:]) if rules.payload == "state" else tuple(places)
+    try:
+        wanted = arranged(call, [name for name in known if name not in without], order)
+    except ValueError as error:
+        id, told, hint = error.args
+        raise SpecError(Problem(id, f'node "{rules.node}"', told, hint)) from None
+    if STAR in wanted:
+        call, wanted = _of_one(call), {"value": wanted[STAR]}
+    attributes = next((name for name, value in wanted.items() if value == "attributes"), "")
+    return Plain(
+        call,
+        {name: known[value] for name, value in wanted.items()},
+        result_reader(rules),
+        mode_of(call, inline),
+        attributes or "attributes",
+    )
+
+
+STAR = "*"
+"""The parameter of a function that takes only ``*args``."""
+
+
+def arranged(
+    call: Callable[..., Any],
+    known: Collection[str],
+    places: Sequence[str],
+    also: Mapping[str, str] | None = None,
+) -> dict[str, str]:
+    """Return what each parameter of a user's function is given: parameters to names of values.
+
+    By name, where all required parameters have ``known`` names. Else by position: the value in
+    ``places``; a parameter with a known name has to stand at its own place then. Parameters with
+    defaults are given what they name, and nothing where they name nothing.
+
+    >>> arranged(lambda message, attrs, limit=3: 0, {"attributes"}, ("inputs", "attributes"))
+    {'message': 'inputs', 'attrs': 'attributes'}
+
+    Args:
+        also: whose place other known names have: ``{"input": "inputs"}``.
+    Raises: ValueError, with an id, a text and a hint: AX162 a known name out of place, or one that
+    only a name can give; AX163 too many parameters.
+    """
+    wanted = parameters_of(call)
+    if not wanted and _takes_any(call):
+        return {STAR: places[0]}
+    required = [name for name, is_required in wanted.items() if is_required]
+    named = {name: name for name in wanted if name in known}
+    in_place = {
+        name
+        for name, place in zip(wanted, places, strict=False)
+        if name in named and (also or _ALSO).get(name, name) == place
+    }
+    strangers = [name for name in required if name not in named]
+    if not strangers:
+        return named
+    by_name = [name for name in required if name in named and name not in in_place]
+    if by_name or not first_of(call):
+        raise ValueError(
+            "AX162",
+            f"the function mixes known names ({format_names(by_name)}) with others "
+            f"({format_names(strangers)}).",
+            did_you_mean(strangers[0], known)
+            or f"Use only names of {format_names(sorted(known), 20)}; or none, and values are "
+            f"given by position: {', '.join(places)}.",
+        )
+    if len(required) > len(places):
+        raise ValueError(
+            "AX163",
+            f"the function takes {len(required)} arguments; by position it is given 1 to "
+            f"{len(places)}: {', '.join(places)}.",
+            "",
+        )
+    return {
+        **dict(zip(required, places, strict=False)),
+        **{name: value for name, value in named.items() if name not in required},
+    }
+
+
+_ALSO = {"input": "inputs"}
+
+
+def _takes_any(call: Callable[..., Any]) -> bool:
+    """Whether a function takes any arguments by position."""
+    try:
+        signature = inspect.signature(call)
+    except (TypeError, ValueError):
+        return False
+    return any(p.kind is p.VAR_POSITIONAL for p in signature.parameters.values())
+
+
+def _of_one(call: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of ``*args`` as one of one argument."""
+
+    async def awaited(value: Any) -> Any:
+        return await call(value)
+
+    def called(value: Any) -> Any:
+        return call(value)
+
+    return awaited if is_async(call) else called
 
 
 def mode_of(call: Callable[..., Any], inline: bool) -> Mode:

@@ -14,14 +14,15 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from axil.compiler.bodies import (
+    STAR,
     BodyRules,
     Plain,
+    arranged,
     bind,
     body_of,
     first_of,
     is_async,
     is_coroutine_function,
-    parameters_of,
 )
 from axil.compiler.collector import put_off
 from axil.compiler.edges import EdgeInput, EdgeParts, OfState, carry_of, filtered
@@ -494,10 +495,11 @@ class _Draft:
 
         def part(kind: str, given: Any) -> Any:
             if given is None or (callable(given) and not isinstance(given, Use)):
-                return (
-                    _asked_by_name(given, self.schema.view, typed=self.spec.payload == "state")
-                    if given is not None
-                    else None
+                typed = self.spec.payload == "state"
+                if given is None:
+                    return None
+                return self.planner.attempt(
+                    where, lambda: _asked_by_name(given, self.schema.view, where, typed=typed)
                 )
             use = given if isinstance(given, Use) else Use(type=str(given))
             return self.planner.attempt(
@@ -595,15 +597,14 @@ def _merging(merge: Callable[[Sequence[Any]], Any]) -> Merge:
 
 
 def _asked_by_name(
-    function: Callable[..., Any], view: Callable[[State], Any] | None, *, typed: bool
+    function: Callable[..., Any], view: Callable[[State], Any] | None, where: str, *, typed: bool
 ) -> Callable[[EdgeInput], Any]:
     """A Python callable on an edge, which may ask for ``payload`` (``output``), ``state``, ``text``
     or ``fields`` by name.
 
-    Asked by none of these names, it is given the payload; in a typed graph, where edges carry
-    nothing, the state.
+    By position it is given payload and state; in a typed graph, where edges carry nothing, the
+    state first.
     """
-    names = parameters_of(function)
     ways: Mapping[str, Callable[[EdgeInput], Any]] = {
         "payload": lambda seen: isolate(seen.payload),
         "output": lambda seen: isolate(seen.payload),
@@ -614,18 +615,31 @@ def _asked_by_name(
         "fields": lambda seen: seen.fields,
         "seen": lambda seen: seen,
     }
-    known = [name for name in names if name in ways]
-    if (len(known) == 1 and first_of(function) in known) or (
-        typed and not known and len(names) == 1
-    ):
-        (only,) = known or ("state",)
-        way = ways[only]
+    try:
+        wanted = arranged(
+            function, ways, ("state", "payload") if typed else ("payload", "state"), _EDGE_NAMES
+        )
+    except ValueError as error:
+        id, told, hint = error.args
+        raise SpecError(Problem(id, where, told, hint)) from None
+    if len(wanted) == 1 and (STAR in wanted or first_of(function) in wanted):
+        way = ways[next(iter(wanted.values()))]
         return way.then(function) if isinstance(way, OfState) else lambda seen: function(way(seen))
-    if known or not names:
-        return lambda seen: function(**{name: ways[name](seen) for name in known})
-    if len(names) >= 2:
-        return lambda seen: function(ways["payload"](seen), ways["state"](seen))
-    return lambda seen: function(isolate(seen.payload))
+    if not wanted and _is_opaque(function):  # written in C: it gets the payload
+        return lambda seen: function(isolate(seen.payload))
+    return lambda seen: function(**{name: ways[way](seen) for name, way in wanted.items()})
+
+
+_EDGE_NAMES = {"message": "payload", "output": "payload", "attributes": "state"}
+
+
+def _is_opaque(function: Callable[..., Any]) -> bool:
+    """Whether a callable does not say what it takes."""
+    try:
+        inspect.signature(function)
+    except (TypeError, ValueError):
+        return True
+    return False
 
 
 def _router(spec: RouterSpec, schema: Schema) -> Router:

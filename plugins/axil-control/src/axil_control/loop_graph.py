@@ -20,15 +20,16 @@ from axil import (
 from axil.plugin import (
     ENTRY,
     EXIT,
+    STAR,
     Attributes,
     CompileOptions,
     EdgeHandle,
     SubgraphSpec,
+    arranged,
     default_registry,
     is_async,
     isolate,
     make_component,
-    parameters_of,
 )
 
 NOT_SET = "(not set yet)"
@@ -198,6 +199,26 @@ class Loop(Graph):
         )
 
 
+_NAMES = ("inputs", "attributes", "controller", "memories", "tools", "retrievers")
+
+
+def _wanted(stop: Callable[..., Any]) -> dict[str, str]:
+    """Return what each parameter of a stop function is given. Raises: SpecError (AX164)."""
+    told = f"of 1 to {len(_NAMES)}: {', '.join(_NAMES)}"
+    where = "terminate_condition_function"
+    try:
+        wanted = arranged(
+            stop, (*_NAMES, "input", "message"), _NAMES, {"input": "inputs", "message": "inputs"}
+        )
+    except ValueError as error:
+        id, found, hint = error.args
+        id = "AX164" if id == "AX163" else id
+        raise SpecError(Problem(id, where, found, hint)) from None
+    if not wanted:
+        raise SpecError(Problem("AX164", where, f"it takes no argument, {told}."))
+    return wanted
+
+
 class Controller:
     """The node at which every round of a ``Loop`` begins: counts, decides whether to stop, sends
     on.
@@ -222,16 +243,7 @@ class Controller:
         self._given = tuple(given)
         self.inline = judge is None and not is_async(stop)
         self.run = self._turn if self.inline else self._turn_async
-        self._names = list(parameters_of(stop)) if stop is not None else []
-        if stop is not None and not 1 <= len(self._names) <= 6:
-            raise SpecError(
-                Problem(
-                    "AX164",
-                    "terminate_condition_function",
-                    f"it takes {len(self._names)} arguments, of 1 to 6: input, attributes, "
-                    "controller, memories, tools, retrievers",
-                )
-            )
+        self._wanted = {} if stop is None else _wanted(stop)
 
     def _turn(self, inputs: dict[str, Any], attributes: Attributes, local: dict[str, Any]) -> Out:
         """Begin a round; the stop function answers at once."""
@@ -268,16 +280,20 @@ class Controller:
         """Return the stop function's answer, or something to await; False: there is none."""
         if self.stop is None:
             return False
+        memories, tools, retrievers = (*self._given, None, None, None)[:3]
         ways: dict[str, Any] = {
             "inputs": fields,
             "input": fields,
             "message": fields,
             "attributes": attributes,
             "controller": self,
+            "memories": memories,
+            "tools": tools,
+            "retrievers": retrievers,
         }
-        if self._names and all(name in ways for name in self._names):
-            return self.stop(**{name: ways[name] for name in self._names})
-        return self.stop(*(fields, attributes, self, *self._given)[: len(self._names)])
+        if STAR in self._wanted:
+            return self.stop(fields)
+        return self.stop(**{name: ways[way] for name, way in self._wanted.items()})
 
     def _end(self, fields: dict[str, Any], attributes: Attributes, *, is_met: bool) -> Out:
         """Send the fields into the body, or out of the loop."""

@@ -16,9 +16,11 @@ from pydantic import BaseModel, Field, field_validator
 from axil import MISSING, Out
 from axil.plugin import (
     EXIT,
+    STAR,
     EdgeInput,
     RouteError,
     Task,
+    arranged,
     did_you_mean,
     format_names,
     is_async,
@@ -155,7 +157,7 @@ class LogicSwitch:
 
 
 def _asking(callback: Predicate, name: str) -> Callable[[Any, Any], Any]:
-    """The callback with two arguments, whether it takes one or two. Decided here, once."""
+    """The callback with two arguments, whatever it takes. Decided here, once."""
     if not callable(callback):
         raise BindingError(
             "AX613",
@@ -168,14 +170,26 @@ def _asking(callback: Predicate, name: str) -> Callable[[Any, Any], Any]:
             "Let a node do what waits, and the switch ask for its result.",
         )
     try:
-        signature = inspect.signature(callback)
+        inspect.signature(callback)
     except (TypeError, ValueError):  # written in C: it gets what MASFactory gives
         return callback
     try:
-        signature.bind(None, None)
-    except TypeError:
+        wanted = arranged(callback, (*_ASKED, *_SAME), _ASKED, _SAME)
+    except ValueError as error:
+        told = f"the condition for {name}: {error.args[1]}"
+        raise BindingError("AX613", told, error.args[2]) from None
+    if STAR in wanted:
         return lambda message, attributes: callback(message)
-    return callback
+
+    def asks(message: Any, attributes: Any) -> Any:
+        ways = {"attributes": attributes}
+        return callback(**{name: ways.get(way, message) for name, way in wanted.items()})
+
+    return asks
+
+
+_ASKED = ("inputs", "attributes")
+_SAME = {"input": "inputs", "message": "inputs"}
 
 
 def seen_by(payloads: Sequence[Any], task: Task) -> EdgeInput:
