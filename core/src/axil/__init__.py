@@ -47,7 +47,7 @@ _SUBJECTS = {
     "Errors": {
         "errors": """
             AxilError ConfigError LimitReached NodeFailed PluginError Problem RunCancelled
-            RunPaused SpecError StateError
+            RunPaused SpecError StateError GraphWarning
         """,
     },
     "Hooks": {
@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from axil.errors import (
         AxilError,
         ConfigError,
+        GraphWarning,
         LimitReached,
         NodeFailed,
         PluginError,
@@ -102,6 +103,7 @@ __all__ = [
     "Event",
     "Graph",
     "GraphSpec",
+    "GraphWarning",
     "LimitReached",
     "Limits",
     "Loop",

@@ -8,8 +8,9 @@ are errors at once; the rest is said by ``build``.
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from axil._door import provided
@@ -19,7 +20,7 @@ from axil.compiler.bodies import is_async, parameters_of
 from axil.compiler.nodes import FunctionNode
 from axil.compiler.planner import CompileOptions
 from axil.contract.node import Edge, NodeContract
-from axil.errors import NotBuilt, Problem, SpecError, did_you_mean, format_names
+from axil.errors import GraphWarning, NotBuilt, Problem, SpecError, did_you_mean, format_names
 from axil.kernel.joins import Join
 from axil.kernel.plan import CycleLimit
 from axil.kernel.state import Schema
@@ -539,15 +540,22 @@ class RootGraph(Graph, Workflow):
     def build(self) -> RootGraph:
         """Compile the graph.
 
-        Raises: SpecError: all that is wrong with it. Gives the graph itself.
+        What the check warns of is shown as ``GraphWarning``. Raises: SpecError: all that is wrong
+        with it. Gives the graph itself.
         """
+        setting, found = self.setting, list[Problem]()
         self._spec = self.to_spec()
         try:
             self._plan = None
+            self.setting = replace(setting, warned=found.append)
             _ = self.plan
+            for problem in found:
+                warnings.warn(str(problem), GraphWarning, stacklevel=2)
         except BaseException:
             self._frozen, self._spec = False, None
             raise
+        finally:
+            self.setting = setting
         return self
 
     @property

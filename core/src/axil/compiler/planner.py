@@ -78,6 +78,8 @@ class CompileOptions:
     """
     place: Place | None = None
     """Where a file has the node that is given this: for what is wrong with its settings."""
+    warned: Callable[[Problem], None] | None = None
+    """Called with each warning of the check, once the plan is made."""
 
     def components(self) -> Registry:
         """The registry that names are looked up in, with what hook plugins add to it."""
@@ -225,6 +227,9 @@ class Compiler:
                 project = Projection(node, draft.as_nested, graph)
                 parent.bodies[node] = SubgraphBody(plan, project.pull, project.push)
         assert plan is not None
+        if self.setting.warned is not None:
+            for problem in self.problems:
+                self.setting.warned(problem)
         if self.setting.hooks is not None:
             self.setting.hooks.hook.plan_compiled(plan=plan)
         return plan

@@ -36,13 +36,34 @@ NOT_SET = "(not set yet)"
 """What a field that is fed back holds in the first round of a loop, before anything fed it."""
 
 
+class NotSetYet(KeyError):
+    """A stop function read a field that is fed back, before anything fed it."""
+
+
+class _Asked(dict[str, Any]):
+    """The fields as a stop function sees them: reading one that is not set yet is no answer."""
+
+    def __getitem__(self, name: str) -> Any:
+        value = super().__getitem__(name)
+        if isinstance(value, str) and value == NOT_SET:
+            raise NotSetYet(name)
+        return value
+
+    # the usual signature
+    def get(self, name: str, *default: Any) -> Any:  # type: ignore[override]
+        if default and super().get(name) == NOT_SET:
+            return default[0]
+        return self[name] if name in self else (*default, None)[0]
+
+
 class Loop(Graph):
     """A graph that runs its body again and again, controlled by one node, the controller.
 
     Each round begins at the controller: it counts, asks whether to stop, and either sends on or
     lets the loop's output out. Fields that come back are kept; a field that is fed back but not yet
     set holds ``"(not set yet)"`` in the first round. A message at the terminate node leaves the
-    loop at once and is its output.
+    loop at once and is its output. A stop function that reads a field which is not set yet is taken
+    to say no.
     """
 
     reserved_names = ("entry", "exit", "controller", "terminate")
@@ -149,14 +170,15 @@ class Loop(Graph):
     def scope(self, node: str, setting: CompileOptions) -> SubgraphSpec:
         """This loop as a node's body.
 
-        It pushes what ``push_keys`` names, and its counters where there is a place for them.
+        It writes back what a graph does by its rules, and its counters where there is a place for
+        them.
         """
         counters = (
             {}
             if self.is_in_loop or self.push_keys == {}
             else {"current_iteration": "", "max_iterations": ""}
         )
-        push = {**(self.push_keys or {}), **counters}
+        push = None if self.push_keys is None else {**self.push_keys, **counters}
         return replace(
             super().scope(node, setting),
             push=push,
@@ -168,6 +190,15 @@ class Loop(Graph):
 
     def to_spec(self) -> GraphSpec:
         spec = super().to_spec()
+        if spec.nodes and not any(e.target in ("controller", EXIT) for e in spec.edges):
+            raise SpecError(
+                Problem(
+                    "AX129",
+                    f'loop "{self.name}"',
+                    "no edge leads back to its controller, and none to its terminate node.",
+                    "End its body with edge_to_controller(node, [fields]).",
+                )
+            )
         targets = [e.target for e in spec.edges if e.source == "controller" and e.target != EXIT]
         fed_back = dict.fromkeys(
             key for e in spec.edges if e.target == "controller" for key in e.keys or ()
@@ -248,7 +279,12 @@ class Controller:
     def _turn(self, inputs: dict[str, Any], attributes: Attributes, local: dict[str, Any]) -> Out:
         """Begin a round; the stop function answers at once."""
         fields = self._begin(inputs, attributes, local)
-        return self._end(fields, attributes, is_met=bool(self._asked(fields, attributes)))
+        asked = _Asked(fields)
+        try:
+            is_met = bool(self._asked(asked, attributes))
+        except NotSetYet:
+            is_met = False
+        return self._end(dict(asked.items()), attributes, is_met=is_met)
 
     async def _turn_async(
         self, inputs: dict[str, Any], attributes: Attributes, ctx: Context
@@ -259,8 +295,13 @@ class Controller:
         if self.judge is not None:
             is_met = bool(await self.judge.decide(fields, attributes, ctx))
         if self.stop is not None:
-            answer = self._asked(fields, attributes)
-            is_met = bool(await answer if hasattr(answer, "__await__") else answer)
+            asked = _Asked(fields)
+            try:
+                answer = self._asked(asked, attributes)
+                is_met = bool(await answer if hasattr(answer, "__await__") else answer)
+            except NotSetYet:
+                is_met = False
+            fields = dict(asked.items())
         return self._end(fields, attributes, is_met=is_met)
 
     def _begin(
