@@ -49,7 +49,7 @@ _SUBJECTS = {
         "axil_typed.reducers": "MAXIMUM SUM as_reducer",
         "axil_typed.views": "model_view",
         "kernel.values": "ATOMS Log isolate same_value=same thaw",
-        "contract.views": "InstanceView StateView without_views",
+        "contract.views": "InstanceView StateView read_only without_views",
     },
     "Configuration and secrets": {
         "registry.config": """
@@ -172,7 +172,7 @@ if TYPE_CHECKING:
     from axil.contract.meters import Hold, Meter, MeterMaker, RunUsage
     from axil.contract.node import NodeContract
     from axil.contract.observers import OBSERVER_HOOKS
-    from axil.contract.views import InstanceView, StateView, without_views
+    from axil.contract.views import InstanceView, StateView, read_only, without_views
     from axil.errors import (
         BodyError,
         ComponentBlocked,
@@ -464,6 +464,7 @@ __all__ = [
     "parse_manifest",
     "parse_workflow",
     "pushed_fields",
+    "read_only",
     "recorded_files",
     "references_of",
     "refers_to",

@@ -19,8 +19,17 @@ from axil.builder.workflow import Workflow
 from axil.compiler.bodies import is_async, parameters_of
 from axil.compiler.nodes import FunctionNode
 from axil.compiler.planner import CompileOptions
+from axil.contract.messages import text_of
 from axil.contract.node import Edge, NodeContract
-from axil.errors import GraphWarning, NotBuilt, Problem, SpecError, did_you_mean, format_names
+from axil.errors import (
+    GraphWarning,
+    MissingKeys,
+    NotBuilt,
+    Problem,
+    SpecError,
+    did_you_mean,
+    format_names,
+)
 from axil.kernel.joins import Join
 from axil.kernel.plan import CycleLimit
 from axil.kernel.state import Schema
@@ -268,6 +277,7 @@ class Graph:
         trigger: bool = True,
         process: Any = None,
         formatter: Any = None,
+        parser: Any = None,
         carry: Edge | None = None,
         state_filter: Callable[..., Any] | None = None,
         group: str = "",
@@ -279,18 +289,32 @@ class Graph:
                 ``{}``: trigger without data.
             when: whether it is taken: a callable (asked for ``payload``, ``state``, ``text`` by
                 name), or a ``Use``.
-            process, formatter: what is carried instead: a callable on the payload; an object with
-                ``dump(fields) -> str``.
+            process: what is carried instead: a callable on the payload.
+            formatter: what writes the fields that are carried as one ``message``: a formatter, its
+                class, or the name of an installed one.
+            parser: the other direction: a formatter that reads the ``message`` that comes as the
+                fields ``keys``.
             carry: an object that decides all of this: see ``axil.Edge``.
             state_filter: from the state to the values of the state that goes on along this edge.
         Raises: SpecError: a stranger, a duplicate, or a cycle where cycles are forbidden.
         """
         self.check_open()
         source, target = self.end(sender, "sender"), self.end(receiver, "receiver")
-        if carry is not None and any(x is not None for x in (keys, when, process, formatter)):
+        if sum(x is not None for x in (process, formatter, parser)) > 1:
+            told = f"the edge {source}->{target} has more than one of process, formatter, parser."
+            raise SpecError(Problem("AX169", self.place, told, "Let one of them do it all."))
+        if carry is not None and any(
+            x is not None for x in (keys, when, process, formatter, parser)
+        ):
             told = f"the edge {source}->{target} has carry, and keys, when, process or formatter."
             hint = "Leave the others out: carry decides all that an edge carries."
             raise SpecError(Problem("AX169", self.place, told, hint))
+        carried = None if carry is not None else self._keys(keys)
+        if formatter is not None:
+            process = _formatted(self._formatter(formatter))
+        elif parser is not None:
+            process = _parsed(self._formatter(parser), list(carried or ()))
+            carried = {"message": ""}
         return self.add_edge(
             EdgeSpec(
                 source=source,
@@ -298,13 +322,23 @@ class Graph:
                 trigger=trigger,
                 group=group,
                 condition=when,
-                keys=self._keys(keys) if carry is None else None,
-                process=_formatted(formatter) if formatter is not None else process or carry,
+                keys=carried,
+                process=process or carry,
                 filter=state_filter,
             ),
             sender,
             receiver,
         )
+
+    def _formatter(self, given: Any) -> Any:
+        """A formatter, of itself, its class, or the name of an installed one."""
+        if isinstance(given, str):
+            from axil.registry.config import make_component
+
+            setting = cast("CompileOptions", getattr(self, "setting", None) or CompileOptions())
+            found = setting.resolve("formatters", given, self.place)
+            return make_component(found, {}, self.place)
+        return given() if isinstance(given, type) else given
 
     def create_edges(self, edges: Iterable[Sequence[Any]]) -> list[EdgeHandle]:
         """Several edges: ``(sender, receiver)`` or ``(sender, receiver, keys)`` each."""
@@ -543,7 +577,8 @@ class RootGraph(Graph, Workflow):
         What the check warns of is shown as ``GraphWarning``. Raises: SpecError: all that is wrong
         with it. Gives the graph itself.
         """
-        setting, found = self.setting, list[Problem]()
+        setting = cast("CompileOptions", self.setting)
+        found: list[Problem] = []
         self._spec = self.to_spec()
         try:
             self._plan = None
@@ -594,6 +629,24 @@ def _formatted(formatter: Any) -> Any:
         return {"message": formatter.dump(payload)}
 
     return dump
+
+
+def _parsed(formatter: Any, keys: Sequence[str]) -> Any:
+    parse = getattr(formatter, "parse", None)
+
+    def read(payload: Any) -> dict[str, Any]:
+        text = text_of(payload)
+        found = dict(parse(text, keys) if parse is not None else formatter.format(text))
+        missing = [key for key in keys if key not in found]
+        if missing:
+            raise MissingKeys(
+                f"the parser found no {format_names(missing)} in {text!r:.80}; "
+                f"it found {format_names(sorted(found)) or 'no fields'}.",
+                hint="Ask for the fields where the text is written.",
+            )
+        return {key: found[key] for key in keys} if keys else found
+
+    return read
 
 
 def _spelled(ask: Callable[..., Any], spellings: set[str]) -> Callable[..., Any]:

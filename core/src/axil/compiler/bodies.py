@@ -19,8 +19,8 @@ from typing import Any, cast
 
 from axil.contract.messages import fold_payloads, gather_messages, is_messages
 from axil.contract.node import NodeContract
-from axil.contract.views import StateView, fields_of, values_of, without_views
-from axil.errors import BodyError, Problem, SpecError, did_you_mean, format_names
+from axil.contract.views import StateView, fields_of, values_of, without_views, writes_of
+from axil.errors import BodyError, Problem, SpecError, StateError, did_you_mean, format_names
 from axil.kernel.plan import Body, Mode
 from axil.kernel.state import State
 from axil.kernel.tokens import Changes, Out, Task, new_tuple
@@ -57,7 +57,16 @@ class BodyRules:
 class Plain:
     """A body made of a callable: supplies its parameters, calls it, and reads its result."""
 
-    __slots__ = ("_attributes", "_call", "_read", "_supplies", "call", "mode", "wants_ctx")
+    __slots__ = (
+        "_attributes",
+        "_call",
+        "_read",
+        "_supplies",
+        "_views",
+        "call",
+        "mode",
+        "wants_ctx",
+    )
 
     def __init__(
         self,
@@ -70,6 +79,7 @@ class Plain:
         """``attributes``: the parameter that is given the attributes, whatever it is called."""
         self._call, self._supplies, self._read = call, tuple(supplies.items()), read
         self._attributes = attributes
+        self._views = [name for name, supply in supplies.items() if isinstance(supply, _View)]
         self.mode: Mode = mode
         self.wants_ctx = not {"ctx", "local"}.isdisjoint(supplies) or (
             mode == "async" and not inspect.iscoroutinefunction(call)
@@ -97,7 +107,18 @@ class Plain:
 
     def _called(self, task: Task, ctx: Any) -> Out:
         given = {name: supply(task, ctx) for name, supply in self._supplies}
-        return self._read(self._call(**given), task, ctx, given.get(self._attributes))
+        result = self._call(**given)
+        return self._read(result, task, ctx, self._written(given))
+
+    def _written(self, given: Mapping[str, Any]) -> Any:
+        """The attributes that the body was given, with what it assigned to its views of the
+        state.
+        """
+        attributes = given.get(self._attributes)
+        for name in self._views:
+            if writes := writes_of(given[name]):
+                attributes = _assigned(writes, attributes)
+        return attributes
 
     async def _awaited(self, task: Task, ctx: Any) -> Out:
         given = {name: supply(task, ctx) for name, supply in self._supplies}
@@ -112,7 +133,7 @@ class Plain:
             result = last
         else:
             result = await result
-        return self._read(result, task, ctx, given.get(self._attributes))
+        return self._read(result, task, ctx, self._written(given))
 
 
 def _with_one(call: Callable[[Any], Any], supply: Supply, read: Read) -> Supply:
@@ -137,7 +158,10 @@ def _with_state(call: Callable[[Any], Any], view: Callable[[State], Any], read: 
     """The most common case, one that asks for the state, without a supply between."""
 
     def body(task: Task, ctx: Any) -> Any:
-        return read(call(view(task.state)), task, ctx, None)
+        state = view(task.state)
+        result = call(state)
+        writes = writes_of(state)
+        return read(result, task, ctx, _assigned(writes) if writes else None)
 
     return body
 
@@ -148,7 +172,10 @@ def _awaited_with_state(
     """The same of a coroutine function."""
 
     async def body(task: Task, ctx: Any) -> Out:
-        return read(await call(view(task.state)), task, ctx, None)
+        state = view(task.state)
+        result = await call(state)
+        writes = writes_of(state)
+        return read(result, task, ctx, _assigned(writes) if writes else None)
 
     return body
 
@@ -443,11 +470,13 @@ class Attributes(dict[str, Any]):
     [*attributes["log"], line]``.
     """
 
-    __slots__ = ("written",)
+    __slots__ = ("assigned", "written")
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         super().__init__(values)
         self.written: dict[str, Any] = {}
+        self.assigned: Mapping[str, Any] = {}
+        """What the body assigned to its view of the state, beside it."""
 
     def __setitem__(self, name: str, value: Any) -> None:
         super().__setitem__(name, value)
@@ -467,6 +496,13 @@ class Attributes(dict[str, Any]):
     def __ior__(self, other: Any) -> Attributes:
         self.update(other)
         return self
+
+
+def _assigned(values: Mapping[str, Any], attributes: Attributes | None = None) -> Attributes:
+    """The attributes of a body that assigned ``values`` to its view of the state."""
+    attributes = Attributes({}) if attributes is None else attributes
+    attributes.assigned = {**attributes.assigned, **without_views(dict(values))}
+    return attributes
 
 
 def _attributes(rules: BodyRules, state: State) -> Attributes:
@@ -535,6 +571,8 @@ def _reader(rules: BodyRules) -> Read:
 
     def result(value: Any, task: Task, ctx: Any, attributes: Any) -> Out:
         out = value if type(value) is Out else read(rules, value, task, attributes)
+        if isinstance(attributes, Attributes) and attributes.assigned:
+            out = _with_assigned(rules, out, task.state, attributes.assigned)
         touched: Mapping[str, Mapping[str, Any]] | None = ctx.touched if ctx is not None else None
         return out if touched is None else with_own(out, touched)
 
@@ -548,6 +586,23 @@ def with_own(out: Out, touched: Mapping[str, Mapping[str, Any]]) -> Out:
         before: Mapping[str, Any] = delta.get(name) or {}
         delta[name] = {**own, **before}
     return Out(out.output, Changes(delta) if type(out.delta) is Changes else delta, out.to)
+
+
+def _with_assigned(rules: BodyRules, out: Out, state: State, assigned: Mapping[str, Any]) -> Out:
+    """``out``, and what the body assigned to its view of the state.
+
+    Raises: StateError (AX203): the node does not write that field.
+    """
+    named = rules.pull if rules.push is None else rules.push
+    for name in assigned:
+        is_free = rules.payload == "state" or state.schema.closed
+        if not (name in named if named is not None else is_free or name in state):
+            raise StateError(
+                f'the body assigned "{name}" to the state, and the node does not write it.',
+                id="AX203",
+                hint="Name it in push_keys.",
+            )
+    return Out(out.output, {**assigned, **out.delta}, out.to)
 
 
 def _read_delta(rules: BodyRules, value: Any, task: Task, attributes: Any) -> Out:

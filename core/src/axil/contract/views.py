@@ -29,12 +29,14 @@ def _names(state: State) -> Iterator[str]:
 
 
 _NOTHING_YET: dict[str, Any] = {}  # shared by views in which nothing was kept; never changed
+_READ_ONLY: dict[str, Any] = {}  # what was written to a view that takes nothing
 
 
 class StateView(MutableMapping[str, Any]):
     """A state as a dict of its own: keys without a leading ``@``, values isolated when first read.
 
-    Assigning and deleting change the view alone. Cost: O(1) to make; per key, the containers of
+    Assigning and deleting change the view alone; what a body assigns to the state that it is given
+    is part of its result. Cost: O(1) to make; per key, the containers of
     what is read.
     """
 
@@ -55,6 +57,10 @@ class StateView(MutableMapping[str, Any]):
         in it.
         """
         return {name: self._own[name] for name in self._written if self._own[name] is not MISSING}
+
+    def __axil_read_only__(self) -> None:
+        """Refuse assignments from now on."""
+        self._written = _READ_ONLY
 
     def _look(self, name: object) -> Any:
         """The value, isolated and kept; MISSING if there is none."""
@@ -105,6 +111,8 @@ class StateView(MutableMapping[str, Any]):
             raise StateError(
                 f"a field's name is text without a leading @; found {name!r}.", id="AX203"
             )
+        if self._written is _READ_ONLY:
+            raise read_only(name)
         self._keep(name, value)
         if self._written is _NOTHING_YET:
             self._written = {}
@@ -168,6 +176,23 @@ class StateView(MutableMapping[str, Any]):
 # --------------------------------------------------------------------------------------------------
 
 
+def read_only(name: str) -> StateError:
+    """The error of assigning to a view that takes nothing."""
+    return StateError(
+        f'"{name}" of ctx.state cannot be assigned.',
+        id="AX203",
+        hint="Return the field, or ask for the parameter state and assign to that.",
+    )
+
+
+def writes_of(view: Any) -> Mapping[str, Any]:
+    """What a body assigned to its view of the state; nothing for what is no view."""
+    if type(view) is StateView:
+        return view.writes
+    kind = _type(view)
+    return kind.__axil_writes__(view) if issubclass(kind, InstanceView) else {}
+
+
 class InstanceView:
     """The base of views that show a state as an instance of a class, such as a pydantic model.
 
@@ -180,6 +205,13 @@ class InstanceView:
     def __axil_instance__(self) -> Any:
         """Return the instance that the view stands for."""
         raise NotImplementedError
+
+    def __axil_writes__(self) -> Mapping[str, Any]:
+        """Return what was assigned to the view."""
+        return {}
+
+    def __axil_read_only__(self) -> None:
+        """Refuse assignments from now on."""
 
 
 # --------------------------------------------------------------------------------------------------
