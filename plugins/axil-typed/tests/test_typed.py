@@ -362,20 +362,6 @@ def test_a_value_that_would_come_back_different_is_refused(wrong):
         encode_delta(schema.check(wrong), schema)
 
 
-def test_what_a_body_assigns_to_an_instance_of_its_model_counts():
-    class Told(BaseModel):
-        k: int = 0
-
-    def body(state: Told) -> None:
-        state.k = 5
-
-    g = RootGraph("g", state=Told)
-    n = g.create_node(body, name="n")
-    g.edge_from_entry(n)
-    g.edge_to_exit(n)
-    assert g.build().invoke({})[1] == {"k": 5}
-
-
 def test_an_instance_of_a_context_takes_nothing():
     class Told(BaseModel):
         k: int = 0

@@ -577,7 +577,7 @@ class RootGraph(Graph, Workflow):
         What the check warns of is shown as ``GraphWarning``. Raises: SpecError: all that is wrong
         with it. Gives the graph itself.
         """
-        setting = cast("CompileOptions", self.setting)
+        setting = self.setting
         found: list[Problem] = []
         self._spec = self.to_spec()
         try:

@@ -186,11 +186,11 @@ def read_only(name: str) -> StateError:
 
 
 def writes_of(view: Any) -> Mapping[str, Any]:
-    """What a body assigned to its view of the state; nothing for what is no view."""
-    if type(view) is StateView:
-        return view.writes
-    kind = _type(view)
-    return kind.__axil_writes__(view) if issubclass(kind, InstanceView) else {}
+    """What a body assigned to its view of the state.
+
+    What is assigned to an instance of a model counts where the body returns the instance.
+    """
+    return view.writes if type(view) is StateView else {}
 
 
 class InstanceView:
@@ -205,10 +205,6 @@ class InstanceView:
     def __axil_instance__(self) -> Any:
         """Return the instance that the view stands for."""
         raise NotImplementedError
-
-    def __axil_writes__(self) -> Mapping[str, Any]:
-        """Return what was assigned to the view."""
-        return {}
 
     def __axil_read_only__(self) -> None:
         """Refuse assignments from now on."""

@@ -8,7 +8,7 @@ not tell what the body wrote from what it was given.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from types import FunctionType
 from typing import Any, SupportsIndex
 
@@ -77,10 +77,6 @@ class ModelView(InstanceView):
 
     def __axil_instance__(self) -> Any:
         return _whole(self)
-
-    def __axil_writes__(self) -> Mapping[str, Any]:
-        kept = self._axil_kept
-        return {name: kept[name] for name in self._axil_written or () if name in kept}
 
     def __axil_read_only__(self) -> None:
         object.__setattr__(self, "_axil_written", None)
