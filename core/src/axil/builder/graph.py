@@ -95,7 +95,8 @@ class Graph:
         """See ``GraphSpec`` for what the options mean.
 
         Args:
-            state: a pydantic model, a TypedDict or a ``Schema``: typed state.
+            state: a pydantic model, a TypedDict or a ``Schema``: typed state; ``"messages"``: a
+                conversation, which agents and people read and write.
             node_wrappers: around each of its nodes, outside the node's own: a list; or lists by
                 node type (a name, a class, ``"*"`` all).
         """
@@ -617,6 +618,9 @@ def _checked_name(name: str) -> str:
 def _schema(state: Any) -> Schema | None:
     if state is None or isinstance(state, Schema):
         return state
+    if state == "messages":
+        made = provided("axil_typed.schema", "generate_state_schema", wanted='state="messages"')
+        return made((), "messages")
     wanted = f"state={getattr(state, '__name__', state)}"
     return provided("axil_typed.schema", "schema_of", wanted=wanted)(state)
 

@@ -24,7 +24,7 @@ from axil.errors import BodyError, Problem, SpecError, StateError, did_you_mean,
 from axil.kernel.plan import Body, Mode
 from axil.kernel.state import State
 from axil.kernel.tokens import Changes, Out, Task, new_tuple
-from axil.kernel.values import ATOMS, isolate, type_of
+from axil.kernel.values import ATOMS, MISSING, isolate, type_of
 from axil.spec.graph import local_field
 
 Supply = Callable[[Task, Any], Any]
@@ -50,6 +50,10 @@ class BodyRules:
     view: Callable[[State], Any] | None = None
     given: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Constant parameters: ``config``, ``node``, ``memories`` …"""
+    chat: str = ""
+    """The field of a typed state that holds the conversation: ``messages`` are read from it, and
+    those that the node says are written to it. Empty: there is none.
+    """
     is_free: bool = False
     """Whether the state takes whatever is written: attributes, for which nothing is declared."""
 
@@ -433,6 +437,9 @@ def supplied(rules: BodyRules) -> dict[str, Supply]:
         "state": _STATE if rules.view is None else _View(rules.view),
         "attributes": lambda task, ctx: _attributes(rules, task.state),
     }
+    if rules.chat:
+        given["messages"] = lambda task, ctx: conversation(task.state, rules.chat)
+        given["payloads"] = lambda task, ctx: [conversation(task.state, rules.chat)]
     for name, value in rules.given.items():
         given[name] = lambda task, ctx, value=value: value
     return given
@@ -519,11 +526,35 @@ def _attributes(rules: BodyRules, state: State) -> Attributes:
     return Attributes({name: isolate(value) for name, value in values.items()})
 
 
+class Heard(dict[str, Any]):
+    """A message of the conversation, as a body is given it: sent on, it is not said again."""
+
+    __slots__ = ()
+
+
+def conversation(state: State, field_name: str) -> list[dict[str, Any]]:
+    """Return the messages that a typed state holds, each as a dict of the body's own."""
+    found: Any = state.get(field_name)
+    items = cast("Sequence[Any]", isolate(found) if found is not MISSING else ())
+    return [Heard(m) for m in items or () if isinstance(m, dict)]
+
+
+def _with_said(rules: BodyRules, out: Out) -> Out:
+    """``out``, with what the node said written to the conversation."""
+    said: Any = out.output
+    if rules.chat in out.delta or not is_messages(said):
+        return out
+    new = [dict(m) for m in cast("Sequence[Any]", said) if type(m) is not Heard]
+    plain = [dict(m) for m in cast("Sequence[Any]", said)]
+    delta = {**out.delta, rules.chat: new} if new else out.delta
+    return Out(plain, delta, out.to)
+
+
 def result_reader(rules: BodyRules) -> Read:
     """What the results of a node's body mean: the last step of every plain body; the same for all
     nodes of the same rules.
     """
-    if rules.own:
+    if rules.own or rules.chat:
         return _reader(rules)
     pull, push = (None if names is None else tuple(names) for names in (rules.pull, rules.push))
     return _shared_reader(rules.payload, pull, push, is_free=rules.is_free)
@@ -573,6 +604,8 @@ def _reader(rules: BodyRules) -> Read:
         out = value if type(value) is Out else read(rules, value, task, attributes)
         if isinstance(attributes, Attributes) and attributes.assigned:
             out = _with_assigned(rules, out, task.state, attributes.assigned)
+        if rules.chat and rules.payload == "messages":
+            out = _with_said(rules, out)
         touched: Mapping[str, Mapping[str, Any]] | None = ctx.touched if ctx is not None else None
         return out if touched is None else with_own(out, touched)
 

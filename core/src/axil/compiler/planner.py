@@ -284,6 +284,9 @@ class _Draft:
                 *(p for told in planner.setting.hooks.hook.check(spec=spec) for p in told or ()),
             ]
         planner.problems.extend(found)
+        messages = self.schema.fields.get("messages") if spec.payload == "state" else None
+        is_chat = messages is not None and messages.reducer.name == "append_messages"
+        self.chat = "messages" if is_chat else ""
         self.start = planner.attempt(
             _where(spec.place, f'graph "{spec.id}"'),
             lambda: self.schema.check(spec.attributes, whole=True),
@@ -404,8 +407,23 @@ class _Draft:
             own=node.attributes,
             view=self.schema.view,
             given=kind.given,
+            chat=self.chat,
             is_free=not (self.schema.closed or self.schema.fields),
         )
+        says: str = getattr(kind.component, "says", "")
+        if says and self.spec.payload == "state" and not (self.chat or node.push):
+            taken = any(edge.keys is None or edge.keys for edge in self._out_edges(node.id))
+            if not taken:
+                self.planner.problems.append(
+                    Problem(
+                        "AX157",
+                        _where(node.place, f'node "{node.id}"'),
+                        f"{says} is taken by no edge and no field of the state.",
+                        "Declare messages as a list with append_messages, or name the fields that "
+                        "it writes in push_keys.",
+                        severity="warning",
+                    )
+                )
         if not kind.is_node:
             name = node.use.type if node.use else kind.type
             told = f'"{name}" is no node: it has neither run nor adapted, nor can it be called.'

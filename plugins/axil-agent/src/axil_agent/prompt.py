@@ -50,9 +50,7 @@ class Wiring:
     pushed: Mapping[str, str] = field(default_factory=dict[str, str])
     """Attributes that it writes: a reply is asked for them."""
     pulled: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Attributes that it reads; where one is not there yet, its description stands for it in the
-    prompt.
-    """
+    """Attributes that it reads; the model is told their descriptions."""
 
     @staticmethod
     def carried(out_edges: Sequence[Any]) -> dict[str, str]:
@@ -87,10 +85,8 @@ class Style:
     def fields(
         self, inputs: Mapping[str, Any], attributes: Mapping[str, Any], wiring: Wiring
     ) -> dict[str, Any]:
-        """What prompts may use; a later one of the same name wins: descriptions, attributes,
-        inputs, the role.
-        """
-        return {**wiring.pulled, **attributes, **inputs, "role_name": self.role_name or wiring.node}
+        """What prompts may use; a later one of the same name wins: attributes, inputs, the role."""
+        return {**attributes, **inputs, "role_name": self.role_name or wiring.node}
 
     def message(self, fields: Mapping[str, Any], where: str) -> str:
         """The rendered template. Raises: PromptError (AX650)."""
