@@ -46,6 +46,7 @@ from axil.spec.graph import (
 )
 
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
+_CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
 _UNSET: Any = object()
 _SPECIAL = {"entry": ENTRY, "start": ENTRY, "exit": EXIT, "end": EXIT}
 
@@ -112,6 +113,7 @@ class Graph:
         self._usual = [
             (kind, [Use.of(wrapper) for wrapper in wrappers]) for kind, wrappers in by_type.items()
         ]
+        self._fitting = set[int]()  # those of the usual that fit a node
         self._limits, self._cycle_limits = limits or Limits(), dict(cycle_limits or {})
         self._version: tuple[int, Mapping[int, Any]] = state_version, dict(migrations or {})
         self._components: dict[str, Any] = {}
@@ -260,13 +262,34 @@ class Graph:
 
     def _usual_of(self, component: Any, use: Use | None) -> list[Use]:
         """The wrappers that the graph puts around a node."""
-        names = {"*", use.type if use is not None else type(component).__name__}
-        mine = (
-            uses
-            for kind, uses in self._usual
-            if (isinstance(component, kind) if isinstance(kind, type) else kind in names)
-        )
-        return [use for uses in mine for use in uses]
+        names = {"*"}
+        if use is not None:
+            names.add(use.type)
+        else:
+            kinds = [kind.__name__ for kind in type(component).__mro__[:-1]]
+            names |= {*kinds, *(_CAPITAL.sub("_", kind).lower() for kind in kinds)}
+        found: list[Use] = []
+        for number, (kind, uses) in enumerate(self._usual):
+            if isinstance(component, kind) if isinstance(kind, type) else kind in names:
+                self._fitting.add(number)
+                found += uses
+        return found
+
+    def _check_usual(self) -> None:
+        """Raises: SpecError (AX170): a key of node_wrappers fits no node."""
+        kinds = [kind for n, (kind, _) in enumerate(self._usual) if n not in self._fitting]
+        strangers = [_title(kind) if isinstance(kind, type) else str(kind) for kind in kinds]
+        strangers = [name for name in strangers if name != "*"]
+        if strangers and self._specs:
+            uses = {spec.use.type for spec in self._specs.values() if spec.use is not None}
+            there = uses | {
+                type(component).__name__
+                for component in self._components.values()
+                if component is not None
+            }
+            told = f"node_wrappers names {format_names(strangers)}, which fits none of its nodes."
+            hint = did_you_mean(strangers[0], there) or f"There are {format_names(sorted(there))}."
+            raise SpecError(Problem("AX170", self.place, told, hint))
 
     def create_edge(
         self,
@@ -426,6 +449,7 @@ class Graph:
         if self._build_func is not None and not self._frozen:
             build, self._build_func = self._build_func, None
             build(self)
+        self._check_usual()
         self._frozen = True
         return GraphSpec(
             id=self.name or "graph",

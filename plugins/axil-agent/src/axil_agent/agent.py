@@ -214,6 +214,8 @@ class Agent:
 
     def check(self, wiring: Wiring) -> None:
         """Make the model now rather than at the first turn. Raises: as ``adapted``."""
+        if wiring.node and self._model.where == "model":
+            self._model.where = f'node "{wiring.node}", model'
         self._model.check(self._setting)
         self.known_tools()
         _ = self.providers
@@ -287,7 +289,8 @@ class Agent:
             self.providers, query, self.policy, ctx or Alone(), where, numbering
         )
         asked = described_fields(wiring.asked, self.output_type)
-        user = user_prompt(style, fields, message, self.pair, asked, found)
+        about = {name: text for name, text in wiring.pulled.items() if text and name in fields}
+        user = user_prompt(style, fields, message, self.pair, asked, found, about)
         parts = numbering.parts
         return Observed(
             system=system,

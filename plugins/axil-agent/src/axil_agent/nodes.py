@@ -252,6 +252,9 @@ class AgentNode:
         """
         parts = Parts(self._setting)
         settings = self.config.settings(parts)
+        if self.config.formatters is None and not self._is_asked_for_fields():
+            settings["formatters"] = [DEFAULT[0], _Text()]  # the reply is a text
+            settings["titles"] = {"fields": None, **settings["titles"]}
         agent = parts.attempt(lambda: self._made(settings))
         if agent is None:
             raise parts.error()
@@ -273,6 +276,9 @@ class AgentNode:
         if in_fields:
             return agent.adapted(replace(rules, pull=rules.pull or {}, push=rules.push or {}))
         return as_body(_Chat(agent, rules.node, self.config.input_mode, rules.chat).run, rules)
+
+    def _is_asked_for_fields(self) -> bool:
+        return bool(self.config.output or Wiring.carried(self._edges))
 
     def _made(self, settings: Mapping[str, Any]) -> Agent:
         return Agent(**settings)
@@ -369,9 +375,10 @@ class _Chat:
                 max(len(told) - 1, 0),
                 message([text_part(found), *numbering.parts] if numbering.parts else found),
             )
-        state = task.state if self.chat else {}
-        known = {name: state[name] for name in state if not name.startswith("@")}
-        fields = {**known, "role_name": agent.role_name or self.node}
+        known: dict[str, Any] = {}
+        if self.chat:
+            known = {n: task.state[n] for n in task.state if not n.startswith("@")}
+        fields: dict[str, Any] = {**known, "role_name": agent.role_name or self.node}
         system = agent.system(fields, wiring)
         first: list[Message] = [{"role": "system", "content": system}] if system else []
         manner = await agent.manner(wiring, query, ctx, formatter=_Text())

@@ -11,6 +11,9 @@ from axil_agent.errors import WiringError
 from axil_agent.template import joined, places, rendered
 from axil_models import Formatter, Message, Part, PartNumbers, as_text, with_labels, without_titles
 
+ABOUT = "WHAT THE FIELDS ARE"
+"""The title of the descriptions of what an agent pulls."""
+
 TITLES: Mapping[str, str | None] = {
     "message": "MESSAGE TO YOU",
     "format": "RESPONSE FORMAT REQUIREMENTS",
@@ -171,8 +174,11 @@ def user_prompt(
     formatters: tuple[Formatter, Formatter],
     asked: str,
     context: str,
+    about: Mapping[str, str] | None = None,
 ) -> str:
-    """Compose the user's message: rendered template, unused fields, how to answer, and context."""
+    """Compose the user's message: rendered template, unused fields, what fields are, how to answer,
+    and context.
+    """
     payload: dict[str, Any] = {}
     titles = style.titles
     incoming, outgoing = formatters
@@ -186,6 +192,8 @@ def user_prompt(
     put(titles["message"], message)
     for name, value in style.unused(fields).items():
         put(name, value)
+    if about:
+        put(ABOUT, "\n".join(f"{name}: {text}" for name, text in about.items()))
     if outgoing.introduction:
         put(titles["format"], outgoing.introduction)
     put(titles["fields"], asked)

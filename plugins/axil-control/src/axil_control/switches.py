@@ -198,7 +198,9 @@ def seen_by(payloads: Sequence[Any], task: Task) -> EdgeInput:
 
 
 class Switch:
-    """``switch``: sends what came to each target whose condition holds; to none, if none holds."""
+    """``switch``: sends what came to each target whose condition holds; where none holds, to
+    ``otherwise``, or to none.
+    """
 
     examples = ({"routes": {"short": "len(text) < 100", "long": "len(text) >= 100"}},)
     example_targets = ("short", "long")
@@ -213,6 +215,9 @@ class Switch:
             description="A condition for each target: an expression, true, false, or {type, "
             "config}. Other out-edges are never taken.",
             json_schema_extra=refers_to("conditions", path="/*/type"),
+        )
+        otherwise: str | None = Field(
+            default=None, description="The target where no condition holds; else nothing is sent."
         )
 
         @field_validator("routes")
@@ -230,6 +235,7 @@ class Switch:
     def __init__(self, config: Config) -> None:
         self.config = config
         self._conditions: dict[str, Callable[[EdgeInput], Any]] | None = None
+        self._otherwise = [] if config.otherwise is None else [config.otherwise]
 
     def bind(self, out_edges: list[Any], setting: Any = None) -> None:
         """Called when the plan is made: targets are known and conditions found.
@@ -239,6 +245,9 @@ class Switch:
         receivers = [receiver_of(edge) for edge in out_edges]
         routes = {spoken(target, receivers): given for target, given in self.config.routes.items()}
         unfit("routes", routes, receivers, all_of_them=False)
+        if self.config.otherwise is not None:
+            self._otherwise = [spoken(self.config.otherwise, receivers)]
+            unfit("otherwise", self._otherwise, receivers, all_of_them=False)
         self._conditions = {
             target: _condition(given, target, setting) for target, given in routes.items()
         }
@@ -249,10 +258,8 @@ class Switch:
                 target: _condition(given, target) for target, given in self.config.routes.items()
             }
         seen = seen_by(payloads, task)
-        return Out(
-            seen.payload,
-            to=frozenset([target for target, holds in self._conditions.items() if holds(seen)]),
-        )
+        taken = [target for target, holds in self._conditions.items() if holds(seen)]
+        return Out(seen.payload, to=frozenset(taken or self._otherwise))
 
 
 def _is_use(given: Any) -> bool:
