@@ -19,7 +19,7 @@ from typing import Any, cast
 
 from axil.contract.messages import fold_payloads, gather_messages, is_messages
 from axil.contract.node import NodeContract
-from axil.contract.views import StateView, fields_of, values_of, without_views, writes_of
+from axil.contract.views import StateView, fields_of, values_of, without_views
 from axil.errors import BodyError, Problem, SpecError, StateError, did_you_mean, format_names
 from axil.kernel.plan import Body, Mode
 from axil.kernel.state import State
@@ -120,8 +120,9 @@ class Plain:
         """
         attributes = given.get(self._attributes)
         for name in self._views:
-            if writes := writes_of(given[name]):
-                attributes = _assigned(writes, attributes)
+            view = given[name]
+            if type(view) is StateView and view.written:
+                attributes = _assigned(view.writes, attributes)
         return attributes
 
     async def _awaited(self, task: Task, ctx: Any) -> Out:
@@ -164,8 +165,8 @@ def _with_state(call: Callable[[Any], Any], view: Callable[[State], Any], read: 
     def body(task: Task, ctx: Any) -> Any:
         state = view(task.state)
         result = call(state)
-        writes = writes_of(state)
-        return read(result, task, ctx, _assigned(writes) if writes else None)
+        given = _assigned(state.writes) if type(state) is StateView and state.written else None
+        return read(result, task, ctx, given)
 
     return body
 
@@ -178,8 +179,8 @@ def _awaited_with_state(
     async def body(task: Task, ctx: Any) -> Out:
         state = view(task.state)
         result = await call(state)
-        writes = writes_of(state)
-        return read(result, task, ctx, _assigned(writes) if writes else None)
+        given = _assigned(state.writes) if type(state) is StateView and state.written else None
+        return read(result, task, ctx, given)
 
     return body
 
@@ -535,8 +536,8 @@ class Heard(dict[str, Any]):
 def conversation(state: State, field_name: str) -> list[dict[str, Any]]:
     """Return the messages that a typed state holds, each as a dict of the body's own."""
     found: Any = state.get(field_name)
-    items = cast("Sequence[Any]", isolate(found) if found is not MISSING else ())
-    return [Heard(m) for m in items or () if isinstance(m, dict)]
+    items: Sequence[Any] = () if found is MISSING else isolate(found)
+    return [Heard(cast("dict[str, Any]", m)) for m in items or () if isinstance(m, dict)]
 
 
 def _with_said(rules: BodyRules, out: Out) -> Out:

@@ -40,27 +40,27 @@ class StateView(MutableMapping[str, Any]):
     what is read.
     """
 
-    __slots__ = ("_own", "_state", "_written")
+    __slots__ = ("_own", "_state", "written")
 
     _own: dict[str, Any]
     """What was read or assigned; MISSING: deleted."""
-    _written: dict[str, Any]
+    written: dict[str, Any]
     """The names that were assigned, in order."""
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self._own = self._written = _NOTHING_YET
+        self._own = self.written = _NOTHING_YET
 
     @property
     def writes(self) -> dict[str, Any]:
         """What was assigned and not deleted again, in order of first assignment; deletions are not
         in it.
         """
-        return {name: self._own[name] for name in self._written if self._own[name] is not MISSING}
+        return {name: self._own[name] for name in self.written if self._own[name] is not MISSING}
 
     def __axil_read_only__(self) -> None:
         """Refuse assignments from now on."""
-        self._written = _READ_ONLY
+        self.written = _READ_ONLY
 
     def _look(self, name: object) -> Any:
         """The value, isolated and kept; MISSING if there is none."""
@@ -111,25 +111,25 @@ class StateView(MutableMapping[str, Any]):
             raise StateError(
                 f"a field's name is text without a leading @; found {name!r}.", id="AX203"
             )
-        if self._written is _READ_ONLY:
+        if self.written is _READ_ONLY:
             raise read_only(name)
         self._keep(name, value)
-        if self._written is _NOTHING_YET:
-            self._written = {}
-        self._written[name] = None
+        if self.written is _NOTHING_YET:
+            self.written = {}
+        self.written[name] = None
 
     def __delitem__(self, name: str) -> None:
         if name not in self:
             raise KeyError(_absent(self._state, name))
         self._keep(name, MISSING)
-        self._written.pop(name, None)
+        self.written.pop(name, None)
 
     def __iter__(self) -> Iterator[str]:
         own, state = self._own, self._state
         for name in _names(state):
             if own.get(name, self) is not MISSING:
                 yield name
-        for name in self._written:
+        for name in self.written:
             if name not in state and own[name] is not MISSING:
                 yield name
 
@@ -183,14 +183,6 @@ def read_only(name: str) -> StateError:
         id="AX203",
         hint="Return the field, or ask for the parameter state and assign to that.",
     )
-
-
-def writes_of(view: Any) -> Mapping[str, Any]:
-    """What a body assigned to its view of the state.
-
-    What is assigned to an instance of a model counts where the body returns the instance.
-    """
-    return view.writes if type(view) is StateView else {}
 
 
 class InstanceView:
