@@ -48,7 +48,7 @@ _SUBJECTS = {
     "Errors": {
         "errors": """
             AxilError ConfigError LimitReached NodeFailed PluginError Problem RunCancelled
-            RunPaused SpecError StateError
+            RunPaused SpecError StateError GraphWarning
         """,
     },
     "Hooks": {
@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from axil.errors import (
         AxilError,
         ConfigError,
+        GraphWarning,
         LimitReached,
         NodeFailed,
         PluginError,
@@ -103,6 +104,7 @@ __all__ = [
     "Event",
     "Graph",
     "GraphSpec",
+    "GraphWarning",
     "LimitReached",
     "Limits",
     "Loop",

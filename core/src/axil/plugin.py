@@ -18,7 +18,7 @@ from axil._door import lazy
 _SUBJECTS = {
     "Nodes and bodies": {
         "compiler.bodies": """
-            Attributes BodyRules as_body bind body_of inputs_of is_async parameters_of
+            STAR Attributes BodyRules arranged as_body bind body_of inputs_of is_async parameters_of
             pushed_fields result_reader
         """,
         "contract.context": "SubRunResult",
@@ -49,7 +49,7 @@ _SUBJECTS = {
         "axil_typed.reducers": "MAXIMUM SUM as_reducer",
         "axil_typed.views": "model_view",
         "kernel.values": "ATOMS Log isolate same_value=same thaw",
-        "contract.views": "InstanceView StateView without_views",
+        "contract.views": "InstanceView StateView read_only without_views",
     },
     "Configuration and secrets": {
         "registry.config": """
@@ -131,8 +131,10 @@ _SUBJECTS = {
 if TYPE_CHECKING:
     from axil.builder.graph import EdgeHandle
     from axil.compiler.bodies import (
+        STAR,
         Attributes,
         BodyRules,
+        arranged,
         as_body,
         bind,
         body_of,
@@ -176,7 +178,7 @@ if TYPE_CHECKING:
     from axil.contract.meters import Hold, Meter, MeterMaker, RunUsage
     from axil.contract.node import NodeContract
     from axil.contract.observers import OBSERVER_HOOKS
-    from axil.contract.views import InstanceView, StateView, without_views
+    from axil.contract.views import InstanceView, StateView, read_only, without_views
     from axil.errors import (
         BodyError,
         ComponentBlocked,
@@ -328,6 +330,7 @@ __all__ = [
     "OBSERVER_HOOKS",
     "OUTSIDE",
     "OVERWRITE",
+    "STAR",
     "SUM",
     "SURROUNDINGS",
     "Admission",
@@ -429,6 +432,7 @@ __all__ = [
     "UnknownComponent",
     "UnknownPrice",
     "Usage",
+    "arranged",
     "as_body",
     "as_messages",
     "as_reducer",
@@ -477,6 +481,7 @@ __all__ = [
     "parse_workflow",
     "pushed_fields",
     "python_target",
+    "read_only",
     "recorded_files",
     "references_of",
     "refers_to",

@@ -49,7 +49,7 @@ class Workflow:
         self, spec: GraphSpec | None = None, setting: CompileOptions | None = None
     ) -> None:
         self._spec = spec
-        self.setting = setting or CompileOptions()
+        self.setting: CompileOptions = setting or CompileOptions()
         self._plan: Plan | None = None
         self._pins: dict[str, dict[str, str]] | None = None
         self._defaults: Options | None = None

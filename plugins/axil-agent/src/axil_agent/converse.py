@@ -83,6 +83,8 @@ class Answer:
     fields: dict[str, Any]
     text: str
     """The reply that was read."""
+    acted: tuple[Message, ...] = ()
+    """The calls of tools before it, with their results."""
 
 
 async def think(model: Model, request: Request, ctx: Stage, name: str) -> Reply:
@@ -184,6 +186,7 @@ async def converse(messages: Sequence[Message], manner: Manner, ctx: Stage) -> A
     TurnLimit (AX653): too many turns with tools; and what the model raises.
     """
     said = list(messages)
+    acted: list[Message] = []
     settings = dict(manner.settings)
     turns = repairs = calls = 0
     specs = [tool.spec for tool in manner.tools.values()]
@@ -203,7 +206,9 @@ async def converse(messages: Sequence[Message], manner: Manner, ctx: Stage) -> A
                     hint,
                     manner.where,
                 )
-            said += [reply.message(), *await act(reply.tool_calls, manner.tools, ctx, turns)]
+            new = [reply.message(), *await act(reply.tool_calls, manner.tools, ctx, turns)]
+            said += new
+            acted += new
             if settings.get("tool_choice") == "required":  # or it could never answer
                 settings["tool_choice"] = "auto"
             continue
@@ -211,7 +216,7 @@ async def converse(messages: Sequence[Message], manner: Manner, ctx: Stage) -> A
             # what seems whole may have been repaired
             if reply.finish == "length" and manner.formatter.introduction:
                 raise ValueError("it is not complete: make it shorter.")
-            return Answer(read(reply.text, manner), reply.text)
+            return Answer(read(reply.text, manner), reply.text, tuple(acted))
         except ValueError as error:
             fault = _fault(error, reply)
             if reply.finish in ("refusal", "filter"):
