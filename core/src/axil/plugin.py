@@ -55,6 +55,7 @@ _SUBJECTS = {
         "registry.config": """
             Misfit Secret decode_config make_component misfits refers_to resolve_secret
         """,
+        "registry.grants": "Grants current_grants granted reads_path writes_path",
         "spec.graph": "FromEnvironment Place",
     },
     "Questions to people": {
@@ -228,6 +229,13 @@ if TYPE_CHECKING:
         resolve_secret,
     )
     from axil.registry.excerpts import format_value
+    from axil.registry.grants import (
+        Grants,
+        current_grants,
+        granted,
+        reads_path,
+        writes_path,
+    )
     from axil.registry.kinds import (
         COMPONENT_KINDS,
         CONTRACT_VERSIONS,
@@ -352,6 +360,7 @@ __all__ = [
     "Firing",
     "FromEnvironment",
     "FunctionNode",
+    "Grants",
     "Hold",
     "HookFailed",
     "Hooks",
@@ -424,6 +433,7 @@ __all__ = [
     "combine_deltas",
     "compile_spec",
     "component_index",
+    "current_grants",
     "decode_config",
     "default_registry",
     "dependencies_of",
@@ -436,6 +446,7 @@ __all__ = [
     "format_names",
     "format_value",
     "gather_messages",
+    "granted",
     "hook_manager",
     "include_spec",
     "incompatibility",
@@ -460,6 +471,7 @@ __all__ = [
     "parse_manifest",
     "parse_workflow",
     "pushed_fields",
+    "reads_path",
     "recorded_files",
     "references_of",
     "refers_to",
@@ -476,4 +488,5 @@ __all__ = [
     "with_usual_wrappers",
     "without_views",
     "workflow_schema",
+    "writes_path",
 ]

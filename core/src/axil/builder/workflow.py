@@ -21,6 +21,7 @@ from axil.contract.observers import Trusted
 from axil.errors import NotInstalled, Problem, SpecError
 from axil.kernel.tokens import new_tuple
 from axil.kernel.values import isolate
+from axil.registry.grants import Grants, granted
 from axil.runtime.result import Event, Options, Result
 
 if TYPE_CHECKING:
@@ -71,7 +72,12 @@ class Workflow:
         load_spec = provided("axil_files.loading", "load", wanted="axil.load")
         spec = load_spec(path, registry=registry, **options)
         shared = {name: options[name] for name in ("environment", "allow_code") if name in options}
+        allow = frozenset(options.get("allow", ()))
+        given = Grants.of(allow | {"code"} if shared.get("allow_code") else allow)
+        if given.allows("code"):
+            shared["allow_code"] = True
         folder = os.path.dirname(os.path.realpath(path))
+        shared["grants"] = given.at(folder)
         return Workflow(
             spec, CompileOptions(registry=registry, hooks=hooks, folder=folder, **shared)
         )
@@ -200,7 +206,8 @@ class Workflow:
         ``cancelled``. Raises: NodeFailed: a node failed; ``error.result`` holds the partial result.
         """
         async with self:
-            result = await self.start(input, attributes, **options).result()
+            with granted(self.spec.extras.get("grants")):
+                result = await self.start(input, attributes, **options).result()
         if result.status == "failed" and result.error is not None:
             raise result.error
         return result
@@ -291,7 +298,8 @@ class Workflow:
             try:
                 async with house.lock:  # nobody comes in while somebody provisions or closes
                     if not house.is_ready:
-                        await _provision(components)
+                        with granted(self.spec.extras.get("grants")):
+                            await _provision(components)
                         house.is_ready = True
                     house.guests += 1
             finally:

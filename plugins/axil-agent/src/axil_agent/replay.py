@@ -25,6 +25,7 @@ from typing import Any, cast
 from pydantic import BaseModel, Field
 
 from axil import ConfigError, Problem
+from axil.plugin import reads_path
 from axil_agent.errors import ReplayMiss
 from axil_agent.models import models_through, name_of
 from axil_models import Emit, Model, Reply, Request, plain_data
@@ -176,7 +177,9 @@ class Replay:
     class Config(BaseModel, extra="forbid", frozen=True):
         """Which recording."""
 
-        path: str = Field(description="The file that a Recorder wrote.")
+        path: str = Field(
+            description="The file that a Recorder wrote.", json_schema_extra=reads_path()
+        )
 
     def __init__(self, config: Config | str | Path) -> None:
         """The file is read at the first request, or by ``everywhere``."""
