@@ -53,7 +53,7 @@ _SUBJECTS = {
     },
     "Configuration and secrets": {
         "registry.config": """
-            Misfit Secret decode_config make_component misfits refers_to resolve_secret
+            Misfit Secret decode_config is_private make_component misfits refers_to resolve_secret
         """,
         "registry.grants": "Grants current_grants granted reads_path writes_path",
         "spec.graph": "FromEnvironment Place",
@@ -223,6 +223,7 @@ if TYPE_CHECKING:
         Misfit,
         Secret,
         decode_config,
+        is_private,
         make_component,
         misfits,
         refers_to,
@@ -454,6 +455,7 @@ __all__ = [
     "inputs_of",
     "is_async",
     "is_messages",
+    "is_private",
     "is_version_0",
     "isolate",
     "kept_field",

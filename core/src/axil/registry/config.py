@@ -462,10 +462,17 @@ def _field(model: Any, keys: Keys) -> tuple[Any, Any]:
 _PRIVATE = re.compile(r"secret|password|passwd|token$|api_?key|credential", re.IGNORECASE)
 
 
+def is_private(name: str) -> bool:
+    """Whether the name of a setting or of a variable says that its value is a secret.
+
+    >>> is_private("OPENAI_API_KEY"), is_private("rounds")
+    (True, False)
+    """
+    return _PRIVATE.search(name) is not None
+
+
 def _is_secret(kind: Any, keys: Keys) -> bool:
-    return "Secret" in str(kind) or any(
-        _PRIVATE.search(key) for key in keys if isinstance(key, str)
-    )
+    return "Secret" in str(kind) or any(is_private(key) for key in keys if isinstance(key, str))
 
 
 # --------------------------------------------------------------------------------------------------

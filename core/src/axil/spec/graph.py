@@ -355,6 +355,7 @@ SURROUNDINGS = READ | {
     "environment",
     "warnings",
     "grants",
+    "secrets",
 }
 """Keys of ``GraphSpec.extras`` that say where a file was read and with what, not what it says."""
 

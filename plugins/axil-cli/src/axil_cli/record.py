@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from axil import AxilError, Workflow, load
 from axil.plugin import (
+    FromEnvironment,
     JournalError,
     UnknownComponent,
     load_spec as read,
@@ -72,12 +73,25 @@ def origin(file: str, workflow: Workflow, reading: dict[str, Any]) -> dict[str, 
     run goes on with what it began with.
     """
     workflow.plan  # noqa: B018  # what the file includes is read when it is compiled
+    variables: dict[str, Any] = dict(reading.get("vars") or {})
+    declared = {*workflow.spec.extras.get("secrets", ()), *(reading.get("secret_vars") or ())}
+    secret = {
+        name
+        for name, value in variables.items()
+        if name in declared or isinstance(value, FromEnvironment)
+    }
     kept = {
         "file": os.path.realpath(file),
         "texts": dict(workflow.spec.extras.get("texts", {})),
-        "vars": dict(reading.get("vars") or {}),
+        "vars": {
+            name: value.template if isinstance(value, FromEnvironment) else value
+            for name, value in variables.items()
+            if name not in secret
+        },
+        "secret_vars": sorted(secret),
     }
-    return {**kept, "allow_code": bool(reading.get("allow_code"))}
+    allow = sorted(reading.get("allow") or ())
+    return {**kept, "allow": allow, "allow_code": "code" in allow}
 
 
 def surroundings(workspace: Path, functions: str | None) -> dict[str, Any]:
@@ -94,7 +108,7 @@ def reopened(
     kept: dict[str, Any],
     session: Session,
     *,
-    allow_code: bool,
+    allow: frozenset[str],
     current: bool = False,
     hooks: Any = None,
 ) -> Workflow:
@@ -108,7 +122,7 @@ def reopened(
             "the run was not begun from a workflow file.",
             "Go on with it where it was begun: graph.resume(…).",
         )
-    if kept.get("allow_code") and not allow_code:
+    if kept.get("allow_code") and "code" not in allow:
         raise misuse(
             "--allow-code",
             "the run was begun with leave to run code.",
@@ -119,10 +133,29 @@ def reopened(
         kept["file"],
         registry=session.registry,
         hooks=hooks or session.hooks,
-        vars=kept["vars"],
-        allow_code=allow_code,
+        vars=_variables(kept),
+        allow=allow,
         texts=texts,
     )
+
+
+def _variables(kept: dict[str, Any]) -> dict[str, Any]:
+    """Return the variables of a run; those that are secret are not kept, and are in the environment
+    or given again.
+
+    Raises: ConfigError (AX700): one is not.
+    """
+    found: dict[str, Any] = dict(kept["vars"])
+    for name in kept.get("secret_vars", ()):
+        if name not in found and name not in os.environ:
+            raise misuse(
+                name,
+                "the run was begun with this secret, which is not kept.",
+                f"Set the environment variable {name}.",
+            )
+        if name not in found:
+            found[name] = FromEnvironment(os.environ[name], "${" + name + "}")
+    return found
 
 
 def changed(kept: dict[str, Any]) -> list[str]:
@@ -135,14 +168,14 @@ def changed(kept: dict[str, Any]) -> list[str]:
     ]
 
 
-def differences(kept: dict[str, Any], session: Session, *, allow_code: bool) -> list[str]:
+def differences(kept: dict[str, Any], session: Session, *, allow: frozenset[str]) -> list[str]:
     """What differs between the graph that a run began with and that of its files now, in lines; why
     that cannot be said, if so.
     """
     ways: dict[str, Any] = {
         "registry": session.registry,
-        "vars": kept["vars"],
-        "allow_code": allow_code,
+        "vars": _variables(kept),
+        "allow": allow,
     }
     try:
         before = read(kept["file"], texts=dict(kept["texts"]), **ways)

@@ -30,8 +30,10 @@ from axil.driver import format_time
 from axil.plugin import (
     ENTRY,
     Channel,
+    FromEnvironment,
     MissingKeys,
     UnknownComponent,
+    is_private,
     make_component,
     render,
     text_of,
@@ -135,7 +137,7 @@ class Run:
             file=options.file,
             registry=session.registry,
             tell=session.tell,
-            reading={"vars": variables, "allow_code": "code" in allow},
+            reading={"vars": variables, "allow": allow},
             running={"allow": allow},
         )
         with launch.within:
@@ -330,10 +332,14 @@ def _signals(stop: Any) -> Generator[None]:
 
 
 def settings(given: Iterable[str], option: str = "--set") -> dict[str, Any]:
-    """``--set`` options as variables, and others like it. Raises: ConfigError (AX700).
+    """``--set`` options as variables, and others like it; a secret's value is shown nowhere.
+
+    Raises: ConfigError (AX700).
 
     >>> settings(["rounds=3", "tone=dry", 'version="3"'])
     {'rounds': 3, 'tone': 'dry', 'version': '3'}
+    >>> settings(["API_KEY=sk-123"])
+    {'API_KEY': ${API_KEY}}
     """
     values: dict[str, Any] = {}
     for each in given:
@@ -342,7 +348,10 @@ def settings(given: Iterable[str], option: str = "--set") -> dict[str, Any]:
             raise misuse(
                 option, f'expected name=value, found "{each}".', f"Write {option} tone=dry."
             )
-        values[name.strip()] = as_data(value)
+        name = name.strip()
+        values[name] = (
+            FromEnvironment(value, "${" + name + "}") if is_private(name) else as_data(value)
+        )
     return values
 
 

@@ -54,7 +54,7 @@ class Show:
         reading: dict[str, Any] = {
             "vars": settings(options.set),
             "registry": session.registry,
-            "allow_code": "code" in options.allow,
+            "allow": frozenset(options.allow),
         }
         try:
             return load(options.file, hooks=session.hooks, **reading).plan

@@ -17,7 +17,15 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, NoReturn, Protocol, cast
 
 from axil import Problem, SpecError
-from axil.plugin import FromEnvironment, Grants, Place, did_you_mean, format_names, format_value
+from axil.plugin import (
+    FromEnvironment,
+    Grants,
+    Place,
+    did_you_mean,
+    format_names,
+    format_value,
+    is_private,
+)
 
 Keys = tuple[str | int, ...]
 """Where something is in plain data: ``("graph", "nodes", 2, "config")``."""
@@ -373,6 +381,8 @@ class Resolved:
 
     document: Document
     environment: tuple[str, ...]
+    secrets: tuple[str, ...] = ()
+    """The names of the variables that are the whole of a setting which is secret by its name."""
 
 
 def resolve(
@@ -395,7 +405,9 @@ def resolve(
     data = work.walk(document.data, ())
     work.tell_unknown()
     return Resolved(
-        Document(data=data, lines=document.lines, name=document.name), tuple(sorted(work.used))
+        Document(data=data, lines=document.lines, name=document.name),
+        tuple(sorted(work.used)),
+        tuple(sorted(work.secrets)),
     )
 
 
@@ -410,6 +422,7 @@ class _Resolver:
     ) -> None:
         self._grants = grants
         self._withheld: set[str] = set()
+        self.secrets: set[str] = set()
         self._document, self._variables, self._environment, self._report = (
             document,
             variables,
@@ -436,6 +449,8 @@ class _Resolver:
         return value
 
     def text(self, text: str, keys: Keys) -> Any:
+        if any(isinstance(key, str) and is_private(key) for key in keys[-2:]):
+            self.secrets |= {found[1] for found in PLACEHOLDER.finditer(text)}
         if whole := PLACEHOLDER.fullmatch(text):
             return self.value(whole[1], keys, text)
         parts: list[str] = []

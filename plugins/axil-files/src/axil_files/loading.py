@@ -490,6 +490,7 @@ def spec_from(document: Document, reading: Reading | None = None) -> GraphSpec:
         "texts": using.texts,
         "vars": variables,
         "environment": resolved.environment,
+        "secrets": resolved.secrets,
         "warnings": tuple(problem for problem in problems if problem.severity == "warning"),
     }
     kept = {key: value for key, value in around.items() if value}

@@ -184,7 +184,7 @@ class Service(Generic[C]):
     ) -> None:
         """Connects to nothing.
 
-        Raises: ConfigError (AX138): a file names a key that it may not read. Args:
+        Raises: ConfigError: a file names a key that it may not read. Args:
             make: makes a client with a key, which is empty where none is needed; called in a
                 thread.
             told: what an error of the SDK means; None: it is none of its errors.

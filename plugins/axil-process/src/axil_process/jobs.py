@@ -30,7 +30,7 @@ from axil import (
     Use,
 )
 from axil.driver import ResolvedGraph, decode_delta, decode_value, encode_delta, encode_value
-from axil.plugin import ENTRY, EXIT, CompileOptions, FunctionNode, Plan, Task, compile_spec
+from axil.plugin import ENTRY, EXIT, CompileOptions, FunctionNode, Grants, Plan, Task, compile_spec
 
 Job = Mapping[str, Any]
 """JSON data; two jobs that are equal are the same body."""
