@@ -99,7 +99,7 @@ class Surroundings:
     def written(self, given: str, where: str) -> Path:
         """A path below the root that a file may write to.
 
-        Raises: SpecError (AX855): it leads out of it; ConfigError (AX137): it is not granted.
+        Raises: SpecError (AX855): it leads out of it; ConfigError: it is not granted.
         """
         path, grants = self.path(given, where), current_grants()
         return path if grants is None else Path(grants.path(str(path), "write", where))
