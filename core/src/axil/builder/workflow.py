@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, nullcontext
 from dataclasses import dataclass, replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -50,6 +50,8 @@ class Workflow:
         self, spec: GraphSpec | None = None, setting: CompileOptions | None = None
     ) -> None:
         self._spec = spec
+        self._grants: Grants | None = spec.extras.get("grants") if spec is not None else None
+        """Those of the file that it was read from; None: Python code made it."""
         self.setting = setting or CompileOptions()
         self._plan: Plan | None = None
         self._pins: dict[str, dict[str, str]] | None = None
@@ -206,7 +208,7 @@ class Workflow:
         ``cancelled``. Raises: NodeFailed: a node failed; ``error.result`` holds the partial result.
         """
         async with self:
-            with granted(self.spec.extras.get("grants")):
+            with nullcontext() if self._grants is None else granted(self._grants):
                 result = await self.start(input, attributes, **options).result()
         if result.status == "failed" and result.error is not None:
             raise result.error
@@ -298,7 +300,7 @@ class Workflow:
             try:
                 async with house.lock:  # nobody comes in while somebody provisions or closes
                     if not house.is_ready:
-                        with granted(self.spec.extras.get("grants")):
+                        with nullcontext() if self._grants is None else granted(self._grants):
                             await _provision(components)
                         house.is_ready = True
                     house.guests += 1

@@ -97,28 +97,41 @@ def _within(
     value: Any, grants: Grants, where: str | Place, keys: Keys, problems: list[Problem]
 ) -> Any:
     """Return a part of settings as it is granted; what is not is added to ``problems``."""
-    fields = _fields(type(value))
-    if not fields:
-        if isinstance(value, Secret) and value.name and not value.is_known:
+    if fields := _fields(cast("Any", type(value))):
+        return _within_fields(value, fields, grants, where, keys, problems)
+    if isinstance(value, Secret):
+        if value.name and not value.is_known:
             try:
                 value.permit(_inside(where, keys), grants)
             except ConfigError as error:
                 problems.extend(error.problems)
-        elif isinstance(value, (list, tuple)):
-            items = cast("Sequence[Any]", value)
-            kept = [_within(v, grants, where, (*keys, i), problems) for i, v in enumerate(items)]
-            if any(new is not old for new, old in zip(kept, items, strict=True)):
-                return type(cast("Any", value))(kept)
-        elif type(value) is dict:
-            pairs = cast("dict[Any, Any]", value)
-            for key, part in pairs.items():
-                if isinstance(part, Secret) or _fields(type(part)):
-                    _within(part, grants, where, (*keys, str(key)), problems)
         return value
+    if isinstance(value, (list, tuple)):
+        items = cast("Sequence[Any]", value)
+        kept = [_within(v, grants, where, (*keys, i), problems) for i, v in enumerate(items)]
+        is_same = all(new is old for new, old in zip(kept, items, strict=True))
+        is_plain = type(items) in (list, tuple)
+        return type(cast("Any", items))(kept) if is_plain and not is_same else items
+    if isinstance(value, dict):
+        pairs = cast("dict[Any, Any]", value)
+        new = {k: _within(v, grants, where, (*keys, str(k)), problems) for k, v in pairs.items()}
+        return pairs if all(new[key] is pairs[key] for key in pairs) else new
+    return value
+
+
+def _within_fields(
+    value: Any,
+    fields: Mapping[str, Any],
+    grants: Grants,
+    where: str | Place,
+    keys: Keys,
+    problems: list[Problem],
+) -> Any:
     changes: dict[str, Any] = {}
     for name, info in fields.items():
         given = getattr(value, name)
-        extra: Any = info.json_schema_extra if isinstance(info.json_schema_extra, dict) else {}
+        said: Any = info.json_schema_extra
+        extra = cast("dict[str, Any]", said) if isinstance(said, dict) else {}
         at = (*keys, str(info.alias or name))
         if act := extra.get("x-axil-path"):
             new = _paths(given, act, grants, where, at, problems)
@@ -140,7 +153,7 @@ def _paths(
         found = [_paths(v, act, grants, where, (*keys, i), problems) for i, v in enumerate(items)]
         return type(cast("Any", value))(found)
     if not isinstance(value, (str, os.PathLike)) or value == "":
-        return value
+        return cast("Any", value)
     given = cast("str | os.PathLike[str]", value)
     try:
         real = grants.path(os.fspath(given), act, _inside(where, keys))

@@ -90,7 +90,7 @@ def origin(file: str, workflow: Workflow, reading: dict[str, Any]) -> dict[str, 
         },
         "secret_vars": sorted(secret),
     }
-    allow = sorted(reading.get("allow") or ())
+    allow: list[str] = sorted(reading.get("allow") or ())
     return {**kept, "allow": allow, "allow_code": "code" in allow}
 
 
