@@ -12,7 +12,7 @@ BUDGETS = {
     "compiler": (1950, 12),
     "contract": (1900, 12),
     "runtime": (2150, 9),
-    "builder": (1130, 4),
+    "builder": (1140, 4),  # what was read from a file runs with its grants
     "registry": (2050, 8),  # grants: what files may do is decided where settings are decoded
 }
 """Lines and modules that a package of core may have.
