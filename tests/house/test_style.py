@@ -13,7 +13,7 @@ BUDGETS = {
     "contract": (1900, 12),
     "runtime": (2300, 10),
     "builder": (1250, 4),
-    "registry": (1750, 7),
+    "registry": (2050, 8),  # grants: what files may do is decided where settings are decoded
 }
 """Lines and modules that a package of core may have.
 

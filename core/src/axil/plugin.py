@@ -53,8 +53,9 @@ _SUBJECTS = {
     },
     "Configuration and secrets": {
         "registry.config": """
-            Misfit Secret decode_config make_component misfits refers_to resolve_secret
+            Misfit Secret decode_config is_private make_component misfits refers_to resolve_secret
         """,
+        "registry.grants": "Grants current_grants granted reads_path writes_path",
         "spec.graph": "FromEnvironment Place",
     },
     "Questions to people": {
@@ -230,12 +231,20 @@ if TYPE_CHECKING:
         Misfit,
         Secret,
         decode_config,
+        is_private,
         make_component,
         misfits,
         refers_to,
         resolve_secret,
     )
     from axil.registry.excerpts import format_value
+    from axil.registry.grants import (
+        Grants,
+        current_grants,
+        granted,
+        reads_path,
+        writes_path,
+    )
     from axil.registry.kinds import (
         COMPONENT_KINDS,
         CONTRACT_VERSIONS,
@@ -365,6 +374,7 @@ __all__ = [
     "Firing",
     "FromEnvironment",
     "FunctionNode",
+    "Grants",
     "Hold",
     "HookFailed",
     "Hooks",
@@ -444,6 +454,7 @@ __all__ = [
     "compile_pattern",
     "compile_spec",
     "component_index",
+    "current_grants",
     "decode_config",
     "default_registry",
     "dependencies_of",
@@ -456,6 +467,7 @@ __all__ = [
     "format_names",
     "format_value",
     "gather_messages",
+    "granted",
     "hook_manager",
     "include_spec",
     "incompatibility",
@@ -463,6 +475,7 @@ __all__ = [
     "inputs_of",
     "is_async",
     "is_messages",
+    "is_private",
     "is_version_0",
     "isolate",
     "kept_field",
@@ -482,6 +495,7 @@ __all__ = [
     "pushed_fields",
     "python_target",
     "read_only",
+    "reads_path",
     "recorded_files",
     "references_of",
     "refers_to",
@@ -499,4 +513,5 @@ __all__ = [
     "with_usual_wrappers",
     "without_views",
     "workflow_schema",
+    "writes_path",
 ]

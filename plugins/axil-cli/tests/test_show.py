@@ -208,7 +208,8 @@ def test_what_the_environment_held_is_not_shown(axil, flow, monkeypatch):
     monkeypatch.setenv("API_KEY", "sk-secret")
     file = flow([{"id": "a", "type": "say", "config": {"text": "${API_KEY}"}}])
     assert "sk-secret" not in axil("show", file, "--format", "json").out
-    assert axil("run", file).out == "sk-secret\n"
+    assert "--allow env:API_KEY" in axil("run", file).err
+    assert axil("run", file, "--allow", "env:API_KEY").out == "sk-secret\n"
 
 
 class Around:

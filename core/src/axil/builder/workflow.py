@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, nullcontext
 from dataclasses import dataclass, replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
@@ -21,6 +21,7 @@ from axil.contract.observers import Trusted
 from axil.errors import NotInstalled, Problem, SpecError
 from axil.kernel.tokens import new_tuple
 from axil.kernel.values import isolate
+from axil.registry.grants import Grants, granted
 from axil.runtime.result import Event, Options, Result
 
 if TYPE_CHECKING:
@@ -49,6 +50,8 @@ class Workflow:
         self, spec: GraphSpec | None = None, setting: CompileOptions | None = None
     ) -> None:
         self._spec = spec
+        self._grants: Grants | None = spec.extras.get("grants") if spec is not None else None
+        """Those of the file that it was read from; None: Python code made it."""
         self.setting: CompileOptions = setting or CompileOptions()
         self._plan: Plan | None = None
         self._pins: dict[str, dict[str, str]] | None = None
@@ -83,7 +86,12 @@ class Workflow:
         load_spec = provided("axil_files.loading", "load", wanted="axil.load")
         spec = load_spec(path, registry=registry, **options)
         shared = {name: options[name] for name in ("environment", "allow_code") if name in options}
+        allow = frozenset(options.get("allow", ()))
+        given = Grants.of(allow | {"code"} if shared.get("allow_code") else allow)
+        if given.allows("code"):
+            shared["allow_code"] = True
         folder = os.path.dirname(os.path.realpath(path))
+        shared["grants"] = given.at(folder)
         return Workflow(
             spec, CompileOptions(registry=registry, hooks=hooks, folder=folder, **shared)
         )
@@ -212,7 +220,8 @@ class Workflow:
         ``cancelled``. Raises: NodeFailed: a node failed; ``error.result`` holds the partial result.
         """
         async with self:
-            result = await self.start(input, attributes, **options).result()
+            with nullcontext() if self._grants is None else granted(self._grants):
+                result = await self.start(input, attributes, **options).result()
         if result.status == "failed" and result.error is not None:
             raise result.error
         return result
@@ -322,7 +331,8 @@ class Workflow:
             try:
                 async with house.lock:  # nobody comes in while somebody provisions or closes
                     if not house.is_ready:
-                        await _provision(components)
+                        with nullcontext() if self._grants is None else granted(self._grants):
+                            await _provision(components)
                         house.is_ready = True
                     house.guests += 1
             finally:

@@ -48,6 +48,7 @@ from axil.kernel.state import Schema, State
 from axil.kernel.tokens import ENTRY, EXIT
 from axil.kernel.values import isolate
 from axil.registry.config import make_component
+from axil.registry.grants import Grants, granted, shown
 from axil.spec.check import check
 from axil.spec.graph import EdgeSpec, GraphSpec, NodeSpec, Place, RouterSpec, SubgraphSpec, Use
 
@@ -72,6 +73,8 @@ class CompileOptions:
     """Where included files look up names that are no variables; None: the process's environment."""
     allow_code: bool = False
     """Whether included files may name code by import path."""
+    grants: Grants = field(default_factory=Grants)
+    """What included files may do."""
     extras: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Those of the graph that is being compiled: for nodes with graphs of their own, where it was
     read and with what.
@@ -101,18 +104,22 @@ class CompileOptions:
             return self.imported(name, where)
         return self.components().resolve(kind, name, where, requires=requires)
 
+    def may_import(self, path: str) -> bool:
+        """Whether a file may name code by this import path."""
+        return self.allow_code or self.grants.allows(_import(path))
+
     def imported(self, path: str, where: str) -> Any:
         """What ``module:Name`` is.
 
         Raises: SpecError (AX148): code is not allowed, or there is no such thing.
         """
-        if not self.allow_code:
+        if not self.may_import(path):
             raise SpecError(
                 Problem(
                     "AX148",
                     where,
                     f'"{path}" is an import path.',
-                    "Use a component's name, or allow code for this run.",
+                    f"Use a component's name, or allow it: --allow {_import(path)}",
                 )
             )
         module, _, name = path.partition(":")
@@ -127,6 +134,11 @@ class CompileOptions:
                     "Is its folder on PYTHONPATH?",
                 )
             ) from error
+
+
+def _import(path: str) -> str:
+    """Return what has to be granted for an import path."""
+    return f"import:{shown(path.partition(':')[0])}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,13 +225,15 @@ class Compiler:
         ]
         while stack:
             inner, parent, node, nested = stack.pop()
-            draft = _Draft(self, inner, nested)
+            with granted(inner.extras.get("grants")):
+                draft = _Draft(self, inner, nested)
             order.append((draft, parent, node))
             stack.extend((kid.spec, draft, name, kid) for name, kid in draft.nested.items())
         self._refuse()
         plan: Plan | None = None
         for draft, parent, node in reversed(order):
-            graph = draft.graph(whole=parent is None)
+            with granted(draft.spec.extras.get("grants")):
+                graph = draft.graph(whole=parent is None)
             self._refuse()  # wrappers are made only now
             plan = fold(graph)
             if parent is not None:

@@ -76,7 +76,11 @@ class _Modelled(_Settings):
     )
     name: str | None = Field(None, description="… the model's name …")
     base_url: str | None = Field(None, description="… where it is …")
-    api_key: Secret | None = Field(None, description="… and its key: {env: NAME} or ${NAME}.")
+    api_key: Secret | None = Field(
+        None,
+        description="… and its key: {env: NAME} or ${NAME}.",
+        json_schema_extra={"x-axil-usual": True},
+    )
 
     def chosen(self) -> Any:
         """The model, as ``model_of`` takes it; None: none was named."""

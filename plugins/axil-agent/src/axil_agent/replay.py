@@ -28,6 +28,7 @@ from typing import Any, cast
 from pydantic import BaseModel, Field
 
 from axil import ConfigError, Problem
+from axil.plugin import reads_path
 from axil_agent.asker import Asker, asker
 from axil_agent.errors import ReplayMiss
 from axil_agent.models import models_through, name_of
@@ -215,7 +216,9 @@ class Replay:
     class Config(BaseModel, extra="forbid", frozen=True):
         """Which recording."""
 
-        path: str = Field(description="The file that a Recorder wrote.")
+        path: str = Field(
+            description="The file that a Recorder wrote.", json_schema_extra=reads_path()
+        )
         repeat: bool = Field(
             default=False,
             description="Where a request is made more often than it was recorded, begin with its "

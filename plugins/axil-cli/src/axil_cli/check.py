@@ -62,7 +62,7 @@ class Check:
         variables = settings(options.set)
         with equipped(options, session) as here:
             findings = [
-                finding(file, here, vars=variables, allow_code="code" in options.allow)
+                finding(file, here, vars=variables, allow=frozenset(options.allow))
                 for file in options.files
             ]
         if options.format == "json":

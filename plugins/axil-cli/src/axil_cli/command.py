@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from axil import AxilError, ConfigError, Problem
-from axil.plugin import Registry, format_names, use_registry
+from axil.plugin import Grants, Registry, format_names, use_registry
 
 if TYPE_CHECKING:
     from axil_cli.launch import Given
@@ -76,18 +76,17 @@ class Session:
         write(self.stderr, clean(text) + "\n")
 
 
-WAYS = ("code", "network", "mcp")
-"""What ``--allow`` takes."""
-
-
 def allowing(parser: argparse.ArgumentParser) -> None:
     """Add ``--allow``, ``--allow-code`` and ``--functions``."""
     parser.add_argument(
         "--allow",
         action="append",
         default=[],
-        choices=WAYS,
-        help="let the run do this; may be repeated",
+        type=_allowed,
+        metavar="WHAT",
+        help="let the file do this: code, network, mcp, env, read, write, program; or less: "
+        "env:NAME, read:PATH, write:PATH, net:HOST, program:NAME, import:MODULE, mcp:NAME; "
+        "may be repeated",
     )
     parser.add_argument(
         "--allow-code",
@@ -102,6 +101,15 @@ def allowing(parser: argparse.ArgumentParser) -> None:
         help="functions in this folder's files are tools, conditions, processors; "
         "needs --allow code",
     )
+
+
+def _allowed(given: str) -> str:
+    """Return a word that may be granted."""
+    try:
+        [word] = Grants.of([given]).words
+    except ConfigError as error:
+        raise argparse.ArgumentTypeError(str(error.problems[0].message)) from None
+    return word
 
 
 @contextmanager

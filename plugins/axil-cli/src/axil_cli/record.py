@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from axil import AxilError, Workflow, load
 from axil.plugin import (
+    FromEnvironment,
     JournalError,
     PythonTarget,
     UnknownComponent,
@@ -84,12 +85,25 @@ def origin(file: str, workflow: Workflow, reading: dict[str, Any]) -> dict[str, 
             "vars": {},
             "allow_code": True,
         }
+    variables: dict[str, Any] = dict(reading.get("vars") or {})
+    declared = {*workflow.spec.extras.get("secrets", ()), *(reading.get("secret_vars") or ())}
+    secret = {
+        name
+        for name, value in variables.items()
+        if name in declared or isinstance(value, FromEnvironment)
+    }
     kept = {
         "file": os.path.realpath(file),
         "texts": dict(workflow.spec.extras.get("texts", {})),
-        "vars": dict(reading.get("vars") or {}),
+        "vars": {
+            name: value.template if isinstance(value, FromEnvironment) else value
+            for name, value in variables.items()
+            if name not in secret
+        },
+        "secret_vars": sorted(secret),
     }
-    return {**kept, "allow_code": bool(reading.get("allow_code"))}
+    allow: list[str] = sorted(reading.get("allow") or ())
+    return {**kept, "allow": allow, "allow_code": "code" in allow}
 
 
 def source_of(kept: dict[str, Any]) -> str:
@@ -111,7 +125,7 @@ def reopened(
     kept: dict[str, Any],
     session: Session,
     *,
-    allow_code: bool,
+    allow: frozenset[str],
     current: bool = False,
     hooks: Any = None,
 ) -> Workflow:
@@ -126,7 +140,7 @@ def reopened(
             "the run was not begun from a workflow file.",
             "Go on with it where it was begun: graph.resume(…).",
         )
-    if kept.get("allow_code") and not allow_code:
+    if kept.get("allow_code") and "code" not in allow:
         told = (
             "the run was begun with leave to run code."
             if python is None
@@ -141,8 +155,8 @@ def reopened(
         kept["file"],
         registry=session.registry,
         hooks=wanted,
-        vars=kept["vars"],
-        allow_code=allow_code,
+        vars=_variables(kept),
+        allow=allow,
         texts=texts,
     )
 
@@ -150,6 +164,25 @@ def reopened(
 def _python(kept: dict[str, Any]) -> PythonTarget | None:
     named = kept.get("python")
     return python_target(str(named), folder=str(kept["folder"])) if named else None
+
+
+def _variables(kept: dict[str, Any]) -> dict[str, Any]:
+    """Return the variables of a run; those that are secret are not kept, and are in the environment
+    or given again.
+
+    Raises: ConfigError (AX700): one is not.
+    """
+    found: dict[str, Any] = dict(kept["vars"])
+    for name in kept.get("secret_vars", ()):
+        if name not in found and name not in os.environ:
+            raise misuse(
+                name,
+                "the run was begun with this secret, which is not kept.",
+                f"Set the environment variable {name}.",
+            )
+        if name not in found:
+            found[name] = FromEnvironment(os.environ[name], "${" + name + "}")
+    return found
 
 
 def changed(kept: dict[str, Any]) -> list[str]:
@@ -163,7 +196,7 @@ def changed(kept: dict[str, Any]) -> list[str]:
     return [name for name, text in texts.items() if _text(os.path.join(root, name)) != text]
 
 
-def differences(kept: dict[str, Any], session: Session, *, allow_code: bool) -> list[str]:
+def differences(kept: dict[str, Any], session: Session, *, allow: frozenset[str]) -> list[str]:
     """What differs between the graph that a run began with and that of its files now, in lines; why
     that cannot be said, if so.
     """
@@ -171,8 +204,8 @@ def differences(kept: dict[str, Any], session: Session, *, allow_code: bool) -> 
         return ["a graph in Python goes on as it is now"]
     ways: dict[str, Any] = {
         "registry": session.registry,
-        "vars": kept["vars"],
-        "allow_code": allow_code,
+        "vars": _variables(kept),
+        "allow": allow,
     }
     try:
         before = read(kept["file"], texts=dict(kept["texts"]), **ways)

@@ -139,7 +139,7 @@ class Run:
             file=options.file,
             registry=session.registry,
             tell=session.tell,
-            reading={"vars": variables, "allow_code": "code" in allow},
+            reading={"vars": variables, "allow": allow},
             running={"allow": allow},
         )
         with launch.within:

@@ -268,7 +268,7 @@ class Runs:
         if kept.get("allow_code") and "code" not in options.allow:
             return ["what: axil runs show --allow code tells"]
         with equipped(options, session, kept.get("functions")) as here:
-            return record.differences(kept, here, allow_code="code" in options.allow)
+            return record.differences(kept, here, allow=frozenset(options.allow))
 
     def _stood(
         self, entries: Sequence[Entry], options: argparse.Namespace, session: Session
@@ -278,7 +278,7 @@ class Runs:
         # before a run was migrated it was that of another version
         kept = _origin(entries[: options.at])
         with equipped(options, session, kept.get("functions")) as here:
-            workflow = record.reopened(kept, here, allow_code="code" in options.allow)
+            workflow = record.reopened(kept, here, allow=frozenset(options.allow))
             workflow.plan  # noqa: B018  # its components are found while they can be
         stood = run_sync(moment(workflow, entries, at=options.at))
         data = {
@@ -391,9 +391,7 @@ class Runs:
             prepared(launch, session.options)
             here = replace(session, registry=launch.registry)
             is_current = options.current or options.migrate
-            workflow = record.reopened(
-                kept, here, allow_code="code" in allow, current=is_current, hooks=hooks
-            )
+            workflow = record.reopened(kept, here, allow=allow, current=is_current, hooks=hooks)
             check_breaks(options.breaks, workflow)
             if options.migrate:
                 launch.running.update(
@@ -410,7 +408,7 @@ class Runs:
                     f"note: {', '.join(files)} changed since the run began; "
                     "it goes on with what it began with."
                 )
-                for line in record.differences(kept, here, allow_code="code" in allow):
+                for line in record.differences(kept, here, allow=allow):
                     session.tell(f"    {line}")
                 session.tell(
                     f"    With what is there now: axil runs resume {run_id} --migrate, or axil "
@@ -452,9 +450,7 @@ class Runs:
         with equipped(options, session, kept.get("functions") if needed else None) as here:
             kept["vars"] = {**kept.get("vars", {}), **settings(options.set)}
             workflow = (
-                record.reopened(
-                    kept, here, allow_code="code" in options.allow, current=options.current
-                )
+                record.reopened(kept, here, allow=frozenset(options.allow), current=options.current)
                 if needed
                 else None
             )

@@ -52,7 +52,8 @@ class Show:
         """The plan; of a workflow that cannot run here, its shape."""
         reading: dict[str, Any] = {
             "vars": settings(options.set),
-            "allow_code": "code" in options.allow,
+            "registry": session.registry,
+            "allow": frozenset(options.allow),
         }
         try:
             return workflow_of(options.file, session, **reading).plan

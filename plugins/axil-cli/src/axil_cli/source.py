@@ -13,7 +13,14 @@ from typing import Any
 
 from axil import Workflow, load
 from axil.driver import PlanScope, walk_plan
-from axil.plugin import Plan, did_you_mean, format_names, python_target
+from axil.plugin import (
+    FromEnvironment,
+    Plan,
+    did_you_mean,
+    format_names,
+    is_private,
+    python_target,
+)
 from axil_cli.command import Session, misuse
 
 TARGET = "a workflow file; or a graph in Python, as module:graph or file.py:graph"
@@ -91,10 +98,14 @@ def _paths(plan: Plan) -> Iterator[str]:
 
 
 def settings(given: Iterable[str], option: str = "--set") -> dict[str, Any]:
-    """``--set`` options as variables, and others like it. Raises: ConfigError (AX700).
+    """``--set`` options as variables, and others like it; a secret's value is shown nowhere.
+
+    Raises: ConfigError (AX700).
 
     >>> settings(["rounds=3", "tone=dry", 'version="3"'])
     {'rounds': 3, 'tone': 'dry', 'version': '3'}
+    >>> settings(["API_KEY=sk-123"])
+    {'API_KEY': ${API_KEY}}
     """
     values: dict[str, Any] = {}
     for each in given:
@@ -103,7 +114,10 @@ def settings(given: Iterable[str], option: str = "--set") -> dict[str, Any]:
             raise misuse(
                 option, f'expected name=value, found "{each}".', f"Write {option} tone=dry."
             )
-        values[name.strip()] = as_data(value)
+        name = name.strip()
+        values[name] = (
+            FromEnvironment(value, "${" + name + "}") if is_private(name) else as_data(value)
+        )
     return values
 
 

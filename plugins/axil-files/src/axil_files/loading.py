@@ -28,7 +28,7 @@ import difflib
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -36,10 +36,12 @@ from typing import Any, cast
 
 from axil import ConfigError, GraphSpec, NodeSpec, PluginError, Problem, SpecError, Use
 from axil.plugin import (
+    Grants,
     Place,
     PluginContract,
     Registry,
     default_registry,
+    granted,
     make_component,
 )
 from axil_files.documents import (
@@ -90,6 +92,8 @@ class Reading:
     """
     allow_code: bool = False
     """Whether types may be import paths."""
+    grants: Grants | None = field(default_factory=Grants)
+    """What the file may do; None: all that Python code may."""
     registry: Registry | None = None
     """Where update strategies of declared fields are found; None: the process's own."""
     folder: str = ""
@@ -110,6 +114,7 @@ def load(
     vars: Mapping[str, Any] | None = None,
     registry: Registry | None = None,
     allow_code: bool = False,
+    allow: Iterable[str] = (),
     environment: Mapping[str, str] | None = None,
     texts: dict[str, str] | None = None,
 ) -> GraphSpec:
@@ -119,7 +124,8 @@ def load(
         vars: values for ``${NAME}``, stronger than the file's own ``vars``; the environment comes
             last.
         registry: where the loader for the file's suffix is found.
-        allow_code: whether the file may name code by import path.
+        allow_code: the same as ``code`` in ``allow``.
+        allow: what the file may do: ``code``, ``env:NAME``, ``read:PATH`` …; see ``Grants``.
         environment: instead of the process's, for servers and tests.
         texts: the texts of the file and of those it includes, by their paths below its folder. What
             is here is not read from the disk; what is read is added. Kept, it is the workflow as it
@@ -127,6 +133,7 @@ def load(
     Raises: SpecError with everything that was found. UnknownComponent: there is no loader for the
     suffix.
     """
+    given = Grants.of((*allow, "code") if allow_code else allow)
     name = os.fspath(path)
     try:
         real = os.path.realpath(name)
@@ -140,7 +147,8 @@ def load(
     reading = Reading(
         vars=vars or {},
         environment=environment,
-        allow_code=allow_code,
+        allow_code=given.allows("code"),
+        grants=given,
         registry=registry,
         folder=folder,
         root=folder,
@@ -207,6 +215,7 @@ def include(
         )
     inner = replace(
         base,
+        grants=outer.get("grants") or base.grants,
         outer=outer.get("vars", {}),
         registry=registry or base.registry,
         folder=os.path.dirname(real),
@@ -239,6 +248,7 @@ def inline(
     )
     around = {key: outer.get(key, "") for key in ("folder", "root")}
     trail, texts = tuple(outer.get("trail", ())), outer.get("texts", base.texts)
+    around["grants"] = outer.get("grants")  # without: Python code wrote it
     inner = replace(base, outer=outer.get("vars", {}), trail=trail, texts=texts, **around)
     root = {"version": outer["version"]} if outer.get("version") is not None else {}
     return spec_from(
@@ -469,19 +479,26 @@ def spec_from(document: Document, reading: Reading | None = None) -> GraphSpec:
         **using.vars,
     }
     environment = os.environ if using.environment is None else using.environment
-    resolved = resolve(document, variables, environment, problems.append)
+    grants = using.grants and using.grants.at(using.root or using.folder)
+    leave = None if using.environment is not None else grants
+    resolved = resolve(document, variables, environment, problems.append, leave)
     measure(resolved.document)
     shapes = Shapes(resolved.document, problems.append)
     shapes.fits(resolved.document.data, File, ())
     spec = Reader(
-        resolved.document, shapes, allow_code=using.allow_code, registry=using.registry
+        resolved.document,
+        shapes,
+        allow_code=using.allow_code,
+        grants=grants,
+        registry=using.registry,
     ).file()
-    spec = _translated(spec, using.registry) if spec is not None else None
+    with granted(grants):
+        spec = _translated(spec, using.registry) if spec is not None else None
     errors = [problem for problem in problems if problem.severity == "error"]
     if errors or spec is None:
-        raise SpecError(
-            dict.fromkeys([*errors, *(_unfit(spec, using.registry) if spec is not None else ())])
-        )
+        with granted(grants):
+            unfit = list(_unfit(spec, using.registry)) if spec is not None else []
+        raise SpecError(dict.fromkeys([*errors, *unfit]))
     problems.extend(_requirements(spec, document.place()))
     around = {
         "folder": using.folder,
@@ -490,8 +507,8 @@ def spec_from(document: Document, reading: Reading | None = None) -> GraphSpec:
         "texts": using.texts,
         "vars": variables,
         "environment": resolved.environment,
+        "secrets": resolved.secrets,
         "warnings": tuple(problem for problem in problems if problem.severity == "warning"),
     }
-    return replace(
-        spec, extras={**spec.extras, **{key: value for key, value in around.items() if value}}
-    )
+    kept = {key: value for key, value in around.items() if value}
+    return replace(spec, extras={**spec.extras, **kept, "grants": grants})

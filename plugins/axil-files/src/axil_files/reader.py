@@ -27,6 +27,7 @@ from axil.plugin import (
     ENTRY,
     EXIT,
     Field,
+    Grants,
     Place,
     PluginContract,
     Registry,
@@ -68,6 +69,7 @@ class Reader:
         shapes: Shapes,
         *,
         allow_code: bool = False,
+        grants: Grants | None = None,
         registry: Registry | None = None,
     ) -> None:
         self._document, self._shapes, self._allow_code, self._registry = (
@@ -76,6 +78,7 @@ class Reader:
             allow_code,
             registry,
         )
+        self._grants = grants or Grants()
         self._shorthands: dict[str, Any] = {}
 
     def file(self) -> GraphSpec | None:
@@ -284,11 +287,16 @@ class Reader:
         named: dict[str, Any] = {"type": value} if isinstance(value, str) else value
         if not isinstance(cast("Any", named), dict) or not isinstance(named.get("type"), str):
             return Use(type="")  # its shape was reported already
-        if ":" in named["type"] and not self._allow_code:
+        module = named["type"].partition(":")[0]
+        may = self._allow_code or self._grants.allows(f"import:{module}")
+        if ":" in named["type"] and not may:
             where = keys if isinstance(value, str) or not key else (*keys, key)
             told = f"import paths are not allowed in files, found {format_value(named['type'])}."
             self._problem(
-                "AX148", where, told, "Name an installed component, or allow code for this run."
+                "AX148",
+                where,
+                told,
+                f"Name an installed component, or allow it: --allow import:{module}",
             )
         config = cast("dict[str, Any]", named.get("config") or {})
         return Use(type=named["type"], config=config, place=self._document.place(*keys))

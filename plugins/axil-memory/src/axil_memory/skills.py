@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from pydantic import Field
 
-from axil.plugin import did_you_mean, format_names
+from axil.plugin import current_grants, did_you_mean, format_names, reads_path
 from axil_models import (
     LARGEST_SKILL_BYTES,
     SKILL_FILE,
@@ -45,7 +45,9 @@ class SkillsConfig(ProviderSettings):
     """Where skills are."""
 
     paths: list[str] = Field(
-        min_length=1, description="Folders of skills, or of folders that are skills."
+        min_length=1,
+        description="Folders of skills, or of folders that are skills.",
+        json_schema_extra=reads_path(),
     )
     allow: list[str] = Field(
         default_factory=list[str], description="Only these skills; empty: all."
@@ -66,6 +68,7 @@ class Skills:
         self.config = decoded_settings(SkillsConfig, config, settings)
         self.context_label = self.config.context_label or "skills"
         self.passive, self.active = self.config.passive, self.config.active
+        self._grants = current_grants()
 
     def skills(self) -> dict[str, Skill]:
         """The skills by name, sorted.
@@ -75,6 +78,8 @@ class Skills:
         found: dict[str, Skill] = {}
         for path in self.config.paths:
             for skill in read_skills(Path(path), self.config.max_file_bytes):
+                if self._grants is not None:  # a link may lead elsewhere
+                    self._grants.path(str(skill.folder / SKILL_FILE), "read", self.context_label)
                 if skill.name in found:
                     told = (
                         f'two skills are called "{skill.name}": '

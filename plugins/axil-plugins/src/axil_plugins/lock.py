@@ -25,10 +25,13 @@ from axil import ConfigError, Problem
 from axil.plugin import (
     KERNEL,
     Dependencies,
+    FromEnvironment,
+    Grants,
     Registry,
     canonical_name,
     dependencies_of,
     format_names,
+    granted,
     python_target,
     recorded_files,
 )
@@ -36,6 +39,7 @@ from axil_plugins.output import as_json, put
 
 VERSION: Final = 1
 SUFFIX: Final = ".lock"
+_VARIABLE: Final = re.compile(r"\$\{([A-Za-z0-9_]+)\}")
 _PLACE: Final = re.compile(r"(?P<file>.+?)(?::\d+)? (?P<path>\S+)")
 
 
@@ -176,6 +180,7 @@ def _outside(
     that have ``pinned``; by their places.
     """
     told: dict[str, Any] = {}
+    grants = Grants.of(allow, folder)
     for need in found.found:
         if need.kind not in ("tools", "context") or need.component is None:
             continue
@@ -183,8 +188,26 @@ def _outside(
         if pinned is not None:
             place = _PLACE.fullmatch(need.where)
             where = f"{_inside(place['file'], folder)} {place['path']}" if place else need.where
-            told[where] = pinned(dict(need.config), allow)
+            with granted(grants):
+                told[where] = pinned(_granted(dict(need.config), grants, where), allow)
     return told
+
+
+def _granted(value: Any, grants: Grants, where: str) -> Any:
+    """Return settings that hold no variable which the file may not read.
+
+    Raises: ConfigError (AX138).
+    """
+    if isinstance(value, FromEnvironment):
+        for name in _VARIABLE.findall(value.template):
+            told = f"the file would read the environment variable {name}."
+            grants.need(f"env:{name}", told, where)
+    elif isinstance(value, Mapping):
+        pairs = cast("Mapping[Any, Any]", value).items()
+        return {key: _granted(part, grants, where) for key, part in pairs}
+    elif isinstance(value, (list, tuple)):
+        return [_granted(part, grants, where) for part in cast("Sequence[Any]", value)]
+    return value
 
 
 def closure(roots: Sequence[str]) -> list[str]:
