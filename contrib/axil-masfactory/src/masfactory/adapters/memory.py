@@ -56,9 +56,9 @@ class HistoryMemory(axil_agent.HistoryMemory, HistoryProvider):
         """What it holds."""
         return [dict(message) for message in self._messages]
 
-    def insert(self, role: str, response: Any) -> None:
+    def insert(self, role: str, content: Any) -> None:
         """Add a message."""
-        self._messages.append({"role": role, "content": response})
+        self._messages.append({"role": role, "content": content})
         del self._messages[: -self.memory_size]
 
     def get_messages(
