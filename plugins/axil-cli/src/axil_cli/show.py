@@ -52,7 +52,6 @@ class Show:
         """The plan; of a workflow that cannot run here, its shape."""
         reading: dict[str, Any] = {
             "vars": settings(options.set),
-            "registry": session.registry,
             "allow": frozenset(options.allow),
         }
         try:
