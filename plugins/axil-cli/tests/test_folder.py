@@ -237,7 +237,7 @@ def test_functions_become_conditions_processors_and_tools_of_this_run(
     assert axil("check", file, "--functions", folder, "--allow", "code").code == 0
     assert axil("show", file, "--functions", folder, "--allow", "code").code == 0
     assert axil("check", file).code == 2
-    known = with_functions(default_registry(), folder, allowed=True)
+    known = with_functions(default_registry(), folder, allowed=True, tell=print)
     assert known.resolve("tools", "look")("x") == '"x"'
     assert "look" not in registry.names("tools")
     assert "_own" not in known.names("tools")
@@ -293,35 +293,29 @@ def test_names_that_collide_are_errors(axil, make, functions):
         'AX884 functions/b.py:1: "find" is defined in functions/a.py:2 already. Rename one.'
         in done.err
     )
-    folder = functions(a="", b="", conditions="def yes(text): ...\n")
-    done = axil("run", make, "--functions", folder, "--allow", "code")
-    assert (
-        'AX884 functions/conditions.py:1: the condition "yes" is provided by this process already.'
-        in done.err
-    )
 
 
 def test_what_a_file_offers_it_may_say_itself(functions):
     folder = functions(
         a="__all__ = ['Box']\nclass Box:\n    def tools(self): ...\ndef helper(): ...\n"
     )
-    assert set(with_functions(default_registry(), folder, allowed=True).names("tools")) - set(
-        default_registry().names("tools")
-    ) == {"Box"}
+    assert set(
+        with_functions(default_registry(), folder, allowed=True, tell=print).names("tools")
+    ) - set(default_registry().names("tools")) == {"Box"}
 
 
 def test_each_run_loads_its_functions_anew(functions):
     assert (
-        with_functions(default_registry(), functions(a="def f(): return 1"), allowed=True).resolve(
-            "tools", "f"
-        )()
+        with_functions(
+            default_registry(), functions(a="def f(): return 1"), allowed=True, tell=print
+        ).resolve("tools", "f")()
         == 1
     )
     os.utime("functions/a.py", (1, 1))
     assert (
-        with_functions(default_registry(), functions(a="def f(): return 22"), allowed=True).resolve(
-            "tools", "f"
-        )()
+        with_functions(
+            default_registry(), functions(a="def f(): return 22"), allowed=True, tell=print
+        ).resolve("tools", "f")()
         == 22
     )
 

@@ -118,7 +118,7 @@ def equipped(
     from axil_cli.functions import with_functions
 
     with use_registry(
-        with_functions(session.registry, folder, allowed="code" in options.allow)
+        with_functions(session.registry, folder, allowed="code" in options.allow, tell=session.tell)
     ) as registry:
         yield replace(session, registry=registry)
 
