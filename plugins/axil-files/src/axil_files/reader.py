@@ -404,8 +404,9 @@ class Reader:
 
     def _edge(self, data: dict[str, Any], keys: Keys) -> EdgeSpec:
         marks: dict[str, Any] = {"keep": True} if data.get("keep_message") else {}
-        if data.get("clear_context") or data.get("clear_kept_context"):
-            marks["clear"] = "all" if data.get("clear_kept_context") else "context"
+        others, kept = bool(data.get("clear_context")), bool(data.get("clear_kept_context"))
+        if others or kept:
+            marks["clear"] = "all" if others and kept else "kept" if kept else "context"
         return EdgeSpec(
             source=data["from"],
             target=data["to"],
