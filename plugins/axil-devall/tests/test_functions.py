@@ -39,7 +39,11 @@ def test_the_weather_is_a_sample():
 
 
 def test_a_function_of_ones_own_is_taken_before_that_of_its_name():
-    own = Registry().child()
-    own.register("tools", "get_weather", lambda city_num: "rain", instead=True)
+    def get_weather(city_num: int) -> str:
+        """Give the weather."""
+        return "rain"
+
+    own = Registry()
+    own.register("tools", "get_weather", get_weather, instead=True)
     ((name, tool),) = function_tools(["get_weather"], own)
     assert (name, asyncio.run(tool({"city_num": 1}))) == ("get_weather", "rain")

@@ -5,9 +5,9 @@ Theory of operation
 Messages that a firing leaves behind wait in the node's own state, under ``inbox``. At the next
 firing they come first, then what arrived, edge by edge, with three marks read on the way: ``keep``
 makes a message survive every window, ``clear`` on what an edge brings empties the inbox before it
-(``"context"``: but for kept messages, ``"kept"``: of these alone, ``"all"``: of both), ``empty`` is a bearer of marks and
-no message. The body sees the list as if it all had come on one edge. Afterwards the window decides
-what stays.
+(``"context"``: but for kept messages, ``"kept"``: of these alone, ``"all"``: of both), ``empty``
+is a bearer of marks and no message. The body sees the list as if it all had come on one edge.
+Afterwards the window decides what stays.
 
 An edge clears once per firing, before the first of its messages. (DevAll clears before each, so
 that of several messages on such an edge only the last is left.)
