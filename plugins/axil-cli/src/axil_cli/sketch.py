@@ -9,7 +9,7 @@ from typing import Any
 from axil import PluginError
 from axil.plugin import Body, CompileOptions, Plan, Registry, compile_spec, load_spec
 
-_REAL = frozenset({"loaders", "dialects"})
+_REAL = frozenset({"loaders", "dialects", "shorthands"})
 """Kinds that files are read with."""
 
 
