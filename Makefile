@@ -86,11 +86,12 @@ plainly: $(STAMP)
 		mv $(VENV)/shortcuts.py core/src/axil/kernel/shortcuts.py; exit $$code
 
 # The laws with ten times the examples, and the large ends of the scales: a million rounds, 2,000 cycles one in another;
-# 100,000 random workflows, compared with each other and with the reference model.
+# 100,000 random workflows, compared with each other and with the reference model; thousands of mutants of hostile files.
 thorough: $(STAMP)
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest core/tests/property tests/faults
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest plugins/axil-build/tests -k within_its_size
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest -n auto tests/differential
+	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest tests/fuzz
 
 # MCP servers that others wrote, where npm is at hand; they are kept outside the checkout.
 foreign: $(STAMP)

@@ -215,9 +215,31 @@ def greet(inputs, attributes):
 node = g.create_node(axil.CustomNode, name="greet", forward=greet)
 g.edge_from_entry(node, ["name"])
 g.edge_to_exit(node, ["text"])
-print(g.build().invoke({"name": "world"}))
+print(tuple(g.build().invoke({"name": "world"})))
 """
     assert without(PROVIDED_BY, code) == "({'text': 'hello world'}, {'seen': 1})\n"
+
+
+def test_without_inspection_a_graph_says_what_to_install_for_its_picture():
+    code = """
+import axil
+g = axil.RootGraph("hello")
+node = g.create_node(axil.CustomNode, name="greet", forward=lambda inputs: {"text": "hello"})
+g.edge_from_entry(node, keys={})
+g.edge_to_exit(node, ["text"])
+g.build()
+print(g._repr_mimebundle_())
+try:
+    g.draw()
+except ImportError as error:
+    print(error)
+"""
+    told = "needs axil-inspection, which is not installed. Install it: pip install axil-inspection"
+    shown, drawn = without(["axil_inspection"], code).splitlines()
+    assert shown == str(
+        {"text/plain": f'<RootGraph "hello": 1 node, 2 edges>\nAX306 a picture {told}'}
+    )
+    assert drawn == f"AX306 draw {told}"
 
 
 def test_without_budgets_a_limit_that_core_does_not_count_says_what_to_install():

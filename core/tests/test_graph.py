@@ -415,8 +415,8 @@ def test_what_a_body_gave_and_keeps_is_not_what_was_written():
     assert flow.invoke({})[1] == {"n": 1, "log": ["a"]}
 
 
-def test_a_function_that_mixes_known_names_with_others_is_refused():
-    g = chain(lambda inputs, whatever: {})
+def test_a_function_that_mixes_known_names_out_of_place_with_others_is_refused():
+    g = chain(lambda whatever, state: {})
     with refused("AX162"):
         g.build()
 
@@ -672,9 +672,9 @@ def test_a_body_may_end_through_the_terminate_node_alone():
     assert g.build().invoke({})[0] == {"n": 1}
 
 
-def test_a_loop_writes_its_counters_and_no_other_attribute_by_default():
+def test_a_loop_writes_its_counters_and_what_exists_outside_by_default():
     g = looping(lambda inputs: {"mine": 1}, attributes={"mine": 0}).build()
-    assert g.invoke({})[1] == {"mine": 0, "current_iteration": 3, "max_iterations": 3}
+    assert g.invoke({})[1] == {"mine": 1, "current_iteration": 3, "max_iterations": 3}
 
 
 def test_a_loop_needs_no_declared_fields_for_its_counters():

@@ -1038,12 +1038,44 @@ def test_a_round_that_ended_the_cycle_is_not_turned_again():
 # ------------------------------------------------------------------------------------------------ t
 
 
-def test_the_sync_door_refuses_to_open_on_a_running_loop():
+def stepping(body):
+    graph = RootGraph("one")
+    node = graph.create_node(body, name="a")
+    graph.edge_from_entry(node)
+    graph.edge_to_exit(node)
+    return graph.build()
+
+
+def test_the_sync_door_opens_where_an_event_loop_is_running():
+    graph = stepping(lambda inputs: {"message": inputs["message"].upper()})
+
     async def go():
-        with pytest.raises(RuntimeError, match="await"):
-            workflow(["a"], ["in a"]).invoke({})
+        result = graph.invoke("hello")
+        output, attributes = result
+        assert (output, attributes) == ({"message": "HELLO"}, {})
+        assert (result.status, result.usage.firings) == ("done", 1)
 
     asyncio.run(go())
+
+
+def test_an_error_of_a_run_is_raised_where_an_event_loop_is_running():
+    def fail(inputs):
+        raise ValueError("no")
+
+    async def go():
+        with pytest.raises(NodeFailed, match="no"):
+            stepping(fail).invoke("hello")
+
+    asyncio.run(go())
+
+
+def test_a_run_that_pauses_hands_its_questions_to_the_caller_of_the_sync_door():
+    async def ask(inputs, ctx):
+        return {"message": await ctx.ask("May it?")}
+
+    with pytest.raises(RunPaused) as caught:
+        stepping(ask).invoke("hello")
+    assert [question.text for question in caught.value.result.questions] == ["May it?"]
 
 
 # ------------------------------------------------------------------------------------------------ e

@@ -10,8 +10,8 @@ import pytest
 
 from axil import AxilError, SpecError, Workflow
 from axil.plugin import CompileOptions, load_spec
-from axil_cli.show import as_mermaid, as_text
 from axil_cli.sketch import sketched
+from axil_inspection import as_mermaid, as_text
 
 from .devall_corpus import (
     CORPUS,

@@ -10,7 +10,16 @@ from typing import Any
 
 import pytest
 
-from axil import CustomNode, Graph, Loop, MemoryJournal, NodeFailed, RootGraph, SpecError
+from axil import (
+    CustomNode,
+    Graph,
+    GraphWarning,
+    Loop,
+    MemoryJournal,
+    NodeFailed,
+    RootGraph,
+    SpecError,
+)
 from axil_control.switches import LogicSwitch
 
 from .masfactory_graphs import custom, giving
@@ -62,7 +71,9 @@ def test_a_node_without_in_edges_is_dead_and_starves_nobody():
     g.create_edge(work, join, ["k"])
     g.edge_to_exit(join, ["seen"])
     watch = Watch()
-    assert g.build().invoke({}, observers=[watch])[0] == {"seen": "work"}
+    with pytest.warns(GraphWarning, match="AX113"):
+        g.build()
+    assert g.invoke({}, observers=[watch])[0] == {"seen": "work"}
     assert "lonely" in [activation.node for activation in watch.skipped]
 
 
@@ -466,9 +477,9 @@ def test_an_async_function_is_awaited():
     assert g.build().invoke({"x": 1})[0] == {"y": 2}
 
 
-def test_names_mixed_with_strangers_are_an_error_at_build():
+def test_names_out_of_place_among_strangers_are_an_error_at_build():
     g = RootGraph("g")
-    n = g.create_node(CustomNode, name="n", forward=lambda inputs, strange: {})
+    n = g.create_node(CustomNode, name="n", forward=lambda strange, state: {})
     g.edge_from_entry(n, {})
     g.edge_to_exit(n, {})
     with pytest.raises(SpecError, match="AX162"):
@@ -477,7 +488,7 @@ def test_names_mixed_with_strangers_are_an_error_at_build():
 
 def test_a_built_graph_cannot_be_changed_and_a_failed_build_can_be_repeated():
     g = RootGraph("g")
-    n = g.create_node(CustomNode, name="n", forward=lambda inputs, strange: {})
+    n = g.create_node(CustomNode, name="n", forward=lambda strange, state: {})
     g.edge_from_entry(n, {})
     g.edge_to_exit(n, {})
     with pytest.raises(SpecError):

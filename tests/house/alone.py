@@ -32,6 +32,8 @@ from packaging.version import Version
 
 ROOT = Path(__file__).resolve().parents[2]
 DIST = ROOT / "dist"
+IMPORTED_AS = {"axil-evofabric": "evofabric", "axil-masfactory": "masfactory"}
+"""Members that bring another project's import name."""
 
 
 def load_members() -> dict[str, tuple[Path, dict[str, Any]]]:
@@ -89,7 +91,7 @@ def build_wheels(members: dict[str, tuple[Path, dict[str, Any]]]) -> dict[str, P
 def faults_of(wheel: Path, name: str, has_code: bool) -> list[str]:
     """What is missing from a wheel, or should not be in it."""
     names = zipfile.ZipFile(wheel).namelist()
-    package = name.replace("-", "_")
+    package = IMPORTED_AS.get(name) or name.replace("-", "_")
     faults = []
     if not any(each.endswith(".dist-info/licenses/LICENSE") for each in names):
         faults.append("no LICENSE")

@@ -32,6 +32,10 @@ SKIPPED = {
 }
 
 
+IMPORTED_AS = {"axil-evofabric": "evofabric", "axil-masfactory": "masfactory"}
+"""Members that bring another project's import name."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Member:
     """One distribution of the workspace."""
@@ -46,7 +50,7 @@ class Member:
 
     @property
     def import_name(self) -> str:
-        return self.name.replace("-", "_")
+        return IMPORTED_AS.get(self.name) or self.name.replace("-", "_")
 
     @property
     def package(self) -> Path:

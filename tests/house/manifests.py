@@ -66,12 +66,13 @@ def main() -> int:
         *sorted(ROOT.glob("contrib/*/pyproject.toml")),
     ]:
         project = tomllib.loads(file.read_text("utf-8"))["project"]
-        package = file.parent / "src" / project["name"].replace("-", "_")
-        if package.is_dir() and project["name"] not in registry.plugins():
+        package = next((file.parent / "src").glob("*/__init__.py"), file).parent
+        has_code = package != file.parent
+        if has_code and project["name"] not in registry.plugins():
             sys.stderr.write(
                 f"{project['name']} is not installed here; its manifest stays as it is\n"
             )
-        elif package.is_dir():
+        elif has_code:
             text = as_text(manifest_of(project["name"], registry, project["description"]))
             target = package / MANIFEST_FILE
             if not target.is_file() or target.read_text("utf-8") != text:

@@ -28,7 +28,7 @@ graph:
       type: agent
       config:
         model: {type: scripted, default: "{answer: fridays}"}
-        memories: [history, {type: file_memory, path: "%(folder)s/memory.jsonl"}]
+        memories: [history, {type: file_memory, path: "%(folder)s/.axil/memory.jsonl"}]
         retrievers:
           - type: hybrid
             context_label: DOCS

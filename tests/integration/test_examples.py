@@ -44,7 +44,7 @@ RUNS = [
     ),
     ("human.yaml", ["--answers", str(EXAMPLES / "answers/human.txt")], "Sent."),
     ("vote.yaml", [], "yes"),
-    ("newsroom.yaml", [], "OK"),
+    ("newsroom.yaml", ["--input", "axils"], "OK"),
     ("hello.json", ["--input", '{"name": "Ada"}'], "name: Ada\nmessage: Hello Ada"),
     (
         "hello.json",

@@ -5,6 +5,7 @@ offers.
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
@@ -13,13 +14,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp import Client
 
-from axil import NodeFailed, RootGraph
+from axil import NodeFailed, RootGraph, load
 from axil.plugin import default_registry
 from axil_agent import Agent, Scripted
 from axil_devall.config import Local
 from axil_devall.tooling import Toolbox
 from axil_mcp import MCPTools
+from axil_mcp.serving import WorkflowServer
 from axil_sqlite import SqliteJournal
 
 SERVER = [sys.executable, str(Path(__file__).parents[2] / "examples/parts/notes_server.py")]
@@ -140,3 +143,20 @@ def test_a_person_is_asked_before_a_servers_tool_is_called():
     assert asyncio.run(main()).output == {"o": 1}
     assert [question.kind for question in person.asked] == ["tool_approval"]
     assert "not allowed" in model.requests[1].messages[-1]["content"]
+
+
+def test_a_text_that_a_pattern_chokes_on_fails_its_own_call_and_no_other(tmp_path):
+    condition = {"type": "regex", "config": {"pattern": "^(a|aa)+$"}}
+    nodes = [{"id": name, "type": "passthrough", "config": {}} for name in ("A", "B")]
+    edges = [{"from": "A", "to": "B", "condition": condition}]
+    graph = {"id": "g", "nodes": nodes, "edges": edges, "start": ["A"], "end": ["A", "B"]}
+    (tmp_path / "g.json").write_text(json.dumps({"version": "1.0.0", "graph": graph}))
+
+    async def main() -> list[Any]:
+        async with Client(WorkflowServer({"g": load(tmp_path / "g.json")}).server) as client:
+            texts = ["a" * 60 + "b", "aaa", "a" * 60 + "b", "c"]
+            return await asyncio.gather(*(client.call_tool("g", {"input": text}) for text in texts))
+
+    answers = asyncio.run(main())
+    assert [answer.is_error for answer in answers] == [True, False, True, False]
+    assert "AX633" in answers[0].content[0].text

@@ -181,9 +181,8 @@ def test_every_kind_of_reply_of_a_script(axil):
 
 def test_a_script_in_yaml(axil):
     Path("script.yaml").write_text("rules:\n  - replies: [from yaml]\n")
-    assert (
-        axil(write("flow.json", [agent("a")]), "--model-script", "script.yaml").out == "from yaml\n"
-    )
+    done = axil(write("flow.json", [agent("a")]), "--input", "go", "--model-script", "script.yaml")
+    assert done.out == "from yaml\n"
     Path("script.yaml").write_text(
         "rules:\n  - match: {sytem_contains: x}\n    replies: []\ndefalt: x\n"
     )

@@ -92,7 +92,7 @@ def answers(here: Path, *given: str) -> Path:
 def test_a_paused_run_is_answered_later_and_what_was_done_is_not_done_again(axil, here):
     paused = axil("run", "letters.yaml", "--run-id", "letter-1")
     assert "The run is kept: axil runs answer letter-1" in paused.err
-    shown = axil("runs", "show", "letter")
+    shown = axil("runs", "show", "letter", "--steps")
     assert "draft->sign: Dear customer" in shown.out
     assert "waits for an answer to sign?1" in shown.out
     events = axil("runs", "answer", "letter-1", "Ada", "--format", "events")
@@ -141,7 +141,7 @@ def test_a_question_that_is_overdue_takes_no_answer_and_has_its_default(axil, he
     refused = axil("runs", "answer", "r", "Ada")
     assert (refused.code, "AX522" in refused.err) == (2, True)
     assert axil("runs", "resume", "r").code == 0
-    shown = axil("runs", "show", "r").out
+    shown = axil("runs", "show", "r", "--steps").out
     assert "sign->close: Anonymous" in shown
 
 

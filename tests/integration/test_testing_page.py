@@ -62,5 +62,6 @@ def test_the_script_on_the_page_is_one(tmp_path, capsys):
     (tmp_path / "flow.json").write_text(
         json.dumps({"graph": {"start": ["a"], "nodes": [agent], "edges": []}})
     )
-    assert main(["run", str(tmp_path / "flow.json"), "--model-script", str(file)]) == 0
+    ways = ["--input", "axils", "--model-script", str(file)]
+    assert main(["run", str(tmp_path / "flow.json"), *ways]) == 0
     assert capsys.readouterr().out == "Three steps.\n"

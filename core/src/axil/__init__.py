@@ -6,8 +6,9 @@
 ...     return {"text": f"hello {inputs['name']}"}
 >>> greet = g.create_node(axil.CustomNode, name="greet", forward=hello)
 >>> _ = g.edge_from_entry(greet, ["name"]), g.edge_to_exit(greet, ["text"])
->>> g.build().invoke({"name": "world"})
-({'text': 'hello world'}, {})
+>>> output, attributes = g.build().invoke({"name": "world"})
+>>> output
+{'text': 'hello world'}
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ _SUBJECTS = {
     "Errors": {
         "errors": """
             AxilError ConfigError LimitReached NodeFailed PluginError Problem RunCancelled
-            RunPaused SpecError StateError
+            RunPaused SpecError StateError GraphWarning
         """,
     },
     "Hooks": {
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
     from axil.errors import (
         AxilError,
         ConfigError,
+        GraphWarning,
         LimitReached,
         NodeFailed,
         PluginError,
@@ -102,6 +104,7 @@ __all__ = [
     "Event",
     "Graph",
     "GraphSpec",
+    "GraphWarning",
     "LimitReached",
     "Limits",
     "Loop",

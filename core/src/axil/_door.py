@@ -22,6 +22,7 @@ PROVIDED_BY: Final = {
     "axil_files": "axil-files",
     "axil_inspection": "axil-inspection",
     "axil_journals": "axil-journals",
+    "axil_patterns": "axil-patterns",
     "axil_process": "axil-process",
     "axil_typed": "axil-typed",
 }

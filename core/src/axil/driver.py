@@ -52,9 +52,14 @@ _SUBJECTS = {
         "axil_journals.migrations": "adapt_entries graph_of_frame recorded_graph",
         "axil_journals.records": "record_graph version_changes",
         "axil_inspection.breakpoints": "Breakpoints",
+        "axil_inspection.drawing": "draw_plan=draw join_name=join_of",
         "axil_inspection.forks": "Edit fork",
         "axil_inspection.moments": "Moment moment",
-        "axil_inspection.steps": "Difference RunStep differences steps",
+        "axil_inspection.outlines": "Outline OutlineNode outline",
+        "axil_inspection.scopes": """
+            PlanScope=Scope cycle_bounds=bounded edge_label=label shortened walk_plan=walk
+        """,
+        "axil_inspection.records": "Difference RunStep differences steps",
     },
     "Engines": {
         "axil_engine.protocol": "Engine RunStatus",
@@ -129,9 +134,18 @@ if TYPE_CHECKING:
     from axil_engine.managed import ManagedRun
     from axil_engine.protocol import Engine, RunStatus
     from axil_inspection.breakpoints import Breakpoints
+    from axil_inspection.drawing import draw as draw_plan, join_of as join_name
     from axil_inspection.forks import Edit, fork
     from axil_inspection.moments import Moment, moment
-    from axil_inspection.steps import Difference, RunStep, differences, steps
+    from axil_inspection.outlines import Outline, OutlineNode, outline
+    from axil_inspection.records import Difference, RunStep, differences, steps
+    from axil_inspection.scopes import (
+        Scope as PlanScope,
+        bounded as cycle_bounds,
+        label as edge_label,
+        shortened,
+        walk as walk_plan,
+    )
     from axil_journals.deadlines import (
         accept_answers,
         format_time,
@@ -208,7 +222,10 @@ __all__ = [
     "ManagedRun",
     "Moment",
     "Ordinal",
+    "Outline",
+    "OutlineNode",
     "Pause",
+    "PlanScope",
     "Progress",
     "RealClock",
     "RecordFiring",
@@ -234,11 +251,14 @@ __all__ = [
     "adapt_entries",
     "admit_run",
     "claimed_error",
+    "cycle_bounds",
     "decode_delta",
     "decode_outcome",
     "decode_task",
     "decode_value",
     "differences",
+    "draw_plan",
+    "edge_label",
     "encode_delta",
     "encode_outcome",
     "encode_task",
@@ -248,15 +268,19 @@ __all__ = [
     "graph_of_frame",
     "inner_frame",
     "job_of",
+    "join_name",
     "left_behind_error",
     "moment",
     "new_tuple",
     "open_questions",
+    "outline",
     "overtaken_error",
     "plan_of_job",
     "record_graph",
     "recorded_graph",
+    "shortened",
     "steps",
     "version_changes",
+    "walk_plan",
     "wall_time",
 ]

@@ -94,6 +94,10 @@ class SpecError(_Problems):
     """The graph is not one that can run; ``problems`` holds everything that was found."""
 
 
+class GraphWarning(UserWarning):
+    """Something in a graph that is no error and hardly meant, as ``build`` shows it."""
+
+
 class NotBuilt(SpecError, RuntimeError):
     """The graph was used before ``build()``, or changed after it."""
 

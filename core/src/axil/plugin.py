@@ -18,7 +18,7 @@ from axil._door import lazy
 _SUBJECTS = {
     "Nodes and bodies": {
         "compiler.bodies": """
-            Attributes BodyRules as_body bind body_of inputs_of is_async parameters_of
+            STAR Attributes BodyRules arranged as_body bind body_of inputs_of is_async parameters_of
             pushed_fields result_reader
         """,
         "contract.context": "SubRunResult",
@@ -49,12 +49,13 @@ _SUBJECTS = {
         "axil_typed.reducers": "MAXIMUM SUM as_reducer",
         "axil_typed.views": "model_view",
         "kernel.values": "ATOMS Log isolate same_value=same thaw",
-        "contract.views": "InstanceView StateView without_views",
+        "contract.views": "InstanceView StateView read_only without_views",
     },
     "Configuration and secrets": {
         "registry.config": """
-            Misfit Secret decode_config make_component misfits refers_to resolve_secret
+            Misfit Secret decode_config is_private make_component misfits refers_to resolve_secret
         """,
+        "registry.grants": "Grants current_grants granted reads_path writes_path",
         "spec.graph": "FromEnvironment Place",
     },
     "Questions to people": {
@@ -99,6 +100,10 @@ _SUBJECTS = {
         "axil_dependencies.references": "Reference references_of settings_at",
         "axil_dependencies.versions": "recorded_files",
     },
+    "Regular expressions": {
+        "axil_patterns.errors": "PatternFault PatternLimit",
+        "axil_patterns.patterns": "Match Pattern compile_pattern",
+    },
     "Graphs as data, and their files": {
         "axil_files.changes": "spec_changes=changes",
         "axil_files.documents": """
@@ -107,6 +112,8 @@ _SUBJECTS = {
             document_error=refused parse_json
         """,
         "axil_files.durations": "format_duration=told parse_duration=seconds",
+        "axil_files.functions": "with_functions",
+        "axil_files.python": "PythonTarget python_target",
         "axil_files.loading": """
             LoadOptions=Reading dump_spec=dump include_spec=include inline_spec=inline
             load_spec=load parse_workflow=parse spec_from_document=spec_from
@@ -125,8 +132,10 @@ _SUBJECTS = {
 if TYPE_CHECKING:
     from axil.builder.graph import EdgeHandle
     from axil.compiler.bodies import (
+        STAR,
         Attributes,
         BodyRules,
+        arranged,
         as_body,
         bind,
         body_of,
@@ -170,7 +179,7 @@ if TYPE_CHECKING:
     from axil.contract.meters import Hold, Meter, MeterMaker, RunUsage
     from axil.contract.node import NodeContract
     from axil.contract.observers import OBSERVER_HOOKS
-    from axil.contract.views import InstanceView, StateView, without_views
+    from axil.contract.views import InstanceView, StateView, read_only, without_views
     from axil.errors import (
         BodyError,
         ComponentBlocked,
@@ -222,12 +231,20 @@ if TYPE_CHECKING:
         Misfit,
         Secret,
         decode_config,
+        is_private,
         make_component,
         misfits,
         refers_to,
         resolve_secret,
     )
     from axil.registry.excerpts import format_value
+    from axil.registry.grants import (
+        Grants,
+        current_grants,
+        granted,
+        reads_path,
+        writes_path,
+    )
     from axil.registry.kinds import (
         COMPONENT_KINDS,
         CONTRACT_VERSIONS,
@@ -284,6 +301,7 @@ if TYPE_CHECKING:
     )
     from axil_files.durations import seconds as parse_duration, told as format_duration
     from axil_files.format import is_version_0, json_schema as workflow_schema, notes_field
+    from axil_files.functions import with_functions
     from axil_files.loading import (
         Reading as LoadOptions,
         dump as dump_spec,
@@ -293,6 +311,9 @@ if TYPE_CHECKING:
         parse as parse_workflow,
         spec_from as spec_from_document,
     )
+    from axil_files.python import PythonTarget, python_target
+    from axil_patterns.errors import PatternFault, PatternLimit
+    from axil_patterns.patterns import Match, Pattern, compile_pattern
     from axil_typed.reducers import MAXIMUM, SUM, as_reducer
     from axil_typed.views import model_view
 else:
@@ -318,6 +339,7 @@ __all__ = [
     "OBSERVER_HOOKS",
     "OUTSIDE",
     "OVERWRITE",
+    "STAR",
     "SUM",
     "SURROUNDINGS",
     "Admission",
@@ -352,6 +374,7 @@ __all__ = [
     "Firing",
     "FromEnvironment",
     "FunctionNode",
+    "Grants",
     "Hold",
     "HookFailed",
     "Hooks",
@@ -367,6 +390,7 @@ __all__ = [
     "Log",
     "LoopLocal",
     "Manifest",
+    "Match",
     "Message",
     "Meter",
     "MeterMaker",
@@ -380,6 +404,9 @@ __all__ = [
     "Outcome",
     "OverBudget",
     "Overdue",
+    "Pattern",
+    "PatternFault",
+    "PatternLimit",
     "Place",
     "Plan",
     "PlanEdge",
@@ -391,6 +418,7 @@ __all__ = [
     "Pricing",
     "ProblemError",
     "Processor",
+    "PythonTarget",
     "Reference",
     "Registry",
     "Replace",
@@ -414,6 +442,7 @@ __all__ = [
     "UnknownComponent",
     "UnknownPrice",
     "Usage",
+    "arranged",
     "as_body",
     "as_messages",
     "as_reducer",
@@ -422,8 +451,10 @@ __all__ = [
     "canonical_name",
     "check_document",
     "combine_deltas",
+    "compile_pattern",
     "compile_spec",
     "component_index",
+    "current_grants",
     "decode_config",
     "default_registry",
     "dependencies_of",
@@ -436,6 +467,7 @@ __all__ = [
     "format_names",
     "format_value",
     "gather_messages",
+    "granted",
     "hook_manager",
     "include_spec",
     "incompatibility",
@@ -443,6 +475,7 @@ __all__ = [
     "inputs_of",
     "is_async",
     "is_messages",
+    "is_private",
     "is_version_0",
     "isolate",
     "kept_field",
@@ -460,6 +493,9 @@ __all__ = [
     "parse_manifest",
     "parse_workflow",
     "pushed_fields",
+    "python_target",
+    "read_only",
+    "reads_path",
     "recorded_files",
     "references_of",
     "refers_to",
@@ -473,7 +509,9 @@ __all__ = [
     "text_of",
     "thaw",
     "use_registry",
+    "with_functions",
     "with_usual_wrappers",
     "without_views",
     "workflow_schema",
+    "writes_path",
 ]

@@ -88,21 +88,23 @@ def test_observing_is_the_same_in_every_process(tmp_path):
     assert b"a:" in runs.pop()
 
 
-def test_inputs_win_over_attributes_and_a_description_stands_for_what_is_not_there(script):
+def test_inputs_win_over_attributes_and_the_model_is_told_what_they_are(script):
     model = script('{"o": 1}', '{"o": 1}')
     g = RootGraph("g", attributes={"a": "attribute", "hidden": "never"})
     w = g.create_node(
         Agent,
         name="w",
         model=model,
-        prompt_template="{a} {b} {c}",
-        pull_keys={"a": "", "c": "the c"},
+        prompt_template="{a} {b}",
+        pull_keys={"a": "the a", "c": "the c"},
         hide_unused_fields=True,
     )
     g.edge_from_entry(w, ["b"])
     g.edge_to_exit(w, ["o"])
     g.build().invoke({"b": "input"})
-    assert last(model).startswith("MESSAGE TO YOU:\nattribute input the c\nRESPONSE")
+    assert last(model).startswith(
+        "MESSAGE TO YOU:\nattribute input\nWHAT THE FIELDS ARE:\na: the a\nRESPONSE"
+    )
     assert "hidden" not in last(model)
 
 

@@ -68,7 +68,12 @@ def test_what_is_allowed_is_called_as_it_was_shown(pay, paid):
     assert paid == [(5, "Ada")]
     (question,) = person.asked
     assert (question.kind, question.options) == ("tool_approval", ("allow", "deny", "edit"))
-    assert question.data == {"tool": "pay", "arguments": {"amount": 5}}
+    assert question.data == {
+        "tool": "pay",
+        "arguments": {"amount": 5},
+        "does": "Pay.",
+        "changes": "What it changes, it changes once: a second call changes nothing more.",
+    }
     assert '"amount": 5' in question.text
 
 

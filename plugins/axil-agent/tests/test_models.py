@@ -10,10 +10,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from axil import ConfigError, RootGraph, SpecError
-from axil_agent import Agent, Recorder, Replay, Scripted, SingleAgent, models_through
+from axil_agent import (
+    Agent,
+    Recorder,
+    Replay,
+    Reply,
+    Request,
+    Scripted,
+    SingleAgent,
+    models_through,
+)
 from axil_agent.errors import ReplayMiss
 from axil_agent.models import Chosen, read_answer
-from axil_models import ModelError, Request, read_arguments
+from axil_models import ModelError, read_arguments
 
 law = settings(deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
 """A failure prints how to repeat it; no law is about seconds."""
@@ -211,9 +220,11 @@ def test_a_recording_is_replayed_and_a_miss_shows_the_difference(tmp_path):
             agent(real).invoke({"topic": topic})["o"] for topic in ("axils", "axils", "stems")
         ]
     replayed = agent(Replay(file))
-    assert [
-        replayed.invoke({"topic": topic})["o"] for topic in ("stems", "axils", "axils", "axils")
-    ] == ["three", "one", "two", "one"]
+    assert [replayed.invoke({"topic": topic})["o"] for topic in ("stems", "axils", "axils")] == [
+        "three",
+        "one",
+        "two",
+    ]
     assert recorded == ["one", "two", "three"]
     with pytest.raises(ReplayMiss, match=r"AX662") as miss:
         replayed.invoke({"topic": "stem"})
@@ -262,7 +273,90 @@ def test_a_new_recording_in_the_same_file_wins_and_loses_nothing(tmp_path):
                 agent(real).invoke({"topic": topic})
     assert len(file.read_text("utf-8").splitlines()) == 4
     with Replay(file).everywhere():
-        assert [agent(None).invoke({"topic": topic})["o"] for topic in "aba"] == ["4", "3", "4"]
+        assert [agent(None).invoke({"topic": topic})["o"] for topic in "ab"] == ["4", "3"]
+
+
+class Backwards:
+    """A model that answers the first request last, with its number."""
+
+    def __init__(self, many: int) -> None:
+        self.many, self.asked, self.all_there = many, 0, asyncio.Event()
+
+    async def reply(self, request: Any, emit: Any) -> Reply:
+        number = self.asked = self.asked + 1
+        if number == self.many:
+            self.all_there.set()
+        await self.all_there.wait()
+        for _ in range(3 * (self.many - number)):
+            await asyncio.sleep(0)
+        return Reply(text=f'{{"o": "{number}"}}')
+
+
+def test_of_equal_requests_at_the_same_time_each_gets_its_own_reply(tmp_path):
+    file = tmp_path / "run.jsonl"
+
+    def asked(model: Any) -> dict[str, Any]:
+        graph = RootGraph("g")
+        for name in "abcd":
+            graph.create_node(Agent, name=name, model=model)
+            graph.edge_from_entry(name)
+            graph.edge_to_exit(name, {"o": ""})
+        finished: dict[str, Any] = {}
+
+        class Watch:
+            def firing_finished(self, activation: Any, payload: Any) -> None:
+                finished[activation.path] = payload
+
+        asyncio.run(graph.build().run({"message": "?"}, observers=[Watch()]))
+        return finished
+
+    with Recorder.everywhere(file):
+        recorded = asked(Backwards(4))
+    written = [
+        json.loads(json.loads(each)["reply"]["text"])["o"] for each in file.read_text().splitlines()
+    ]
+    assert written == ["4", "3", "2", "1"]
+    with Replay(file).everywhere():
+        assert asked(None) == recorded
+
+
+def test_a_reply_is_given_once_unless_it_is_to_be_repeated(tmp_path):
+    file = tmp_path / "run.jsonl"
+    agent(Recorder(Scripted(['{"o": "one"}']), file)).invoke({"topic": "axils"})
+    once, again = agent(Replay(file)), agent(Replay(file, repeat=True))
+    assert once.invoke({"topic": "axils"}) == {"o": "one"}
+    with pytest.raises(ReplayMiss, match=r"AX662.*this request 1 time.*have been given"):
+        once.invoke({"topic": "axils"})
+    assert [again.invoke({"topic": "axils"})["o"] for _ in range(3)] == ["one"] * 3
+    assert Replay(Replay.Config(path=str(file), repeat=True)).repeat
+
+
+@pytest.mark.parametrize("cut", [1, 5, 60])
+def test_a_recording_is_used_up_to_a_last_line_that_was_cut_off(tmp_path, cut, caplog):
+    file = tmp_path / "run.jsonl"
+    model = agent(Recorder(Scripted(['{"o": "één"}', '{"o": "twee"}']), file))
+    for topic in "ab":
+        model.invoke({"topic": topic})
+    whole = file.read_bytes()
+    file.write_bytes(whole[: -1 - cut])
+    replayed = agent(Replay(file))
+    assert replayed.invoke({"topic": "a"}) == {"o": "één"}
+    assert "cut off" in caplog.text
+    with pytest.raises(ReplayMiss):
+        replayed.invoke({"topic": "b"})
+    # recording into it again loses neither what was whole nor what comes
+    agent(Recorder(Scripted(['{"o": "drie"}']), file)).invoke({"topic": "c"})
+    replayed = agent(Replay(file))
+    assert [replayed.invoke({"topic": topic})["o"] for topic in "ac"] == ["één", "drie"]
+
+
+def test_a_last_line_without_its_end_counts(tmp_path):
+    file = tmp_path / "run.jsonl"
+    agent(Recorder(Scripted(['{"o": 1}']), file)).invoke({"topic": "a"})
+    file.write_bytes(file.read_bytes()[:-1])
+    agent(Recorder(Scripted(['{"o": 2}']), file)).invoke({"topic": "b"})
+    replayed = agent(Replay(file))
+    assert [replayed.invoke({"topic": topic})["o"] for topic in "ab"] == [1, 2]
 
 
 def test_a_recording_tells_models_apart(tmp_path):
@@ -322,3 +416,11 @@ def test_arguments_that_cannot_be_read_are_the_models_to_hear():
     assert reply.tool_calls[0].fault.startswith("the arguments are not valid JSON")
     assert read_arguments("[1]")[1].startswith("the arguments are not a JSON object")
     assert read_answer("text").text == "text"
+
+
+@pytest.mark.parametrize("path", ["a\0b", "a\ud800b"])
+def test_a_recording_whose_name_no_file_can_have_is_said_so(path):
+    with pytest.raises(ConfigError, match=r"AX711.*no file can have this name"):
+        Recorder.everywhere(path)
+    with pytest.raises(ConfigError, match=r"AX663.*no file can have this name"):
+        ask(Replay(path))

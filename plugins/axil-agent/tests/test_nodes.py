@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -376,3 +378,20 @@ def test_settings_of_a_file_are_strict(registry, config, told):
             },
             registry,
         )
+
+
+MARKS = """
+import resource
+resource.setrlimit(resource.RLIMIT_CPU, (20, 20))
+from axil_agent.measure import measure_text
+for text in ("." * 500_000 + "x", ".'" * 250_000 + "x", "." + "'" * 500_000 + "x", ". " * 250_000):
+    measure_text(text)
+print("measured")
+"""
+
+
+def test_measuring_a_text_takes_time_that_grows_with_its_length():
+    done = subprocess.run(
+        [sys.executable, "-c", MARKS], capture_output=True, text=True, timeout=300
+    )
+    assert (done.stdout, done.stderr) == ("measured\n", "")

@@ -129,10 +129,11 @@ def small(tmp_path_factory):
 def test_a_workflow_of_two_node_types_is_small(small):
     _, result = small
     # axil-cli brings axil-files, which brings axil-typed, axil-budget for what runs used, and for
-    # `axil runs` axil-inspection, axil-journals and axil-dependencies
-    assert len(result.plan.distributions) <= 18
-    # of 12 MB, each distribution costs some 20 kB for its licence and metadata
-    assert result.report["verified"]["bytes"] <= 12.4e6
+    # `axil runs` axil-inspection, axil-journals and axil-dependencies; axil-control brings
+    # axil-patterns, which brings regex
+    assert len(result.plan.distributions) <= 20
+    # of 15 MB, regex is 3; each distribution costs some 20 kB for its licence and metadata
+    assert result.report["verified"]["bytes"] <= 15.4e6
     roots = {"axil", "axil-cli", "axil-control", "axil-dependencies", "axil-files"}
     assert roots == set(result.plan.roots)
     assert not {"axil-agent", "axil-yaml", "axil-testing", "pytest", "axil-build"} & set(
@@ -529,3 +530,157 @@ def test_people_read_sizes_and_reasons(axil, tmp_path):
         r"needs",
         told,
     )
+
+
+@pytest.mark.parametrize(
+    "name", ["flow\nRequires-Dist: evil==1.json", "a\rRUN x.json", "b\x1b.json"]
+)
+def test_a_file_whose_name_would_add_lines_to_what_is_written_is_refused(axil, tmp_path, name):
+    (tmp_path / name).write_text(json.dumps(TWO))
+    done = axil("build", str(tmp_path / name), "--out", str(tmp_path / "out"))
+    assert done.code != 0
+    assert "AX745" in done.err
+    assert "not printable" in done.err
+
+
+ASKING = {
+    "graph": {
+        "nodes": [
+            {
+                "id": "sort",
+                "type": "agent",
+                "config": {
+                    "model": {"type": "scripted"},
+                    "prompt_template": "{message}",
+                    "output": {"category": "spam or not"},
+                    "max_repairs": 0,
+                },
+            },
+            {"id": "approve", "type": "human", "config": {"description": "Send it?"}},
+        ],
+        "edges": [{"from": "sort", "to": "approve", "process": "shout"}],
+        "start": ["sort"],
+        "end": ["approve"],
+    }
+}
+MADE = """
+from axil import MemoryJournal, RootGraph
+
+from words import shouted
+
+graph = RootGraph("shouting")
+node = graph.create_node(lambda inputs: {"message": shouted(inputs["message"])}, name="shout")
+graph.edge_from_entry(node)
+graph.edge_to_exit(node)
+graph.build()
+"""
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory):
+    """A build of a file that asks people and has functions of its own, and of a graph in Python."""
+    folder = tmp_path_factory.mktemp("mixed")
+    write(folder, "ask.json", ASKING)
+    write(folder, "own/processors.py", "def shout(text):\n    return text.upper()\n")
+    write(folder, "made.py", MADE)
+    write(folder, "words.py", "import yaml\n\n\ndef shouted(text):\n    return text.upper()\n")
+    write(
+        folder,
+        "axil-build.toml",
+        '[dist]\nname = "acme-mixed"\nentry = "made.py:graph"\noutputs = ["pyz", "container"]\n'
+        '[workflows]\nfiles = ["ask.json", "made.py:graph"]\nfunctions = "own"\n',
+    )
+    path = list(sys.path)
+    try:
+        settings = read([str(folder / "axil-build.toml")])
+        return folder, build(settings, Registry(Policy()), folder / "out")
+    finally:
+        sys.path[:] = path
+        for name in ("made", "words"):
+            sys.modules.pop(name, None)
+
+
+def test_a_workflow_that_asks_people_brings_what_asks_and_keeps_its_runs(mixed):
+    folder, result = mixed
+    uses = result.plan.roots
+    assert "channels:terminal (people are asked)" in uses["axil-control"]
+    assert uses["axil-sqlite"] == ("journals:sqlite (people are asked)",)
+    told = command.lines(result, folder / "out")
+    assert (
+        "asks people (ask.json:1 nodes[1]): acme-mixed axil runs list shows runs that wait" in told
+    )
+
+
+def test_a_build_says_that_a_run_would_be_lost_where_no_journal_is_in_it(tmp_path):
+    plan = SimpleNamespace(
+        name="x", version="1", distributions={"axil": "1"}, roots={}, blind=(), asks="", graphs={}
+    )
+    ran = {"flow.py:graph": {"status": "paused", "firings": 1, "asked": 1}}
+    made = command.Made(plan=cast("Any", plan), report={"verified": {"ran": ran}})
+    told = "\n".join(command.lines(made, tmp_path))
+    assert "dry run is paused after 1 firing\n" in told
+    assert "warning: flow.py:graph asks people, and no journal is in the build." in told
+
+
+def test_the_stand_in_for_models_fills_the_fields_that_are_declared(mixed):
+    _, result = mixed
+    ran = result.report["verified"]["ran"]["ask.json"]
+    assert (ran["status"], ran["asked"], "note" in ran) == ("paused", 1, False)
+
+
+def test_a_graph_in_python_is_built_with_what_it_imports(mixed):
+    folder, result = mixed
+    assert sorted(result.plan.plain()["files"]) == [
+        "ask.json",
+        "made.py",
+        "own/processors.py",
+        "words.py",
+    ]
+    assert result.plan.roots["pyyaml"] == ("import:pyyaml",)
+    assert result.plan.roots["axil-journals"] == ("import:axil-journals",)
+    assert result.report["verified"]["ran"]["made.py:graph"]["status"] == "done"
+    environment = {
+        "PATH": os.environ["PATH"],
+        "AXIL_BUILD_CACHE": str(folder / "cache"),
+        "AXIL_JOURNAL": "off",
+    }
+    done = subprocess.run(
+        [sys.executable, "-I", folder / "out" / "acme-mixed.pyz", "--input", "hi"],
+        env=environment,
+        cwd=folder.parent,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert (done.stdout, done.returncode) == ("HI\n", 0), done.stderr
+    told = subprocess.run(
+        [sys.executable, "-I", folder / "out" / "acme-mixed.pyz", "--help"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=True,
+    ).stdout
+    assert told.startswith("usage: acme-mixed [-h]")
+    assert "WORKFLOW" not in told
+
+
+def test_a_summary_counts_what_is_in_folders(mixed):
+    folder, result = mixed
+    told = command.lines(result, folder / "out")[-1]
+    count = len(result.plan.distributions)
+    assert f"wheels/ ({count} files)" in told
+    assert f"container/ ({count + 4} files)" in told
+
+
+def test_functions_are_built_with_leave_only(axil, tmp_path):
+    write(tmp_path, "ask.json", ASKING)
+    write(tmp_path, "own/processors.py", "def shout(text):\n    return text.upper()\n")
+    refused = axil("build", "ask.json", "--functions", "own", "--until", "plan")
+    assert (refused.code, "Add --allow code" in refused.err) == (2, True)
+    ways = ("--functions", "own", "--allow", "code", "--until", "plan", "--format", "json")
+    plan = axil("build", "ask.json", *ways).data["plan"]
+    assert (plan["functions"], plan["files"]) == ("own", ["ask.json", "own/processors.py"])
+    missing = axil("build", "ask.json", "--until", "plan")
+    assert (missing.code, "--functions DIR" in missing.err) == (2, True)

@@ -7,7 +7,7 @@ from axil_cli.command import Exit
 
 def test_a_file_without_problems_is_fine(axil, flow):
     file = flow(["a echo", "b echo"], ["a b"])
-    assert axil("check", file) == (0, f"{file}: fine; 2 nodes, 3 edges\n", "")
+    assert axil("check", file) == (0, f"{file}: fine; 2 nodes, 1 edge\n", "")
 
 
 def test_all_problems_of_all_files_are_said_with_their_place(axil, flow):

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from axil.plugin import Registry
-from axil_cli.functions import with_functions
+from axil.plugin import Registry, with_functions
 from axil_models import tool_of
 
 FILES = {
@@ -90,7 +89,7 @@ def functions(tmp_path) -> Path:
 
 @pytest.fixture
 def known(functions) -> Registry:
-    return with_functions(Registry(), str(functions), allowed=True, tell=print)
+    return with_functions(Registry(), str(functions), print)
 
 
 class Firing:
@@ -119,7 +118,7 @@ def test_packages_beside_the_folder_are_imported_from_there(use):
 
 def test_nothing_of_it_is_left_where_other_modules_look(functions):
     before = (list(sys.path), list(sys.meta_path), set(sys.modules))
-    with_functions(Registry(), str(functions), allowed=True, tell=print)
+    with_functions(Registry(), str(functions), print)
     assert (sys.path, sys.meta_path) == before[:2]
     added = {name.partition(".")[0] for name in set(sys.modules) - before[2]}
     assert not added & {"utils", "entity", "functions"}
@@ -131,7 +130,7 @@ def test_a_module_of_that_name_that_is_there_already_is_neither_used_nor_changed
 ):
     other = SimpleNamespace()
     monkeypatch.setitem(sys.modules, "utils", other)
-    with_functions(Registry(), str(functions), allowed=True, tell=print)
+    with_functions(Registry(), str(functions), print)
     assert sys.modules["utils"] is other
     assert vars(other) == {}
 
@@ -165,7 +164,7 @@ def test_a_folder_of_another_layout_imports_nothing_from_beside_it(tmp_path):
     (tmp_path / "beside_of_ours.py").write_text("X = 1\n", "utf-8")
     (tmp_path / "own/f.py").write_text("import beside_of_ours\ndef f(): ...\n", "utf-8")
     with pytest.raises(Exception, match=r"AX884.*No module named 'beside_of_ours'"):
-        with_functions(Registry(), str(tmp_path / "own"), allowed=True, tell=print)
+        with_functions(Registry(), str(tmp_path / "own"), print)
 
 
 def test_a_module_that_is_not_there_is_told_by_its_own_name(functions):
@@ -173,12 +172,12 @@ def test_a_module_that_is_not_there_is_told_by_its_own_name(functions):
         "from utils import missing_of_ours\n", "utf-8"
     )
     with pytest.raises(Exception, match=r"AX884.*wrong.py:1.*missing_of_ours"):
-        with_functions(Registry(), str(functions), allowed=True, tell=print)
+        with_functions(Registry(), str(functions), print)
 
 
 def test_what_an_earlier_load_read_is_read_anew(functions, tmp_path):
     text = "def f() -> str:\n    '''.'''\n    return 'one'\n"
     for wanted in ("one", "two"):
         (functions / "function_calling/new.py").write_text(text.replace("one", wanted), "utf-8")
-        known = with_functions(Registry(), str(functions), allowed=True, tell=print)
+        known = with_functions(Registry(), str(functions), print)
         assert known.resolve("tools", "f")() == wanted

@@ -226,3 +226,44 @@ def test_what_is_wrong_in_the_same_way_at_several_places_is_told_once():
         "AX1 /tmp/a.yaml:1 here: it is wrong. Mend it. Also at a.yaml:2 here.",
         "AX2 another.",
     ]
+
+
+IMPORTED = """
+import sys
+from axil_cli.main import main
+code = main(sys.argv[1:])
+sys.stderr.write("\\n".join(sorted(sys.modules)))
+sys.exit(code)
+"""
+
+
+def imported(*arguments):
+    """The modules that are imported for a command, in a process of its own."""
+    import subprocess
+    import sys
+
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORTED, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=True,
+    )
+    return set(done.stderr.splitlines())
+
+
+def test_help_imports_no_command_and_nothing_of_the_kernel():
+    found = imported("--help")
+    assert not {"axil_cli.run", "axil_cli.check", "asyncio"} & found
+    assert not {name for name in found if name.startswith(("axil.kernel", "axil.runtime"))}
+
+
+def test_a_check_imports_neither_what_runs_nor_what_keeps_runs(tmp_path):
+    (tmp_path / "flow.py").write_text(
+        "from axil import RootGraph\n\ngraph = RootGraph('one')\n"
+        "node = graph.create_node(lambda inputs: inputs, name='a')\n"
+        "graph.edge_from_entry(node)\ngraph.edge_to_exit(node)\n"
+    )
+    found = imported("check", tmp_path / "flow.py:graph")
+    assert "axil_inspection.scopes" in found
+    assert not {"asyncio", "axil_journals", "axil.runtime.loop", "axil_cli.run"} & found

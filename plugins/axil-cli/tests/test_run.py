@@ -10,6 +10,7 @@ import re
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -461,6 +462,66 @@ def test_a_signal_that_comes_while_components_are_provisioned_ends_the_run(axil,
     registry.register("nodes", "opened", Opened)
     done = axil("run", flow(["a opened"]), "--input", "x")
     assert (done.code, ran) == (130, [])
+
+
+UNRULY = """
+import asyncio, sys, time
+from axil.plugin import Registry, use_registry
+from axil_cli import main
+class Deaf:
+    async def run(self) -> str:
+        while True:
+            try:
+                print("at work", file=sys.stderr, flush=True)
+                await asyncio.sleep(600)
+            except asyncio.CancelledError:
+                continue
+class Blocking:
+    async def run(self) -> str:
+        print("at work", file=sys.stderr, flush=True)
+        while True:
+            try:
+                time.sleep(0.01)
+            except BaseException:
+                continue
+class Thread:
+    def run(self) -> str:
+        print("at work", file=sys.stderr, flush=True)
+        time.sleep(600)
+class Elsewhere:
+    async def run(self) -> str:
+        await asyncio.to_thread(time.sleep, 600)
+registry = Registry()
+for kind in (Deaf, Blocking, Thread, Elsewhere):
+    registry.register("nodes", kind.__name__.lower(), kind)
+with use_registry(registry):
+    main.script()
+"""
+
+
+@pytest.mark.parametrize("kind", ["deaf", "blocking", "thread"])
+def test_a_second_interrupt_ends_the_command_whatever_a_body_does(flow, kind):
+    command = [sys.executable, "-c", UNRULY, "run", flow([f"a {kind}"]), "--input", "x"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            for line in process.stderr:
+                if "at work" in line:
+                    break
+            process.send_signal(signal.SIGINT)
+            with suppress(subprocess.TimeoutExpired):  # two that come at once may be one
+                process.wait(1)
+            process.send_signal(signal.SIGINT)
+            assert process.wait(60) == 130
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize("kind", ["thread", "elsewhere"])
+def test_a_thread_that_does_not_end_does_not_hold_up_the_end_of_the_command(flow, kind):
+    made = flow([f"a {kind}"], limits={"seconds": 1})
+    command = [sys.executable, "-c", UNRULY, "run", made, "--input", "x"]
+    done = subprocess.run(command, capture_output=True, timeout=300)
+    assert done.returncode == Exit.LIMITED
 
 
 WITH_A_NODE = """

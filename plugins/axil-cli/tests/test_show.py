@@ -10,8 +10,8 @@ import pytest
 
 from axil import EdgeSpec, GraphSpec, NodeSpec, Use
 from axil.plugin import compile_spec
-from axil_cli.scopes import _chosen, walk
-from axil_cli.show import as_mermaid, as_text, escaped
+from axil_inspection import as_mermaid, as_text, escaped, walk
+from axil_inspection.scopes import _chosen
 
 EDGES = [
     "a b",
@@ -150,7 +150,7 @@ def test_an_inner_graph_is_a_box_with_its_own_ends():
     assert list(as_text(plan))[2:5] == [
         "   0  inner  Graph  → @exit  [condition]",
         "      in  → work",
-        "       0  work  <lambda>  → @exit",
+        "       0  work  function  → @exit",
     ]
 
 
@@ -208,7 +208,8 @@ def test_what_the_environment_held_is_not_shown(axil, flow, monkeypatch):
     monkeypatch.setenv("API_KEY", "sk-secret")
     file = flow([{"id": "a", "type": "say", "config": {"text": "${API_KEY}"}}])
     assert "sk-secret" not in axil("show", file, "--format", "json").out
-    assert axil("run", file).out == "sk-secret\n"
+    assert "--allow env:API_KEY" in axil("run", file).err
+    assert axil("run", file, "--allow", "env:API_KEY").out == "sk-secret\n"
 
 
 class Around:

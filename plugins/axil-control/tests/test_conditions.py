@@ -7,7 +7,14 @@ from types import SimpleNamespace
 import pytest
 from pydantic import ValidationError
 
-from axil.plugin import ComponentBlocked, Policy, Registry, UnknownComponent, use_registry
+from axil.plugin import (
+    ComponentBlocked,
+    PatternLimit,
+    Policy,
+    Registry,
+    UnknownComponent,
+    use_registry,
+)
 from axil_control.conditions import (
     Always,
     CodeFailed,
@@ -133,3 +140,38 @@ def test_conditions_route_in_a_run(run, watch):
     }
     run(graph, watch=watch)
     assert sorted(watch.fired) == ["A", "B", "E"]
+
+
+ENDLESS = "^(a|aa)+$"
+HOSTILE = "a" * 60 + "b"
+HUGE = "((((a{100}){100}){100}){100}){100}"
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [Regex(Regex.Config(pattern=ENDLESS)), keyword(regex=[ENDLESS])],
+    ids=["regex", "keyword"],
+)
+def test_a_search_that_would_not_end_is_an_error(condition, seen):
+    with pytest.raises(PatternLimit, match="AX633"):
+        condition(seen(HOSTILE))
+
+
+@pytest.mark.parametrize("pattern", [HUGE, "a{99999999999}", "(" * 5_000 + ")" * 5_000])
+def test_a_pattern_that_is_too_large_is_refused_with_the_config(pattern):
+    with pytest.raises(ValidationError, match="AX601"):
+        Regex.Config(pattern=pattern)
+    with pytest.raises(ValidationError, match="AX601"):
+        keyword(regex=[pattern])
+
+
+def test_a_search_that_would_not_end_is_the_failure_of_a_run_that_ends(run):
+    nodes = [
+        {"id": "A", "type": "literal", "config": {"content": HOSTILE}},
+        {"id": "B", "type": "passthrough", "config": {}},
+    ]
+    condition = {"type": "regex", "config": {"pattern": ENDLESS}}
+    edges = [{"from": "A", "to": "B", "condition": condition}]
+    result = run({"nodes": nodes, "edges": edges, "start": ["A"], "end": ["B"]})
+    assert result.status == "failed"
+    assert "AX633" in str(result.error)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from axil import Out
+from axil import CustomNode, Loop, Out, RootGraph
 from axil.plugin import message
 from axil_control.loops import LoopCounter, LoopTimer
 
@@ -187,3 +187,19 @@ def test_a_timer_ends_a_cycle_by_the_clock_of_the_run(run, watch):
     }
     assert run(graph, watch=watch, clock=Ticking()).output == "TIME"
     assert watch.fired.count("T") == 4
+
+
+def test_a_parameter_of_a_stop_function_with_a_default_is_left_alone():
+    g = RootGraph("g")
+    loop = g.create_node(
+        Loop,
+        name="l",
+        max_iterations=9,
+        terminate_condition_function=lambda m, stop=3: m["n"] >= stop,
+    )
+    body = loop.create_node(CustomNode, name="b", forward=lambda d: {"n": d["n"] + 1})
+    loop.edge_from_controller(body, ["n"])
+    loop.edge_to_controller(body, ["n"])
+    g.edge_from_entry(loop, ["n"])
+    g.edge_to_exit(loop, ["n"])
+    assert g.build().invoke({"n": 0})[0] == {"n": 3}

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from axil import Out
+from axil import Out, RootGraph
 from axil.plugin import message
 from axil_control.messages import Constant, Passthrough, Vote
+from axil_control.switches import Switch
 
 
 def test_a_literal_says_its_text_and_keeps_its_role():
@@ -102,3 +103,15 @@ def test_majority_voting_of_a_file_ends_in_a_vote(run):
         "start": ["A"],
     }
     assert run(graph).output == "no"
+
+
+def test_nodes_of_a_typed_graph_read_and_write_its_conversation():
+    g = RootGraph("g", state="messages")
+    g.create_node(Constant(Constant.Config(content="Go on.")), name="say")
+    g.create_node(Switch(Switch.Config(routes={"again": "'Go' in text"})), name="choose")
+    g.create_node(Constant(Constant.Config(content="Go on.")), name="again")
+    g.create_node(Passthrough(), name="pass")
+    g.create_edges([("entry", "say"), ("say", "choose"), ("choose", "again"), ("again", "pass")])
+    g.create_edge("pass", "exit")
+    messages = g.build().invoke({"messages": [message("hi")]})[1]["messages"]
+    assert [m["content"] for m in messages] == ["hi", "Go on.", "Go on."]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from axil.plugin import UnknownComponent
+from axil.plugin import PatternLimit, UnknownComponent
 from axil_control.errors import InputError
 from axil_control.processors import Function, RegexExtract, Template, Uppercase
 
@@ -148,3 +148,9 @@ def test_a_dropped_payload_kills_the_edge(run, watch, on_no_match, fired):
     }
     run(graph, watch=watch)
     assert watch.fired == fired
+
+
+def test_an_extraction_that_would_not_end_is_an_error(seen):
+    extract = RegexExtract(RegexExtract.Config(pattern="^(a|aa)+$", multiple=True))
+    with pytest.raises(PatternLimit, match="AX633"):
+        extract(seen("a" * 60 + "b"))

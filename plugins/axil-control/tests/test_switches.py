@@ -272,3 +272,33 @@ def test_a_router_routes_in_a_run(run, watch):
     failed = run(graph, "edtor")
     assert failed.status == "failed"
     assert 'Did you mean "editor"?' in str(failed.error)
+
+
+def test_a_parameter_of_a_predicate_with_a_default_is_left_alone():
+    g = RootGraph("g")
+    s = g.create_node(LogicSwitch, name="s")
+    g.edge_from_entry(s, ["n"])
+    out = g.edge_to_exit(s, ["n"])
+    s.condition_binding(lambda m, limit=3: m["n"] < limit, out)
+    assert g.build().invoke({"n": 2})[0] == {"n": 2}
+
+
+def test_a_switch_sends_to_otherwise_where_no_condition_holds():
+    g = RootGraph("g")
+    g.create_node(Switch(Switch.Config(routes={"a": "'yes' in text"}, otherwise="b")), name="s")
+    for name in ("a", "b"):
+        g.create_node(lambda inputs, name=name: {"message": name}, name=name)
+        g.create_edges([("s", name), (name, "exit")])
+    g.edge_from_entry("s")
+    flow = g.build()
+    assert flow.invoke("yes")[0] == {"message": "a"}
+    assert flow.invoke("no")[0] == {"message": "b"}
+
+
+def test_otherwise_is_one_of_the_targets():
+    g = RootGraph("g")
+    g.create_node(Switch(Switch.Config(routes={"exit": True}, otherwise="b")), name="s")
+    g.edge_from_entry("s")
+    g.edge_to_exit("s")
+    with pytest.raises(SpecError, match="AX611"):
+        g.build()

@@ -48,7 +48,8 @@ def flow(tmp_path: Path, known: Registry) -> Callable[..., Workflow]:
             json.dumps({"version": "0.4.0", "graph": whole}), "utf-8"
         )
         return Workflow(
-            load_spec(tmp_path / "flow.json", registry=known), CompileOptions(registry=known)
+            load_spec(tmp_path / "flow.json", registry=known, allow={"write"}),
+            CompileOptions(registry=known),
         )
 
     return make

@@ -1571,3 +1571,9 @@ def test_reading_imports_no_pydantic():
         "set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=300)
+
+
+@pytest.mark.parametrize("name", ["a\0b.json", "a\ud800b.json"])
+def test_a_name_that_no_file_can_have_is_said_so(name):
+    with pytest.raises(SpecError, match=r"AX100.*no file can have this name"):
+        load(name)

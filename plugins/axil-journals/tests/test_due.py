@@ -210,3 +210,15 @@ def test_a_crash_at_any_write_changes_neither_when_it_is_due_nor_what_the_answer
             was_answered = written > 2
             assert result.output == {"said": answer if was_answered else "no"}
             assert later.now() == (1800 if was_answered else 5400 if written == 1 else 3600)
+
+
+def test_an_answer_to_a_question_that_was_not_asked_names_the_open_ones_and_is_not_kept():
+    clock, journal = Jumping(1000), MemoryJournal()
+    flow = asking()
+    (question,) = run(flow, clock, journal=journal, run_id="r").questions
+    before = list(journal.entries("r"))
+    with pytest.raises(JournalError) as caught:
+        again(flow, clock, journal, {"b?1": "yes"})
+    assert str(caught.value) == (f"AX519 the run asked no question 'b?1'. Open: {question.id}.")
+    assert list(journal.entries("r")) == before
+    assert again(flow, clock, journal, {question.id: "yes"}).output == {"said": "yes"}

@@ -68,7 +68,8 @@ def test_what_came_of_an_effect_is_known_where_its_body_asked_by_itself():
 
 def test_a_recorder_knows_the_answers_of_its_run_and_takes_each_once():
     journal = MemoryJournal()
-    recorded(journal, Answered("q", "yes"))
+    asked = Asked(WHO, Question(text="Which?", id="other"), is_shown=False)
+    recorded(journal, Answered("q", "yes"), asked)
     assert recorder(journal).begin({"other": 1}) == {"q": "yes", "other": 1}
     with pytest.raises(JournalError, match="AX521"):
         recorder(journal).begin({"q": "no"})

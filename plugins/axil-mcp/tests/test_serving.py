@@ -29,7 +29,7 @@ from axil import ConfigError, Question, RootGraph
 from axil.plugin import ComponentBlocked
 from axil_mcp import MCPTools, Unserved
 from axil_mcp.files import Tools
-from axil_mcp.guard import Door, app_of
+from axil_mcp.guard import Door, Sessions, app_of
 from axil_mcp.served import form_of
 from axil_mcp.serving import Serving, WorkflowServer
 
@@ -668,3 +668,50 @@ def test_a_lock_holds_what_a_server_offered(various):
     assert Tools.pinned(settings, frozenset({"mcp"})) == pinned
     with pytest.raises(ComponentBlocked, match="AX921"):
         Tools.pinned(settings, frozenset())
+
+
+class Sessionful:
+    """An application that gives a number to whoever begins, and forgets it at DELETE."""
+
+    def __init__(self) -> None:
+        self.open: list[str] = []
+        self.made = 0
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        given = dict(scope["headers"]).get(b"mcp-session-id", b"").decode()
+        if scope["method"] == "DELETE":
+            self.open.remove(given)
+        elif not given:
+            self.made += 1
+            given = str(self.made)
+            self.open.append(given)
+        headers = [(b"mcp-session-id", given.encode())]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+
+
+def test_a_client_with_many_sessions_takes_room_from_itself():
+    app = Sessionful()
+    sessions = Sessions(app, 5)
+
+    async def ask(client: str, session: str = "", method: str = "POST") -> None:
+        headers = [(b"mcp-session-id", session.encode())] if session else []
+        scope = {"type": "http", "method": method, "client": (client, 1), "headers": headers}
+
+        async def nothing(*_: Any) -> None:
+            return None
+
+        await sessions(scope, nothing, nothing)
+
+    async def main() -> None:
+        await ask("friend")  # 1
+        for _ in range(20):
+            await ask("greedy")
+        assert app.open == ["1", "18", "19", "20", "21"]
+        await ask("greedy", "18")  # used last
+        await ask("other")  # 22
+        assert app.open == ["1", "18", "20", "21", "22"]
+        await ask("friend", "1", "DELETE")
+        await ask("new")  # 23: there is room
+        assert app.open == ["18", "20", "21", "22", "23"]
+
+    asyncio.run(main())

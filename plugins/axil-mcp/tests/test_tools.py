@@ -6,9 +6,13 @@ The servers are real programs.
 from __future__ import annotations
 
 import asyncio
+import gzip
 import os
 import signal
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -329,6 +333,49 @@ def test_a_server_that_dies_while_a_person_is_asked_is_lost_and_not_misunderstoo
 
     with pytest.raises(CallFailed, match="AX924"):
         fired(body, channel=Person())
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/environ"), reason="there is no /proc")
+def test_what_a_server_starts_in_a_session_of_its_own_ends_with_it(various, tidy):
+    async def body(tools: Any, ctx: Any) -> Any:
+        return await tools["leave"]({}, ctx)
+
+    command = Path(f"/proc/{int(using(various, body))}/cmdline")
+    assert not command.exists() or not command.read_bytes()
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "gzip, gzip", "br"])
+def test_a_compressed_answer_is_refused_before_it_is_unpacked(encoding):
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            asked.append(self.headers["Accept-Encoding"])
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Encoding", encoding)
+            self.end_headers()
+            self.wfile.write(gzip.compress(bytes(1_000_000)))
+
+        do_GET = do_DELETE = do_POST
+
+        def log_message(self, *_: Any) -> None:
+            return
+
+    asked: list[str] = []
+    web = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=web.serve_forever)
+    thread.start()
+    try:
+        url = f"http://127.0.0.1:{web.server_port}/mcp"
+
+        async def body(tools: Any, ctx: Any) -> Any: ...
+
+        with pytest.raises(Unreachable, match=r"AX920.*was compressed as '(gzip|br)"):
+            using({"name": "v", "url": url, "retries": 0, "backoff_seconds": 0.01}, body)
+    finally:
+        web.shutdown()
+        thread.join()
+        web.server_close()
+    assert set(asked) == {"identity"}
 
 
 def test_a_message_without_end_ends_the_connection_and_not_the_run(various, note):

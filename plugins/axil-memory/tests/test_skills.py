@@ -131,6 +131,11 @@ def test_only_those_that_are_allowed_are_there(tmp_path):
         Skills(paths=[str(tmp_path)], allow=["test"]).skills()
 
 
+MERGED = "".join(f"k{i + 1}: &k{i + 1} {{<<: [{', '.join([f'*k{i}'] * 9)}]}}\n" for i in range(9))
+BOMB = f"---\nname: x\ndescription: d\nk0: &k0 {{a: 1}}\n{MERGED}---\n"
+"""A few hundred bytes that stand for 400 million merges."""
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
@@ -148,6 +153,8 @@ def test_only_those_that_are_allowed_are_there(tmp_path):
             "---\nname: !!python/object/apply:os.system [id]\ndescription: d\n---\n",
             "could not determine a constructor",
         ),
+        (BOMB, "its front matter has aliases (*name); write them out"),
+        (f"---\nname: {'[' * 500}\n---\n", "its front matter is nested deeper than 20 levels"),
         ("---\nname: x\n---\n" + "y" * 200_000, "it is larger than 131072 bytes"),
     ],
 )
@@ -180,3 +187,9 @@ def test_no_skill_is_no_tool_and_no_block(tmp_path):
     skills = Skills(paths=[str(tmp_path)])
     assert run_sync(skills.tools()) == []
     assert skills.get_blocks(ContextQuery("")) == []
+
+
+@pytest.mark.parametrize("path", ["a\0b", "a\ud800b"])
+def test_a_folder_whose_name_none_can_have_is_said_so(path):
+    with pytest.raises(ContextError, match=r"AX896.*no folder can have this name"):
+        Skills(paths=[path]).get_blocks(ContextQuery(""))

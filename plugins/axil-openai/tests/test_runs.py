@@ -126,7 +126,7 @@ def test_an_agent_of_a_file_asks_the_model_that_it_names(tmp_path, monkeypatch):
             "utf-8",
         )
         server.say("one", "two")
-        Workflow.from_file(file).invoke("hello")
+        Workflow.from_file(file, allow={"env:STUB_KEY"}).invoke("hello")
         assert [each.body["model"] for each in server.requests] == ["m", "m2"]
         assert {each.headers["authorization"] for each in server.requests} == {
             f"Bearer {server.key}"

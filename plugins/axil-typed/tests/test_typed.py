@@ -22,7 +22,7 @@ from pydantic import (
     model_validator,
 )
 
-from axil import MISSING, Schema, State
+from axil import MISSING, NodeFailed, RootGraph, Schema, State
 from axil.driver import decode_delta, encode_delta
 from axil.plugin import InvalidValue, JournalError, Log, UndeclaredField
 from axil_typed.reducers import reducer
@@ -360,3 +360,22 @@ def test_a_value_that_would_come_back_different_is_refused(wrong):
     schema = schema_of(Kept)
     with pytest.raises(JournalError, match=f'AX501 field "{next(iter(wrong))}"'):
         encode_delta(schema.check(wrong), schema)
+
+
+def test_an_instance_of_a_context_takes_nothing():
+    class Told(BaseModel):
+        k: int = 0
+
+    def body(ctx: Any) -> None:
+        ctx.state.k = 5
+
+    g = RootGraph("g", state=Told)
+    n = g.create_node(body, name="n")
+    g.edge_from_entry(n)
+    g.edge_to_exit(n)
+    with pytest.raises(NodeFailed, match=r"ctx\.state"):
+        g.build().invoke({})
+
+
+def test_a_schema_of_no_fields_has_messages():
+    assert list(generate_state_schema().fields) == ["messages"]

@@ -197,7 +197,10 @@ def test_a_search_tells_file_line_and_what_is_around(files, place):
     assert files("search_files", pattern="main", max_results=1)["limited"] is True
 
 
-@pytest.mark.parametrize("pattern", ["(", "a{2,1}", "x" * 1001, "(?P<n>a)(?P<n>"])
+HUGE = "((((a{100}){100}){100}){100}){100}"
+
+
+@pytest.mark.parametrize("pattern", ["(", "a{2,1}", "x" * 1001, "(?P<n>a)(?P<n>", HUGE])
 def test_a_pattern_that_is_none_is_told(files, pattern):
     with pytest.raises(TextFault, match="AX880"):
         files("search_files", pattern=pattern)

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import ipaddress
 import ssl
+import subprocess
+import sys
 import threading
+import tracemalloc
+import zlib
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -13,11 +18,24 @@ from typing import Any
 import pytest
 import trustme
 
+from axil_workspace import web
 from axil_workspace.addresses import is_public
 from axil_workspace.errors import AddressRefused, FetchFault, LimitExceeded, NotAllowed
-from axil_workspace.web import Web
+from axil_workspace.web import Page, Web, _decoded
 
 HERE = ("127.0.0.0/8", "::1")
+
+
+BOMB = gzip.compress(bytes(64_000_000))
+PACKED = {
+    "gzip": gzip.compress(b"packed"),
+    "deflate": zlib.compress(b"packed"),
+    "deflate-raw": zlib.compress(b"packed")[2:-4],
+    "gzip-bomb": BOMB,
+    "gzip,gzip": gzip.compress(BOMB),
+    "br": b"packed",
+    "gzip-none": b"packed",
+}
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -41,18 +59,29 @@ class Handler(BaseHTTPRequestHandler):
             self.answer(b"", to="/turn")
         elif name == "/away":
             self.answer(b"", to=self.path.partition("?")[2])
+        elif name == "/packed":
+            how = self.path.partition("?")[2]
+            self.answer(PACKED[how], "text/html", encoding=how.partition("-")[0])
         elif name == "/slow":
             self.server.over.wait(20)  # type: ignore[attr-defined]
         else:
             self.answer(b"nothing", status=404)
 
     def answer(
-        self, data: bytes, media_type: str = "text/plain", *, status: int = 200, to: str = ""
+        self,
+        data: bytes,
+        media_type: str = "text/plain",
+        *,
+        status: int = 200,
+        to: str = "",
+        encoding: str = "",
     ) -> None:
         self.send_response(302 if to else status)
         self.send_header("Content-Type", media_type)
         if to:
             self.send_header("Location", to)
+        if encoding:
+            self.send_header("Content-Encoding", encoding)
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)
@@ -123,6 +152,11 @@ PRIVATE = [
         "192.168.1.1",
         "169.254.169.254",
         "100.64.0.1",
+        "168.63.129.16",
+        "100.100.100.200",
+        "192.0.0.192",
+        "::ffff:168.63.129.16",
+        "fd00:ec2::254",
         "0.0.0.0",
         "127.255.255.254",
         "224.0.0.1",
@@ -324,3 +358,106 @@ def test_a_certificate_is_held_against_the_name_and_not_the_address(
         made.shutdown()
         thread.join()
         made.server_close()
+
+
+# --------------------------------------------------------------------------------- hostile answers
+
+
+@pytest.mark.parametrize("how", ["gzip", "deflate", "deflate-raw"])
+def test_a_page_may_be_compressed_once(server, get, how):
+    assert get(f"{server.url}/packed?{how}") == "packed"
+
+
+@pytest.mark.parametrize("how", ["gzip,gzip", "br", "gzip-none"])
+def test_what_cannot_be_counted_while_it_is_unpacked_is_refused(server, get, how):
+    with pytest.raises(FetchFault, match="AX878"):
+        get(f"{server.url}/packed?{how}")
+
+
+def test_unpacking_stops_at_the_limit(server, get):
+    tracemalloc.start()
+    try:
+        with pytest.raises(LimitExceeded, match=r"AX878.*more than 10000 bytes"):
+            get(f"{server.url}/packed?gzip-bomb", page_bytes=10_000)
+        assert tracemalloc.get_traced_memory()[1] < 8_000_000
+    finally:
+        tracemalloc.stop()
+
+
+HOSTILE_PAGES = """
+import resource
+resource.setrlimit(resource.RLIMIT_CPU, (100, 100))
+from axil_workspace.page import text_of_page
+for start, rest in (
+    ("", "<a "), ("", "<svg>"), ("<svg>" * 100_000, "</noscript>"), ("", '<a b="'), ("", "<!--"),
+    ("", "<script>"), ("<script>", "</script"), ("<title>", "</titl"), ("&#", "9"), ("&#x", "f"),
+    ("", "&"), ("<a ", "= "), ("", "<"), ("", "</"), ("<p>", " "), ("", "<a \\">'"), ("", "<?"),
+    ("", "<!"), ("", "<div>"), ("", "<td></td>"), ("", "<!-->x"), ("<a b='", '"'),
+):
+    text_of_page(start + rest * (1_000_000 // len(rest)))
+print("read")
+"""
+
+
+def test_a_page_is_read_in_time_that_grows_with_its_size():
+    done = subprocess.run(
+        [sys.executable, "-c", HOSTILE_PAGES], capture_output=True, text=True, timeout=500
+    )
+    assert (done.stdout, done.stderr) == ("read\n", "")
+
+
+def test_other_runs_go_on_while_a_page_is_read(server, called, firing, monkeypatch):
+    went_on = threading.Event()
+    tools = Web(Web.Config(allow_networks=HERE))
+
+    async def main() -> str:
+        loop = asyncio.get_running_loop()
+
+        def read(page: str, over: Any) -> str:
+            loop.call_soon_threadsafe(went_on.set)
+            return str(went_on.wait(60))
+
+        monkeypatch.setattr(web, "text_of_page", read)
+        return await called(tools, "read_web_page", {"url": f"{server.url}/page"}, firing)
+
+    assert asyncio.run(main()) == "True"
+
+
+def test_reading_a_page_takes_no_longer_than_a_page_may_take(server, get, monkeypatch):
+    stopped = threading.Event()
+
+    def read(page: str, over: Any) -> str:
+        while not over():
+            threading.Event().wait(0.01)
+        stopped.set()
+        raise TimeoutError
+
+    monkeypatch.setattr(web, "text_of_page", read)
+    with pytest.raises(LimitExceeded, match=r"AX878.*longer than 0\.3 seconds"):
+        get(f"{server.url}/page", "read_web_page", timeout_seconds=0.3)
+    assert stopped.wait(60)
+
+
+@pytest.mark.parametrize("charset", ["idna", "punycode", "undefined", "rot13", "no-such", "x\0"])
+def test_an_encoding_that_no_page_is_in_is_taken_for_utf_8(charset):
+    page = Page(url="", status=200, media_type="", charset=charset, data=bytearray("é".encode()))
+    assert _decoded(page) == "é"
+
+
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        ("<svg><title>a</title></svg><title>b</title>c", "b\n\nc"),
+        ("<head><title>a</title></head><body>b", "a\n\nb"),
+        ("<p>1 < 2 <!-- <p>no --> &lt;b&gt;", "1 < 2 <b>"),
+        ("<p title='a>b'>c</p x=\">\">d", "c\nd"),
+        ("<template>no<noscript>no</template>yes", "yes"),
+        ("<svg/>a<textarea><b></textarea>", "a<b>"),
+        ("<table><tr><td>1</td><td>2</td></tr></table>", "1\t2"),
+        ("a<!-->b<?php c?>d</>e", "abde"),
+        ("a<b", "a"),
+        ("&#99999999999;", "\ufffd"),
+    ],
+)
+def test_a_pages_text_is_what_a_reader_sees(page, text):
+    assert web.text_of_page(page) == text

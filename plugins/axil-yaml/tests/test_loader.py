@@ -4,6 +4,8 @@ where it stands.
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import tracemalloc
 from importlib.metadata import entry_points
 from typing import Any
@@ -271,3 +273,26 @@ def test_text_that_is_not_yaml_gets_advice_in_plain_words(text, told):
     with pytest.raises(SpecError) as caught:
         parse_yaml(text, "flow.yaml")
     assert told in str(caught.value)
+
+
+MERGES = """
+import resource
+resource.setrlimit(resource.RLIMIT_CPU, (15, 15))
+from axil_yaml import parse_yaml
+text = "graph:\\n  vars: {<<: [" + ",".join(f"{{k{i}: 1}}" for i in range(12_000)) + "]}\\n"
+for _ in range(4):
+    assert len(parse_yaml(text, "flow.yaml").data["graph"]["vars"]) == 12_000
+print("read")
+"""
+
+
+def test_merging_many_mappings_takes_time_that_grows_with_their_number():
+    done = subprocess.run(
+        [sys.executable, "-c", MERGES], capture_output=True, text=True, timeout=300
+    )
+    assert (done.stdout, done.stderr) == ("read\n", "")
+
+
+def test_of_merged_mappings_the_first_that_has_a_key_wins():
+    text = "a: {<<: [{x: 1, y: 1}, {y: 2, z: 2}, {z: 3, w: 3}], w: 4}"
+    assert data(text)["a"] == {"x": 1, "y": 1, "z": 2, "w": 4}

@@ -8,8 +8,9 @@ are errors at once; the rest is said by ``build``.
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from axil._door import provided
@@ -18,8 +19,17 @@ from axil.builder.workflow import Workflow
 from axil.compiler.bodies import is_async, parameters_of
 from axil.compiler.nodes import FunctionNode
 from axil.compiler.planner import CompileOptions
+from axil.contract.messages import text_of
 from axil.contract.node import Edge, NodeContract
-from axil.errors import NotBuilt, Problem, SpecError, did_you_mean, format_names
+from axil.errors import (
+    GraphWarning,
+    MissingKeys,
+    NotBuilt,
+    Problem,
+    SpecError,
+    did_you_mean,
+    format_names,
+)
 from axil.kernel.joins import Join
 from axil.kernel.plan import CycleLimit
 from axil.kernel.state import Schema
@@ -36,6 +46,7 @@ from axil.spec.graph import (
 )
 
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
+_CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
 _UNSET: Any = object()
 _SPECIAL = {"entry": ENTRY, "start": ENTRY, "exit": EXIT, "end": EXIT}
 
@@ -85,7 +96,8 @@ class Graph:
         """See ``GraphSpec`` for what the options mean.
 
         Args:
-            state: a pydantic model, a TypedDict or a ``Schema``: typed state.
+            state: a pydantic model, a TypedDict or a ``Schema``: typed state; ``"messages"``: a
+                conversation, which agents and people read and write.
             node_wrappers: around each of its nodes, outside the node's own: a list; or lists by
                 node type (a name, a class, ``"*"`` all).
         """
@@ -101,6 +113,7 @@ class Graph:
         self._usual = [
             (kind, [Use.of(wrapper) for wrapper in wrappers]) for kind, wrappers in by_type.items()
         ]
+        self._fitting = set[int]()  # those of the usual that fit a node
         self._limits, self._cycle_limits = limits or Limits(), dict(cycle_limits or {})
         self._version: tuple[int, Mapping[int, Any]] = state_version, dict(migrations or {})
         self._components: dict[str, Any] = {}
@@ -249,13 +262,34 @@ class Graph:
 
     def _usual_of(self, component: Any, use: Use | None) -> list[Use]:
         """The wrappers that the graph puts around a node."""
-        names = {"*", use.type if use is not None else type(component).__name__}
-        mine = (
-            uses
-            for kind, uses in self._usual
-            if (isinstance(component, kind) if isinstance(kind, type) else kind in names)
-        )
-        return [use for uses in mine for use in uses]
+        names = {"*"}
+        if use is not None:
+            names.add(use.type)
+        else:
+            kinds = [kind.__name__ for kind in type(component).__mro__[:-1]]
+            names |= {*kinds, *(_CAPITAL.sub("_", kind).lower() for kind in kinds)}
+        found: list[Use] = []
+        for number, (kind, uses) in enumerate(self._usual):
+            if isinstance(component, kind) if isinstance(kind, type) else kind in names:
+                self._fitting.add(number)
+                found += uses
+        return found
+
+    def _check_usual(self) -> None:
+        """Raises: SpecError (AX170): a key of node_wrappers fits no node."""
+        kinds = [kind for n, (kind, _) in enumerate(self._usual) if n not in self._fitting]
+        strangers = [_title(kind) if isinstance(kind, type) else str(kind) for kind in kinds]
+        strangers = [name for name in strangers if name != "*"]
+        if strangers and self._specs:
+            uses = {spec.use.type for spec in self._specs.values() if spec.use is not None}
+            there = uses | {
+                type(component).__name__
+                for component in self._components.values()
+                if component is not None
+            }
+            told = f"node_wrappers names {format_names(strangers)}, which fits none of its nodes."
+            hint = did_you_mean(strangers[0], there) or f"There are {format_names(sorted(there))}."
+            raise SpecError(Problem("AX170", self.place, told, hint))
 
     def create_edge(
         self,
@@ -267,6 +301,7 @@ class Graph:
         trigger: bool = True,
         process: Any = None,
         formatter: Any = None,
+        parser: Any = None,
         carry: Edge | None = None,
         state_filter: Callable[..., Any] | None = None,
         group: str = "",
@@ -278,18 +313,32 @@ class Graph:
                 ``{}``: trigger without data.
             when: whether it is taken: a callable (asked for ``payload``, ``state``, ``text`` by
                 name), or a ``Use``.
-            process, formatter: what is carried instead: a callable on the payload; an object with
-                ``dump(fields) -> str``.
+            process: what is carried instead: a callable on the payload.
+            formatter: what writes the fields that are carried as one ``message``: a formatter, its
+                class, or the name of an installed one.
+            parser: the other direction: a formatter that reads the ``message`` that comes as the
+                fields ``keys``.
             carry: an object that decides all of this: see ``axil.Edge``.
             state_filter: from the state to the values of the state that goes on along this edge.
         Raises: SpecError: a stranger, a duplicate, or a cycle where cycles are forbidden.
         """
         self.check_open()
         source, target = self.end(sender, "sender"), self.end(receiver, "receiver")
-        if carry is not None and any(x is not None for x in (keys, when, process, formatter)):
+        if sum(x is not None for x in (process, formatter, parser)) > 1:
+            told = f"the edge {source}->{target} has more than one of process, formatter, parser."
+            raise SpecError(Problem("AX169", self.place, told, "Let one of them do it all."))
+        if carry is not None and any(
+            x is not None for x in (keys, when, process, formatter, parser)
+        ):
             told = f"the edge {source}->{target} has carry, and keys, when, process or formatter."
             hint = "Leave the others out: carry decides all that an edge carries."
             raise SpecError(Problem("AX169", self.place, told, hint))
+        carried = None if carry is not None else self._keys(keys)
+        if formatter is not None:
+            process = _formatted(self._formatter(formatter))
+        elif parser is not None:
+            process = _parsed(self._formatter(parser), list(carried or ()))
+            carried = {"message": ""}
         return self.add_edge(
             EdgeSpec(
                 source=source,
@@ -297,13 +346,23 @@ class Graph:
                 trigger=trigger,
                 group=group,
                 condition=when,
-                keys=self._keys(keys) if carry is None else None,
-                process=_formatted(formatter) if formatter is not None else process or carry,
+                keys=carried,
+                process=process or carry,
                 filter=state_filter,
             ),
             sender,
             receiver,
         )
+
+    def _formatter(self, given: Any) -> Any:
+        """A formatter, of itself, its class, or the name of an installed one."""
+        if isinstance(given, str):
+            from axil.registry.config import make_component
+
+            setting = cast("CompileOptions", getattr(self, "setting", None) or CompileOptions())
+            found = setting.resolve("formatters", given, self.place)
+            return make_component(found, {}, self.place)
+        return given() if isinstance(given, type) else given
 
     def create_edges(self, edges: Iterable[Sequence[Any]]) -> list[EdgeHandle]:
         """Several edges: ``(sender, receiver)`` or ``(sender, receiver, keys)`` each."""
@@ -390,6 +449,7 @@ class Graph:
         if self._build_func is not None and not self._frozen:
             build, self._build_func = self._build_func, None
             build(self)
+        self._check_usual()
         self._frozen = True
         return GraphSpec(
             id=self.name or "graph",
@@ -539,15 +599,23 @@ class RootGraph(Graph, Workflow):
     def build(self) -> RootGraph:
         """Compile the graph.
 
-        Raises: SpecError: all that is wrong with it. Gives the graph itself.
+        What the check warns of is shown as ``GraphWarning``. Raises: SpecError: all that is wrong
+        with it. Gives the graph itself.
         """
+        setting = self.setting
+        found: list[Problem] = []
         self._spec = self.to_spec()
         try:
             self._plan = None
+            self.setting = replace(setting, warned=found.append)
             _ = self.plan
+            for problem in found:
+                warnings.warn(str(problem), GraphWarning, stacklevel=2)
         except BaseException:
             self._frozen, self._spec = False, None
             raise
+        finally:
+            self.setting = setting
         return self
 
     @property
@@ -574,6 +642,9 @@ def _checked_name(name: str) -> str:
 def _schema(state: Any) -> Schema | None:
     if state is None or isinstance(state, Schema):
         return state
+    if state == "messages":
+        made = provided("axil_typed.schema", "generate_state_schema", wanted='state="messages"')
+        return made((), "messages")
     wanted = f"state={getattr(state, '__name__', state)}"
     return provided("axil_typed.schema", "schema_of", wanted=wanted)(state)
 
@@ -586,6 +657,24 @@ def _formatted(formatter: Any) -> Any:
         return {"message": formatter.dump(payload)}
 
     return dump
+
+
+def _parsed(formatter: Any, keys: Sequence[str]) -> Any:
+    parse = getattr(formatter, "parse", None)
+
+    def read(payload: Any) -> dict[str, Any]:
+        text = text_of(payload)
+        found = dict(parse(text, keys) if parse is not None else formatter.format(text))
+        missing = [key for key in keys if key not in found]
+        if missing:
+            raise MissingKeys(
+                f"the parser found no {format_names(missing)} in {text!r:.80}; "
+                f"it found {format_names(sorted(found)) or 'no fields'}.",
+                hint="Ask for the fields where the text is written.",
+            )
+        return {key: found[key] for key in keys} if keys else found
+
+    return read
 
 
 def _spelled(ask: Callable[..., Any], spellings: set[str]) -> Callable[..., Any]:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, nullcontext
 from dataclasses import dataclass, replace
 from threading import Lock
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 from axil._door import provided
@@ -21,6 +21,7 @@ from axil.contract.observers import Trusted
 from axil.errors import NotInstalled, Problem, SpecError
 from axil.kernel.tokens import new_tuple
 from axil.kernel.values import isolate
+from axil.registry.grants import Grants, granted
 from axil.runtime.result import Event, Options, Result
 
 if TYPE_CHECKING:
@@ -49,7 +50,9 @@ class Workflow:
         self, spec: GraphSpec | None = None, setting: CompileOptions | None = None
     ) -> None:
         self._spec = spec
-        self.setting = setting or CompileOptions()
+        self._grants: Grants | None = spec.extras.get("grants") if spec is not None else None
+        """Those of the file that it was read from; None: Python code made it."""
+        self.setting: CompileOptions = setting or CompileOptions()
         self._plan: Plan | None = None
         self._pins: dict[str, dict[str, str]] | None = None
         self._defaults: Options | None = None
@@ -62,16 +65,33 @@ class Workflow:
         *,
         registry: Registry | None = None,
         hooks: Any = None,
+        functions: str | os.PathLike[str] | None = None,
         **options: Any,
     ) -> Workflow:
         """The workflow that a file describes, not yet compiled.
 
-        ``options``: those of ``axil.plugin.load_spec``, which raises SpecError.
+        Args:
+            functions: a folder whose Python files hold tools, conditions and processors of one's
+                own; they are executed.
+            options: those of ``axil.plugin.load_spec``, which raises SpecError.
+        Raises: ConfigError: AX700, AX884 the functions cannot be had.
         """
+        if functions is not None:
+            from axil.registry.registry import default_registry
+
+            known = registry or default_registry()
+            registry = provided(
+                "axil_files.functions", "with_functions", wanted="load(functions=…)"
+            )(known, functions)
         load_spec = provided("axil_files.loading", "load", wanted="axil.load")
         spec = load_spec(path, registry=registry, **options)
         shared = {name: options[name] for name in ("environment", "allow_code") if name in options}
+        allow = frozenset(options.get("allow", ()))
+        given = Grants.of(allow | {"code"} if shared.get("allow_code") else allow)
+        if given.allows("code"):
+            shared["allow_code"] = True
         folder = os.path.dirname(os.path.realpath(path))
+        shared["grants"] = given.at(folder)
         return Workflow(
             spec, CompileOptions(registry=registry, hooks=hooks, folder=folder, **shared)
         )
@@ -200,26 +220,46 @@ class Workflow:
         ``cancelled``. Raises: NodeFailed: a node failed; ``error.result`` holds the partial result.
         """
         async with self:
-            result = await self.start(input, attributes, **options).result()
+            with nullcontext() if self._grants is None else granted(self._grants):
+                result = await self.start(input, attributes, **options).result()
         if result.status == "failed" and result.error is not None:
             raise result.error
         return result
 
     def invoke(
         self, input: RunInput = None, attributes: Mapping[str, Any] | None = None, **options: Any
-    ) -> tuple[Any, dict[str, Any]]:
-        """The sync door: run to the end on an event loop of its own and give ``(output,
-        attributes)``.
+    ) -> Result:
+        """The sync door: run to the end and give the result, which unpacks as ``output,
+        attributes``.
+
+        The run has an event loop of its own; where one is running already, as in a notebook, also a
+        thread of its own, and this one waits.
 
         Raises: NodeFailed, LimitReached, RunPaused, RunCancelled: the run did not end well;
-        RuntimeError: an event loop is running.
+        ``error.result`` holds the partial result, with its questions.
         """
-        from axil.runtime.run import run_sync
+        from axil.runtime.sync import run_blocking
 
-        result: Result = run_sync(self.run(input, attributes, **options))
+        result: Result = run_blocking(self.run(input, attributes, **options))
         if result.error is not None:
             raise result.error
-        return result.output, result.attributes
+        return result
+
+    def draw(self, format: Literal["text", "mermaid"] = "text") -> str:
+        """Return a picture of the graph: lines of text, or a mermaid flowchart.
+
+        Raises: NotInstalled: axil-inspection, which draws, is not installed; SpecError: the graph
+        has no plan.
+        """
+        return provided("axil_inspection.drawing", "draw", wanted="draw")(self.plan, format)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        """Return the picture of the graph by media type: what a notebook shows."""
+        try:
+            picture = provided("axil_inspection.drawing", "notebook_picture", wanted="a picture")
+        except NotInstalled as error:
+            return {"text/plain": f"{self!r}\n{error}"}
+        return picture(self)
 
     async def resume(
         self, run_id: str, *, journal: Any, answers: Mapping[str, Any] | None = None, **options: Any
@@ -291,7 +331,8 @@ class Workflow:
             try:
                 async with house.lock:  # nobody comes in while somebody provisions or closes
                     if not house.is_ready:
-                        await _provision(components)
+                        with nullcontext() if self._grants is None else granted(self._grants):
+                            await _provision(components)
                         house.is_ready = True
                     house.guests += 1
             finally:

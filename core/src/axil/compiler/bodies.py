@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import CodeType, FunctionType
 from typing import Any, cast
@@ -20,11 +20,11 @@ from typing import Any, cast
 from axil.contract.messages import fold_payloads, gather_messages, is_messages
 from axil.contract.node import NodeContract
 from axil.contract.views import StateView, fields_of, values_of, without_views
-from axil.errors import BodyError, Problem, SpecError, did_you_mean, format_names
+from axil.errors import BodyError, Problem, SpecError, StateError, did_you_mean, format_names
 from axil.kernel.plan import Body, Mode
 from axil.kernel.state import State
 from axil.kernel.tokens import Changes, Out, Task, new_tuple
-from axil.kernel.values import ATOMS, isolate, type_of
+from axil.kernel.values import ATOMS, MISSING, isolate, type_of
 from axil.spec.graph import local_field
 
 Supply = Callable[[Task, Any], Any]
@@ -50,6 +50,10 @@ class BodyRules:
     view: Callable[[State], Any] | None = None
     given: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Constant parameters: ``config``, ``node``, ``memories`` …"""
+    chat: str = ""
+    """The field of a typed state that holds the conversation: ``messages`` are read from it, and
+    those that the node says are written to it. Empty: there is none.
+    """
     is_free: bool = False
     """Whether the state takes whatever is written: attributes, for which nothing is declared."""
 
@@ -57,19 +61,36 @@ class BodyRules:
 class Plain:
     """A body made of a callable: supplies its parameters, calls it, and reads its result."""
 
-    __slots__ = ("_call", "_read", "_supplies", "call", "mode", "wants_ctx")
+    __slots__ = (
+        "_attributes",
+        "_call",
+        "_read",
+        "_supplies",
+        "_views",
+        "call",
+        "mode",
+        "wants_ctx",
+    )
 
     def __init__(
-        self, call: Callable[..., Any], supplies: Mapping[str, Supply], read: Read, mode: Mode
+        self,
+        call: Callable[..., Any],
+        supplies: Mapping[str, Supply],
+        read: Read,
+        mode: Mode,
+        attributes: str = "attributes",
     ):
+        """``attributes``: the parameter that is given the attributes, whatever it is called."""
         self._call, self._supplies, self._read = call, tuple(supplies.items()), read
+        self._attributes = attributes
+        self._views = [name for name, supply in supplies.items() if isinstance(supply, _View)]
         self.mode: Mode = mode
         self.wants_ctx = not {"ctx", "local"}.isdisjoint(supplies) or (
             mode == "async" and not inspect.iscoroutinefunction(call)
         )
         self.call: Supply = self._awaited if mode == "async" else self._called
         """The body as a function."""
-        if len(supplies) == 1 and "attributes" not in supplies and first_of(call) in supplies:
+        if len(supplies) == 1 and attributes not in supplies and first_of(call) in supplies:
             (supply,) = supplies.values()
             if mode != "async":
                 self.call = (
@@ -90,7 +111,19 @@ class Plain:
 
     def _called(self, task: Task, ctx: Any) -> Out:
         given = {name: supply(task, ctx) for name, supply in self._supplies}
-        return self._read(self._call(**given), task, ctx, given.get("attributes"))
+        result = self._call(**given)
+        return self._read(result, task, ctx, self._written(given))
+
+    def _written(self, given: Mapping[str, Any]) -> Any:
+        """The attributes that the body was given, with what it assigned to its views of the
+        state.
+        """
+        attributes = given.get(self._attributes)
+        for name in self._views:
+            view = given[name]
+            if type(view) is StateView and view.written:
+                attributes = _assigned(view.writes, attributes)
+        return attributes
 
     async def _awaited(self, task: Task, ctx: Any) -> Out:
         given = {name: supply(task, ctx) for name, supply in self._supplies}
@@ -105,7 +138,7 @@ class Plain:
             result = last
         else:
             result = await result
-        return self._read(result, task, ctx, given.get("attributes"))
+        return self._read(result, task, ctx, self._written(given))
 
 
 def _with_one(call: Callable[[Any], Any], supply: Supply, read: Read) -> Supply:
@@ -130,7 +163,10 @@ def _with_state(call: Callable[[Any], Any], view: Callable[[State], Any], read: 
     """The most common case, one that asks for the state, without a supply between."""
 
     def body(task: Task, ctx: Any) -> Any:
-        return read(call(view(task.state)), task, ctx, None)
+        state = view(task.state)
+        result = call(state)
+        given = _assigned(state.writes) if type(state) is StateView and state.written else None
+        return read(result, task, ctx, given)
 
     return body
 
@@ -141,7 +177,10 @@ def _awaited_with_state(
     """The same of a coroutine function."""
 
     async def body(task: Task, ctx: Any) -> Out:
-        return read(await call(view(task.state)), task, ctx, None)
+        state = view(task.state)
+        result = await call(state)
+        given = _assigned(state.writes) if type(state) is StateView and state.written else None
+        return read(result, task, ctx, given)
 
     return body
 
@@ -199,6 +238,124 @@ def as_body(call: Callable[..., Any], rules: BodyRules, *, inline: bool | None =
     if problems:
         raise SpecError(problems)
     return Plain(call, supplies, result_reader(rules), mode_of(call, bool(inline)))
+
+
+def as_forward(
+    call: Callable[..., Any],
+    rules: BodyRules,
+    places: Sequence[str],
+    *,
+    without: Collection[str] = (),
+    inline: bool = False,
+) -> Body:
+    """Return the body of a user's function: see ``arranged`` for what its parameters are given.
+
+    Args:
+        places: the values by position; the first one is the state in a typed graph.
+        without: names that are none here.
+    Raises: SpecError (AX162, AX163).
+    """
+    known = supplied(rules)
+    order = ("state", *places[1:]) if rules.payload == "state" else tuple(places)
+    try:
+        wanted = arranged(call, [name for name in known if name not in without], order)
+    except ValueError as error:
+        id, told, hint = error.args
+        raise SpecError(Problem(id, f'node "{rules.node}"', told, hint)) from None
+    if STAR in wanted:
+        call, wanted = _of_one(call), {"value": wanted[STAR]}
+    attributes = next((name for name, value in wanted.items() if value == "attributes"), "")
+    return Plain(
+        call,
+        {name: known[value] for name, value in wanted.items()},
+        result_reader(rules),
+        mode_of(call, inline),
+        attributes or "attributes",
+    )
+
+
+STAR = "*"
+"""The parameter of a function that takes only ``*args``."""
+
+
+def arranged(
+    call: Callable[..., Any],
+    known: Collection[str],
+    places: Sequence[str],
+    also: Mapping[str, str] | None = None,
+) -> dict[str, str]:
+    """Return what each parameter of a user's function is given: parameters to names of values.
+
+    By name, where all required parameters have ``known`` names. Else by position: the value in
+    ``places``; a parameter with a known name has to stand at its own place then. Parameters with
+    defaults are given what they name, and nothing where they name nothing.
+
+    >>> arranged(lambda message, attrs, limit=3: 0, {"attributes"}, ("inputs", "attributes"))
+    {'message': 'inputs', 'attrs': 'attributes'}
+
+    Args:
+        also: whose place other known names have: ``{"input": "inputs"}``.
+    Raises: ValueError, with an id, a text and a hint: AX162 a known name out of place, or one that
+    only a name can give; AX163 too many parameters.
+    """
+    wanted = parameters_of(call)
+    if not wanted and _takes_any(call):
+        return {STAR: places[0]}
+    required = [name for name, is_required in wanted.items() if is_required]
+    named = {name: name for name in wanted if name in known}
+    in_place = {
+        name
+        for name, place in zip(wanted, places, strict=False)
+        if name in named and (also or _ALSO).get(name, name) == place
+    }
+    strangers = [name for name in required if name not in named]
+    if not strangers:
+        return named
+    by_name = [name for name in required if name in named and name not in in_place]
+    if by_name or not first_of(call):
+        raise ValueError(
+            "AX162",
+            f"the function mixes known names ({format_names(by_name)}) with others "
+            f"({format_names(strangers)}).",
+            did_you_mean(strangers[0], known)
+            or f"Use only names of {format_names(sorted(known), 20)}; or none, and values are "
+            f"given by position: {', '.join(places)}.",
+        )
+    if len(required) > len(places):
+        raise ValueError(
+            "AX163",
+            f"the function takes {len(required)} arguments; by position it is given 1 to "
+            f"{len(places)}: {', '.join(places)}.",
+            "",
+        )
+    return {
+        **dict(zip(required, places, strict=False)),
+        **{name: value for name, value in named.items() if name not in required},
+    }
+
+
+_ALSO = {"input": "inputs"}
+
+
+def _takes_any(call: Callable[..., Any]) -> bool:
+    """Whether a function takes any arguments by position."""
+    try:
+        signature = inspect.signature(call)
+    except (TypeError, ValueError):
+        return False
+    return any(p.kind is p.VAR_POSITIONAL for p in signature.parameters.values())
+
+
+def _of_one(call: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of ``*args`` as one of one argument."""
+
+    async def awaited(value: Any) -> Any:
+        return await call(value)
+
+    def called(value: Any) -> Any:
+        return call(value)
+
+    return awaited if is_async(call) else called
 
 
 def mode_of(call: Callable[..., Any], inline: bool) -> Mode:
@@ -281,6 +438,9 @@ def supplied(rules: BodyRules) -> dict[str, Supply]:
         "state": _STATE if rules.view is None else _View(rules.view),
         "attributes": lambda task, ctx: _attributes(rules, task.state),
     }
+    if rules.chat:
+        given["messages"] = lambda task, ctx: conversation(task.state, rules.chat)
+        given["payloads"] = lambda task, ctx: [conversation(task.state, rules.chat)]
     for name, value in rules.given.items():
         given[name] = lambda task, ctx, value=value: value
     return given
@@ -318,11 +478,13 @@ class Attributes(dict[str, Any]):
     [*attributes["log"], line]``.
     """
 
-    __slots__ = ("written",)
+    __slots__ = ("assigned", "written")
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         super().__init__(values)
         self.written: dict[str, Any] = {}
+        self.assigned: Mapping[str, Any] = {}
+        """What the body assigned to its view of the state, beside it."""
 
     def __setitem__(self, name: str, value: Any) -> None:
         super().__setitem__(name, value)
@@ -344,6 +506,13 @@ class Attributes(dict[str, Any]):
         return self
 
 
+def _assigned(values: Mapping[str, Any], attributes: Attributes | None = None) -> Attributes:
+    """The attributes of a body that assigned ``values`` to its view of the state."""
+    attributes = Attributes({}) if attributes is None else attributes
+    attributes.assigned = {**attributes.assigned, **without_views(dict(values))}
+    return attributes
+
+
 def _attributes(rules: BodyRules, state: State) -> Attributes:
     values = dict(rules.own or {})
     kept = state.get(local_field(rules.node))
@@ -358,11 +527,35 @@ def _attributes(rules: BodyRules, state: State) -> Attributes:
     return Attributes({name: isolate(value) for name, value in values.items()})
 
 
+class Heard(dict[str, Any]):
+    """A message of the conversation, as a body is given it: sent on, it is not said again."""
+
+    __slots__ = ()
+
+
+def conversation(state: State, field_name: str) -> list[dict[str, Any]]:
+    """Return the messages that a typed state holds, each as a dict of the body's own."""
+    found: Any = state.get(field_name)
+    items: Sequence[Any] = () if found is MISSING else isolate(found)
+    return [Heard(cast("dict[str, Any]", m)) for m in items or () if isinstance(m, dict)]
+
+
+def _with_said(rules: BodyRules, out: Out) -> Out:
+    """``out``, with what the node said written to the conversation."""
+    said: Any = out.output
+    if rules.chat in out.delta or not is_messages(said):
+        return out
+    new = [dict(m) for m in cast("Sequence[Any]", said) if type(m) is not Heard]
+    plain = [dict(m) for m in cast("Sequence[Any]", said)]
+    delta = {**out.delta, rules.chat: new} if new else out.delta
+    return Out(plain, delta, out.to)
+
+
 def result_reader(rules: BodyRules) -> Read:
     """What the results of a node's body mean: the last step of every plain body; the same for all
     nodes of the same rules.
     """
-    if rules.own:
+    if rules.own or rules.chat:
         return _reader(rules)
     pull, push = (None if names is None else tuple(names) for names in (rules.pull, rules.push))
     return _shared_reader(rules.payload, pull, push, is_free=rules.is_free)
@@ -410,6 +603,10 @@ def _reader(rules: BodyRules) -> Read:
 
     def result(value: Any, task: Task, ctx: Any, attributes: Any) -> Out:
         out = value if type(value) is Out else read(rules, value, task, attributes)
+        if isinstance(attributes, Attributes) and attributes.assigned:
+            out = _with_assigned(rules, out, task.state, attributes.assigned)
+        if rules.chat and rules.payload == "messages":
+            out = _with_said(rules, out)
         touched: Mapping[str, Mapping[str, Any]] | None = ctx.touched if ctx is not None else None
         return out if touched is None else with_own(out, touched)
 
@@ -423,6 +620,23 @@ def with_own(out: Out, touched: Mapping[str, Mapping[str, Any]]) -> Out:
         before: Mapping[str, Any] = delta.get(name) or {}
         delta[name] = {**own, **before}
     return Out(out.output, Changes(delta) if type(out.delta) is Changes else delta, out.to)
+
+
+def _with_assigned(rules: BodyRules, out: Out, state: State, assigned: Mapping[str, Any]) -> Out:
+    """``out``, and what the body assigned to its view of the state.
+
+    Raises: StateError (AX203): the node does not write that field.
+    """
+    named = rules.pull if rules.push is None else rules.push
+    for name in assigned:
+        is_free = rules.payload == "state" or state.schema.closed
+        if not (name in named if named is not None else is_free or name in state):
+            raise StateError(
+                f'the body assigned "{name}" to the state, and the node does not write it.',
+                id="AX203",
+                hint="Name it in push_keys.",
+            )
+    return Out(out.output, {**assigned, **out.delta}, out.to)
 
 
 def _read_delta(rules: BodyRules, value: Any, task: Task, attributes: Any) -> Out:

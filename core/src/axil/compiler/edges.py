@@ -15,7 +15,7 @@ from axil.contract.views import values_of, without_views
 from axil.errors import BodyError, MissingKeys, format_names
 from axil.kernel.plan import Carry
 from axil.kernel.state import State
-from axil.kernel.tokens import Carried, new_tuple
+from axil.kernel.tokens import ENTRY, Carried, new_tuple
 from axil.kernel.values import MISSING, type_of
 from axil.spec.graph import EdgeSpec
 
@@ -163,14 +163,20 @@ def _selected(spec: EdgeSpec, output: Any) -> dict[str, Any]:
         import difflib
 
         near = difflib.get_close_matches(missing[0], has, n=1)
+        is_input = spec.source == ENTRY
+        giver = "input" if is_input else "payload"
+        otherwise = (
+            f'Give "{missing[0]}" with the input.'
+            if is_input
+            else "Return the field, or change the edge's keys."
+        )
         error = MissingKeys(
             f"edge {spec.source}->{spec.target} carries {format_names(list(keys))}, and the "
-            "payload "
-            f"lacks {format_names(missing)}; "
+            f"{giver} lacks {format_names(missing)}; "
             f"it has {format_names(has) or 'no fields'}.",
-            hint=f'The payload has "{near[0]}"; the edge wants "{missing[0]}".'
+            hint=f'The {giver} has "{near[0]}"; the edge wants "{missing[0]}".'
             if near
-            else "Return the field, or change the edge's keys.",
+            else otherwise,
         )
         error.missing, error.has = missing, has
         raise error from None

@@ -6,17 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from axil.compiler.bodies import (
-    BodyRules,
-    Plain,
-    as_body,
-    is_async,
-    mode_of,
-    parameters_of,
-    result_reader,
-    supplied,
-)
-from axil.errors import Problem, SpecError, format_names
+from axil.compiler.bodies import BodyRules, as_body, as_forward, parameters_of
 from axil.kernel.plan import Body
 
 _POSITIONS = ("inputs", "attributes", "memories", "tools", "retrievers", "node")
@@ -25,9 +15,10 @@ _POSITIONS = ("inputs", "attributes", "memories", "tools", "retrievers", "node")
 class CustomNode:
     """A node whose body is a function.
 
-    The function's parameters are taken by name if all of them are names that a body may ask for; if
-    none is, by position: ``(input, attributes, memories, tools, retrievers, node)``, as many as it
-    has. It returns a mapping. Without a function the node passes its input on.
+    The function's parameters are given by name if all of them are names that a body may ask for;
+    else by position: ``(input, attributes, memories, tools, retrievers, self)``, as many as it has.
+    One with a default is given nothing, unless it names a value. The function returns a mapping.
+    Without a function the node passes its input on.
     """
 
     strict = True
@@ -61,71 +52,25 @@ class CustomNode:
             "node": self,
         }
         rules = replace(rules, given=given)
-        wanted = parameters_of(self.forward)
-        names = list(wanted)
-        known = [name for name in names if name in supplied(rules)]
-        strangers = [name for name, required in wanted.items() if required and name not in known]
         inline = self.inline or bool(getattr(self.forward, "inline", False))
-        if not strangers and (known or not names):
-            return as_body(self.forward, rules, inline=inline)
-        if known:
-            raise SpecError(
-                Problem(
-                    "AX162",
-                    f'node "{rules.node}"',
-                    f"the function mixes known names ({format_names(known)}) with others "
-                    f"({format_names(strangers)}).",
-                    "Use only names a body may ask for, or none: then values are given by "
-                    "position.",
-                )
-            )
-        if not 1 <= len(names) <= len(_POSITIONS):
-            raise SpecError(
-                Problem(
-                    "AX163",
-                    f'node "{rules.node}"',
-                    f"the function takes {len(names)} arguments; by position it is given 1 to "
-                    f"{len(_POSITIONS)}: {', '.join(_POSITIONS)}.",
-                )
-            )
-        return as_body(_Positional(self.forward, len(names)).called(), rules, inline=inline)
+        without = ("messages",) if _is_shape(self.forward) else ()
+        return as_forward(self.forward, rules, _POSITIONS, without=without, inline=inline)
+
+
+def _is_shape(forward: Callable[..., Any]) -> bool:
+    """Whether a function is written as in MASFactory, where ``messages`` are the fields: what
+    follows stands at its place, too.
+    """
+    names = list(parameters_of(forward))
+    return names[:1] == ["messages"] and names[1:] == list(_POSITIONS[1 : len(names)])
 
 
 def _pass_on(inputs: dict[str, Any]) -> Any:
     return inputs
 
 
-class _Positional:
-    """A function called by position, as one called by name."""
-
-    def __init__(self, function: Callable[..., Any], count: int) -> None:
-        self.function, self.count = function, count
-
-    def called(self) -> Callable[..., Any]:
-        """A function with named parameters that hands them on in order."""
-        if is_async(self.function):
-
-            async def forward_async(
-                inputs: Any, attributes: Any, memories: Any, tools: Any, retrievers: Any, node: Any
-            ) -> Any:
-                return await self.function(
-                    *(inputs, attributes, memories, tools, retrievers, node)[: self.count]
-                )
-
-            return forward_async
-
-        def forward(
-            inputs: Any, attributes: Any, memories: Any, tools: Any, retrievers: Any, node: Any
-        ) -> Any:
-            return self.function(
-                *(inputs, attributes, memories, tools, retrievers, node)[: self.count]
-            )
-
-        return forward
-
-
 class FunctionNode:
-    """A plain function as a node; parameters by name."""
+    """A plain function as a node; parameters by name, or the first two by position."""
 
     strict = True
 
@@ -136,20 +81,8 @@ class FunctionNode:
 
     def adapted(self, rules: BodyRules) -> Body:
         """The body, as the graph's rules want it."""
-        names = list(parameters_of(self.function))
         rules = replace(rules, given={"node": self})
-        if rules.payload == "state" and len(names) == 1 and names[0] not in supplied(rules):
-            only = names[0]
-            original = rules
-            rules = replace(rules, given={})
-            view = supplied(original)["state"]
-            return Plain(
-                self.function,
-                {only: view},
-                result_reader(rules),
-                mode_of(self.function, self.inline),
-            )
-        return as_body(self.function, rules, inline=self.inline)
+        return as_forward(self.function, rules, _POSITIONS[:2], inline=self.inline)
 
 
 def node(function: Callable[..., Any] | None = None, *, inline: bool = False) -> Any:

@@ -14,14 +14,15 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from axil.compiler.bodies import (
+    STAR,
     BodyRules,
     Plain,
+    arranged,
     bind,
     body_of,
     first_of,
     is_async,
     is_coroutine_function,
-    parameters_of,
 )
 from axil.compiler.collector import put_off
 from axil.compiler.edges import EdgeInput, EdgeParts, OfState, carry_of, filtered
@@ -47,6 +48,7 @@ from axil.kernel.state import Schema, State
 from axil.kernel.tokens import ENTRY, EXIT
 from axil.kernel.values import isolate
 from axil.registry.config import make_component
+from axil.registry.grants import Grants, granted, shown
 from axil.spec.check import check
 from axil.spec.graph import EdgeSpec, GraphSpec, NodeSpec, Place, RouterSpec, SubgraphSpec, Use
 
@@ -71,12 +73,16 @@ class CompileOptions:
     """Where included files look up names that are no variables; None: the process's environment."""
     allow_code: bool = False
     """Whether included files may name code by import path."""
+    grants: Grants = field(default_factory=Grants)
+    """What included files may do."""
     extras: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Those of the graph that is being compiled: for nodes with graphs of their own, where it was
     read and with what.
     """
     place: Place | None = None
     """Where a file has the node that is given this: for what is wrong with its settings."""
+    warned: Callable[[Problem], None] | None = None
+    """Called with each warning of the check, once the plan is made."""
 
     def components(self) -> Registry:
         """The registry that names are looked up in, with what hook plugins add to it."""
@@ -98,18 +104,22 @@ class CompileOptions:
             return self.imported(name, where)
         return self.components().resolve(kind, name, where, requires=requires)
 
+    def may_import(self, path: str) -> bool:
+        """Whether a file may name code by this import path."""
+        return self.allow_code or self.grants.allows(_import(path))
+
     def imported(self, path: str, where: str) -> Any:
         """What ``module:Name`` is.
 
         Raises: SpecError (AX148): code is not allowed, or there is no such thing.
         """
-        if not self.allow_code:
+        if not self.may_import(path):
             raise SpecError(
                 Problem(
                     "AX148",
                     where,
                     f'"{path}" is an import path.',
-                    "Use a component's name, or allow code for this run.",
+                    f"Use a component's name, or allow it: --allow {_import(path)}",
                 )
             )
         module, _, name = path.partition(":")
@@ -124,6 +134,11 @@ class CompileOptions:
                     "Is its folder on PYTHONPATH?",
                 )
             ) from error
+
+
+def _import(path: str) -> str:
+    """Return what has to be granted for an import path."""
+    return f"import:{shown(path.partition(':')[0])}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,13 +225,15 @@ class Compiler:
         ]
         while stack:
             inner, parent, node, nested = stack.pop()
-            draft = _Draft(self, inner, nested)
+            with granted(inner.extras.get("grants")):
+                draft = _Draft(self, inner, nested)
             order.append((draft, parent, node))
             stack.extend((kid.spec, draft, name, kid) for name, kid in draft.nested.items())
         self._refuse()
         plan: Plan | None = None
         for draft, parent, node in reversed(order):
-            graph = draft.graph(whole=parent is None)
+            with granted(draft.spec.extras.get("grants")):
+                graph = draft.graph(whole=parent is None)
             self._refuse()  # wrappers are made only now
             plan = fold(graph)
             if parent is not None:
@@ -224,6 +241,9 @@ class Compiler:
                 project = Projection(node, draft.as_nested, graph)
                 parent.bodies[node] = SubgraphBody(plan, project.pull, project.push)
         assert plan is not None
+        if self.setting.warned is not None:
+            for problem in self.problems:
+                self.setting.warned(problem)
         if self.setting.hooks is not None:
             self.setting.hooks.hook.plan_compiled(plan=plan)
         return plan
@@ -278,6 +298,9 @@ class _Draft:
                 *(p for told in planner.setting.hooks.hook.check(spec=spec) for p in told or ()),
             ]
         planner.problems.extend(found)
+        messages = self.schema.fields.get("messages") if spec.payload == "state" else None
+        is_chat = messages is not None and messages.reducer.name == "append_messages"
+        self.chat = "messages" if is_chat else ""
         self.start = planner.attempt(
             _where(spec.place, f'graph "{spec.id}"'),
             lambda: self.schema.check(spec.attributes, whole=True),
@@ -398,8 +421,23 @@ class _Draft:
             own=node.attributes,
             view=self.schema.view,
             given=kind.given,
+            chat=self.chat,
             is_free=not (self.schema.closed or self.schema.fields),
         )
+        says: str = getattr(kind.component, "says", "")
+        if says and self.spec.payload == "state" and not (self.chat or node.push):
+            taken = any(edge.keys is None or edge.keys for edge in self._out_edges(node.id))
+            if not taken:
+                self.planner.problems.append(
+                    Problem(
+                        "AX157",
+                        _where(node.place, f'node "{node.id}"'),
+                        f"{says} is taken by no edge and no field of the state.",
+                        "Declare messages as a list with append_messages, or name the fields that "
+                        "it writes in push_keys.",
+                        severity="warning",
+                    )
+                )
         if not kind.is_node:
             name = node.use.type if node.use else kind.type
             told = f'"{name}" is no node: it has neither run nor adapted, nor can it be called.'
@@ -494,10 +532,11 @@ class _Draft:
 
         def part(kind: str, given: Any) -> Any:
             if given is None or (callable(given) and not isinstance(given, Use)):
-                return (
-                    _asked_by_name(given, self.schema.view, typed=self.spec.payload == "state")
-                    if given is not None
-                    else None
+                typed = self.spec.payload == "state"
+                if given is None:
+                    return None
+                return self.planner.attempt(
+                    where, lambda: _asked_by_name(given, self.schema.view, where, typed=typed)
                 )
             use = given if isinstance(given, Use) else Use(type=str(given))
             return self.planner.attempt(
@@ -595,15 +634,14 @@ def _merging(merge: Callable[[Sequence[Any]], Any]) -> Merge:
 
 
 def _asked_by_name(
-    function: Callable[..., Any], view: Callable[[State], Any] | None, *, typed: bool
+    function: Callable[..., Any], view: Callable[[State], Any] | None, where: str, *, typed: bool
 ) -> Callable[[EdgeInput], Any]:
     """A Python callable on an edge, which may ask for ``payload`` (``output``), ``state``, ``text``
     or ``fields`` by name.
 
-    Asked by none of these names, it is given the payload; in a typed graph, where edges carry
-    nothing, the state.
+    By position it is given payload and state; in a typed graph, where edges carry nothing, the
+    state first.
     """
-    names = parameters_of(function)
     ways: Mapping[str, Callable[[EdgeInput], Any]] = {
         "payload": lambda seen: isolate(seen.payload),
         "output": lambda seen: isolate(seen.payload),
@@ -614,18 +652,31 @@ def _asked_by_name(
         "fields": lambda seen: seen.fields,
         "seen": lambda seen: seen,
     }
-    known = [name for name in names if name in ways]
-    if (len(known) == 1 and first_of(function) in known) or (
-        typed and not known and len(names) == 1
-    ):
-        (only,) = known or ("state",)
-        way = ways[only]
+    try:
+        wanted = arranged(
+            function, ways, ("state", "payload") if typed else ("payload", "state"), _EDGE_NAMES
+        )
+    except ValueError as error:
+        id, told, hint = error.args
+        raise SpecError(Problem(id, where, told, hint)) from None
+    if len(wanted) == 1 and (STAR in wanted or first_of(function) in wanted):
+        way = ways[next(iter(wanted.values()))]
         return way.then(function) if isinstance(way, OfState) else lambda seen: function(way(seen))
-    if known or not names:
-        return lambda seen: function(**{name: ways[name](seen) for name in known})
-    if len(names) >= 2:
-        return lambda seen: function(ways["payload"](seen), ways["state"](seen))
-    return lambda seen: function(isolate(seen.payload))
+    if not wanted and _is_opaque(function):  # written in C: it gets the payload
+        return lambda seen: function(isolate(seen.payload))
+    return lambda seen: function(**{name: ways[way](seen) for name, way in wanted.items()})
+
+
+_EDGE_NAMES = {"message": "payload", "output": "payload", "attributes": "state"}
+
+
+def _is_opaque(function: Callable[..., Any]) -> bool:
+    """Whether a callable does not say what it takes."""
+    try:
+        inspect.signature(function)
+    except (TypeError, ValueError):
+        return True
+    return False
 
 
 def _router(spec: RouterSpec, schema: Schema) -> Router:

@@ -60,6 +60,7 @@ class Projection:
         else:
             known = outer.schema.fields if outer.schema.closed else outer
             taken = {n: v for n, v in mine.items() if n in known}
+        taken.update((n, mine[n]) for n in rules.offered if n in mine)
         if rules.keep:
             taken[local_field(self.node)] = {
                 n: v for n, v in ended.state.items() if n.startswith("@")

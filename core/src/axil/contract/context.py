@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 from axil.contract.meters import Hold, Meter
-from axil.contract.views import StateView
+from axil.contract.views import InstanceView, StateView
 from axil.kernel.events import SubRun
 from axil.kernel.plan import Body, Plan
 from axil.kernel.state import State
@@ -214,11 +214,12 @@ class Context:
 
     @property
     def state(self) -> Any:
-        """The state this activation began with, as its schema's kind; what is done to it is seen by
-        nobody.
-        """
+        """The state this activation began with, as its schema's kind; to be read only."""
         state = self._task.state
-        return state.schema.view(state) if state.schema.view else StateView(state)
+        view = state.schema.view(state) if state.schema.view else StateView(state)
+        if isinstance(view, StateView) or issubclass(type(view), InstanceView):
+            view.__axil_read_only__()
+        return view
 
     @property
     def run_id(self) -> str:

@@ -29,32 +29,38 @@ def _names(state: State) -> Iterator[str]:
 
 
 _NOTHING_YET: dict[str, Any] = {}  # shared by views in which nothing was kept; never changed
+_READ_ONLY: dict[str, Any] = {}  # what was written to a view that takes nothing
 
 
 class StateView(MutableMapping[str, Any]):
     """A state as a dict of its own: keys without a leading ``@``, values isolated when first read.
 
-    Assigning and deleting change the view alone. Cost: O(1) to make; per key, the containers of
+    Assigning and deleting change the view alone; what a body assigns to the state that it is given
+    is part of its result. Cost: O(1) to make; per key, the containers of
     what is read.
     """
 
-    __slots__ = ("_own", "_state", "_written")
+    __slots__ = ("_own", "_state", "written")
 
     _own: dict[str, Any]
     """What was read or assigned; MISSING: deleted."""
-    _written: dict[str, Any]
+    written: dict[str, Any]
     """The names that were assigned, in order."""
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self._own = self._written = _NOTHING_YET
+        self._own = self.written = _NOTHING_YET
 
     @property
     def writes(self) -> dict[str, Any]:
         """What was assigned and not deleted again, in order of first assignment; deletions are not
         in it.
         """
-        return {name: self._own[name] for name in self._written if self._own[name] is not MISSING}
+        return {name: self._own[name] for name in self.written if self._own[name] is not MISSING}
+
+    def __axil_read_only__(self) -> None:
+        """Refuse assignments from now on."""
+        self.written = _READ_ONLY
 
     def _look(self, name: object) -> Any:
         """The value, isolated and kept; MISSING if there is none."""
@@ -105,23 +111,25 @@ class StateView(MutableMapping[str, Any]):
             raise StateError(
                 f"a field's name is text without a leading @; found {name!r}.", id="AX203"
             )
+        if self.written is _READ_ONLY:
+            raise read_only(name)
         self._keep(name, value)
-        if self._written is _NOTHING_YET:
-            self._written = {}
-        self._written[name] = None
+        if self.written is _NOTHING_YET:
+            self.written = {}
+        self.written[name] = None
 
     def __delitem__(self, name: str) -> None:
         if name not in self:
             raise KeyError(_absent(self._state, name))
         self._keep(name, MISSING)
-        self._written.pop(name, None)
+        self.written.pop(name, None)
 
     def __iter__(self) -> Iterator[str]:
         own, state = self._own, self._state
         for name in _names(state):
             if own.get(name, self) is not MISSING:
                 yield name
-        for name in self._written:
+        for name in self.written:
             if name not in state and own[name] is not MISSING:
                 yield name
 
@@ -168,6 +176,15 @@ class StateView(MutableMapping[str, Any]):
 # --------------------------------------------------------------------------------------------------
 
 
+def read_only(name: str) -> StateError:
+    """The error of assigning to a view that takes nothing."""
+    return StateError(
+        f'"{name}" of ctx.state cannot be assigned.',
+        id="AX203",
+        hint="Return the field, or ask for the parameter state and assign to that.",
+    )
+
+
 class InstanceView:
     """The base of views that show a state as an instance of a class, such as a pydantic model.
 
@@ -180,6 +197,9 @@ class InstanceView:
     def __axil_instance__(self) -> Any:
         """Return the instance that the view stands for."""
         raise NotImplementedError
+
+    def __axil_read_only__(self) -> None:
+        """Refuse assignments from now on."""
 
 
 # --------------------------------------------------------------------------------------------------

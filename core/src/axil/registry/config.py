@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, cast
 
 from axil.errors import ConfigError, Problem, did_you_mean, format_names
 from axil.registry.excerpts import format_value
+from axil.registry.grants import Grants, current_grants
 from axil.spec.graph import FromEnvironment, Place
 
 if TYPE_CHECKING:
@@ -41,7 +42,8 @@ def decode_config(
     not take None: ``tooling: null`` is the default. ``lenient``: keys that the model does not have
     are logged as warnings and left out. Raises: ConfigError with everything that was found: AX130
     unknown key, AX131 a value that does not fit, AX132 a key that is missing, AX133 not a mapping.
-    Values of secret fields are never shown.
+    Values of secret fields are never shown. While a file's grants are in force (``Grants``), paths
+    become whole, and AX137 is a path, AX138 a secret's variable that the file may not have.
     """
     from pydantic import ValidationError
 
@@ -56,7 +58,7 @@ def decode_config(
     said = _said(model, cast("Mapping[str, Any]", raw))
     is_open = model.model_config.get("extra") == "allow"
     try:
-        return model.model_validate(said, extra=None if is_open else "forbid")
+        return _confined(model.model_validate(said, extra=None if is_open else "forbid"), where)
     except ValidationError as error:
         found = list(misfits(model, raw, error))
     # outside the handler: the original error's text shows the input, secrets included
@@ -73,7 +75,92 @@ def decode_config(
         logging.getLogger("axil.config").warning(
             "%s: %s is ignored. %s", problem.where, problem.message.rstrip("."), problem.hint
         )
-    return model.model_validate(said, extra=None if is_open else "ignore")
+    return _confined(model.model_validate(said, extra=None if is_open else "ignore"), where)
+
+
+def _confined(made: Model, where: str | Place) -> Model:
+    """Return settings as the grants in force allow them: paths without links.
+
+    Raises: ConfigError (AX137, AX138) with everything that needs leave.
+    """
+    grants = current_grants()
+    if grants is None:
+        return made
+    problems: list[Problem] = []
+    confined = cast("Model", _within(made, grants, where, (), problems))
+    if problems:
+        raise ConfigError(problems)
+    return confined
+
+
+def _within(
+    value: Any, grants: Grants, where: str | Place, keys: Keys, problems: list[Problem]
+) -> Any:
+    """Return a part of settings as it is granted; what is not is added to ``problems``."""
+    if fields := _fields(cast("Any", type(value))):
+        return _within_fields(value, fields, grants, where, keys, problems)
+    if isinstance(value, Secret):
+        if value.name and not value.is_known:
+            try:
+                value.permit(_inside(where, keys), grants)
+            except ConfigError as error:
+                problems.extend(error.problems)
+        return value
+    if isinstance(value, (list, tuple)):
+        items = cast("Sequence[Any]", value)
+        kept = [_within(v, grants, where, (*keys, i), problems) for i, v in enumerate(items)]
+        is_same = all(new is old for new, old in zip(kept, items, strict=True))
+        is_plain = type(items) in (list, tuple)
+        return type(cast("Any", items))(kept) if is_plain and not is_same else items
+    if isinstance(value, dict):
+        pairs = cast("dict[Any, Any]", value)
+        new = {k: _within(v, grants, where, (*keys, str(k)), problems) for k, v in pairs.items()}
+        return pairs if all(new[key] is pairs[key] for key in pairs) else new
+    return value
+
+
+def _within_fields(
+    value: Any,
+    fields: Mapping[str, Any],
+    grants: Grants,
+    where: str | Place,
+    keys: Keys,
+    problems: list[Problem],
+) -> Any:
+    changes: dict[str, Any] = {}
+    for name, info in fields.items():
+        given = getattr(value, name)
+        said: Any = info.json_schema_extra
+        extra = cast("dict[str, Any]", said) if isinstance(said, dict) else {}
+        at = (*keys, str(info.alias or name))
+        if act := extra.get("x-axil-path"):
+            new = _paths(given, act, grants, where, at, problems)
+        elif extra.get("x-axil-usual"):
+            continue
+        else:
+            new = _within(given, grants, where, at, problems)
+        if new is not given:
+            changes[name] = new
+    return value.model_copy(update=changes) if changes else value
+
+
+def _paths(
+    value: Any, act: Any, grants: Grants, where: str | Place, keys: Keys, problems: list[Problem]
+) -> Any:
+    """Return one path, or several, as ``Grants.path`` does; an empty text is none."""
+    if isinstance(value, (list, tuple)):
+        items = cast("Sequence[Any]", value)
+        found = [_paths(v, act, grants, where, (*keys, i), problems) for i, v in enumerate(items)]
+        return type(cast("Any", value))(found)
+    if not isinstance(value, (str, os.PathLike)) or value == "":
+        return cast("Any", value)
+    given = cast("str | os.PathLike[str]", value)
+    try:
+        real = grants.path(os.fspath(given), act, _inside(where, keys))
+    except ConfigError as error:
+        problems.extend(error.problems)
+        return given
+    return real if isinstance(given, str) else type(given)(real)  # pyright: ignore[reportCallIssue]
 
 
 _IDS: Final = {"unknown": "AX130", "missing": "AX132", "value": "AX131"}
@@ -388,10 +475,17 @@ def _field(model: Any, keys: Keys) -> tuple[Any, Any]:
 _PRIVATE = re.compile(r"secret|password|passwd|token$|api_?key|credential", re.IGNORECASE)
 
 
+def is_private(name: str) -> bool:
+    """Whether the name of a setting or of a variable says that its value is a secret.
+
+    >>> is_private("OPENAI_API_KEY"), is_private("rounds")
+    (True, False)
+    """
+    return _PRIVATE.search(name) is not None
+
+
 def _is_secret(kind: Any, keys: Keys) -> bool:
-    return "Secret" in str(kind) or any(
-        _PRIVATE.search(key) for key in keys if isinstance(key, str)
-    )
+    return "Secret" in str(kind) or any(is_private(key) for key in keys if isinstance(key, str))
 
 
 # --------------------------------------------------------------------------------------------------
@@ -409,14 +503,15 @@ class Secret:
     (Secret(${KEY}), Secret(${KEY}), Secret(**********))
     """
 
-    __slots__ = ("_value", "name")
+    __slots__ = ("_grants", "_value", "name")
 
     def __init__(self, value: str | Mapping[str, str] | Secret | SecretStr) -> None:
         self.name = ""
         """The environment variable; empty: the value was given."""
         self._value: str | None = None
+        self._grants = current_grants()
         if isinstance(value, Secret):
-            self.name, self._value = value.name, value._value
+            self.name, self._value, self._grants = value.name, value._value, value._grants
         elif isinstance(value, Mapping):
             if set(value) != {"env"} or not value["env"]:
                 raise ValueError("expected {env: NAME}, ${NAME} or text")
@@ -434,12 +529,40 @@ class Secret:
         else:
             raise ValueError("expected {env: NAME}, ${NAME} or text")
 
-    def resolve(self, environment: Mapping[str, str] | None = None, where: str = "") -> SecretStr:
-        """The value. Raises: ConfigError (AX134): the environment variable is not set."""
+    @property
+    def is_known(self) -> bool:
+        """Whether the value was given, rather than the name of its variable only."""
+        return self._value is not None
+
+    def permit(self, where: str = "", grants: Grants | None = None) -> None:
+        """Refuse a variable that the file which names it may not read.
+
+        ``grants``: those in force; without them those of when the secret was made. Raises:
+        ConfigError (AX138).
+        """
+        grants = grants or self._grants
+        if grants is not None and self.name and self._value is None:
+            told = f"the file would read the environment variable {self.name}."
+            grants.need(f"env:{self.name}", told, where)
+
+    def resolve(
+        self,
+        environment: Mapping[str, str] | None = None,
+        where: str = "",
+        *,
+        permitted: bool = False,
+    ) -> SecretStr:
+        """The value. ``permitted``: the variable may be read whatever the file was granted.
+
+        Raises: ConfigError: AX134 the environment variable is not set; AX138 the file that names it
+        may not read it.
+        """
         from pydantic import SecretStr
 
         if self._value is not None:
             return SecretStr(self._value)
+        if not permitted:
+            self.permit(where)
         found = (os.environ if environment is None else environment).get(self.name)
         if found is None:
             raise ConfigError(

@@ -96,6 +96,11 @@ class Component:
         )
 
 
+_OWN_FUNCTIONS = (
+    "A function of your own: axil … --functions DIR --allow code, or load(…, functions=DIR)."
+)
+
+
 class Registry:
     """What is installed, under a policy: without one, under that of the environment
     (``Policy.in_force()``).
@@ -384,7 +389,8 @@ class Registry:
             )
         names = self.names(kind)
         there = f"Installed: {format_names(names)}." if names else "None is installed."
-        return " ".join(part for part in (self._similar(kind, name) or there, fault) if part)
+        own = _OWN_FUNCTIONS if kind in ("tools", "conditions", "processors") else ""
+        return " ".join(part for part in (self._similar(kind, name) or there, own, fault) if part)
 
     def provider(self, kind: str, name: str) -> tuple[str, str]:
         """The distribution that is known to provide a component, installed or not; and what is

@@ -42,7 +42,7 @@ from axil.kernel.tokens import Activation, Changes, Out, Task, new_tuple
 from axil.kernel.values import isolate
 from axil.runtime.gate import Gate
 from axil.runtime.meters import begin_meter
-from axil.runtime.pool import SLICE, LocalExecutor, Work, WorkerPool
+from axil.runtime.pool import SLICE, LocalExecutor, Work, WorkerPool, as_failure
 from axil.runtime.recorder import Recorder
 from axil.runtime.result import Options, Result, made
 from axil.runtime.services import REAL_CLOCK, Pause, Progress, RunServices, paused_by
@@ -211,8 +211,8 @@ class RunLoop:
                 usage.firings -= 1  # it counts when it goes on
                 scheduler.wait(task, pause.questions)
                 return
-            except Exception as error:  # noqa: BLE001  # a body may raise anything
-                scheduler.fail(task, error)
+            except (Exception, SystemExit, GeneratorExit) as error:  # noqa: BLE001
+                scheduler.fail(task, as_failure(error))  # a body may raise anything
                 return
             if type(out) is not Out and inspect.isawaitable(out):
                 self.pool.put(Work(task, node, out))

@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import inspect
+import logging
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
@@ -35,13 +36,32 @@ if TYPE_CHECKING:
     from axil.contract.decisions import Outcome
     from axil.runtime.gate import Gate
 
+log = logging.getLogger("axil")
+
 SLICE = 0.005
 """Seconds of work before the event loop gets a turn."""
+
+GRACE = 10.0
+"""Seconds that a cancelled body has to end; after them the run ends without it."""
 
 _AT_LENGTH = 10
 """Bodies that take longer than a slice before the loop gets a turn in any case: most of them wait,
 and give it one themselves.
 """
+
+
+def as_failure(error: BaseException) -> BaseException:
+    """Return the error of a body as one that fails its node and ends nothing else.
+
+    >>> as_failure(SystemExit(3))
+    RuntimeError('the body raised SystemExit: 3')
+    """
+    if not isinstance(error, (SystemExit, GeneratorExit)):
+        return error
+    told = f"the body raised {type(error).__name__}" + (f": {error}" if str(error) else "")
+    failure = RuntimeError(told)
+    failure.__cause__ = error
+    return failure
 
 
 class LocalExecutor:
@@ -84,12 +104,14 @@ class LocalExecutor:
 class Work:
     """One body to be set to work, or at work."""
 
-    __slots__ = ("doing", "is_announced", "node", "task", "worker")
+    __slots__ = ("doing", "is_announced", "is_left", "node", "task", "worker")
 
     def __init__(self, task: Task, node: PlanNode, doing: Awaitable[Any] | None = None) -> None:
         self.task, self.node = task, node
         self.is_announced = False
         """Whether observers have been told that it begins."""
+        self.is_left = False
+        """Whether the run has ended without it, because it did not end when it was cancelled."""
         self.doing = doing
         """What the body gave, if it was begun as a call and has to be awaited after all."""
         self.worker: asyncio.Task[None] | None = None
@@ -139,6 +161,14 @@ class _NoOwner:
 
     def wake(self) -> None:
         pass
+
+
+def _is_at_work(task: asyncio.Task[None]) -> bool:
+    """Return whether the loop runs this task now, rather than being closed with it."""
+    try:
+        return asyncio.current_task() is task
+    except RuntimeError:
+        return False
 
 
 class WorkerPool:
@@ -324,12 +354,17 @@ class WorkerPool:
                 error: BaseException | None = None
                 try:
                     out = await self.owner.begin(work)
-                except (GeneratorExit, KeyboardInterrupt, SystemExit):
+                except KeyboardInterrupt:
                     raise
-                except BaseException as raised:  # noqa: BLE001  # a body may raise anything
-                    error = raised
+                except BaseException as raised:  # a body may raise anything
+                    if isinstance(raised, GeneratorExit) and not _is_at_work(me):
+                        raise  # the loop is gone
+                    error = as_failure(raised)
                 finally:
-                    self._leave(work)
+                    if not work.is_left:
+                        self._leave(work)
+                if work.is_left:
+                    return
                 self.owner.hear(work, out, error)
                 if self.waiting or self.returning:
                     self.admit()
@@ -422,7 +457,7 @@ class WorkerPool:
 
     async def cancel_deepest(self) -> None:
         """Begin nothing more, cancel the bodies of the deepest frames, and wait until they are
-        gone.
+        gone. One that does not end within ``GRACE`` is left behind.
         """
         self.is_closed_to_new = True
         for work in [work for work in self.working.values() if work.worker is None]:
@@ -438,7 +473,23 @@ class WorkerPool:
         ]
         for worker in workers:
             worker.cancel()
-        await asyncio.wait(workers)
+        _, left = await asyncio.wait(workers, timeout=GRACE)
+        for work in [work for work in self.working.values() if work.worker in left]:
+            self._leave_behind(work)
+
+    def _leave_behind(self, work: Work) -> None:
+        """Go on without a body that catches its cancellation; what it gives is thrown away."""
+        work.is_left = True
+        self._leave(work)
+        worker: Any = work.worker
+        # Else whatever ends the loop would wait for it: ``asyncio.run`` waits for all tasks.
+        asyncio._unregister_task(worker)  # type: ignore[attr-defined]
+        worker._log_destroy_pending = False
+        log.warning(
+            'node "%s" has not ended %g seconds after it was cancelled; the run ends without it.',
+            work.node.name,
+            GRACE,
+        )
 
     async def close(self) -> None:
         """The run has ended, and is held by nothing here: it is freed with whoever held it last,

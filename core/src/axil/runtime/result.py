@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from axil.contract.context import Channel, Clock, Question
 from axil.contract.messages import Message
@@ -109,6 +109,18 @@ class Result:
     def __iter__(self) -> Any:
         """``output, attributes = result``."""
         return iter((self.output, self.attributes))
+
+    def __getitem__(self, index: Literal[0, 1]) -> Any:
+        """Return the output (0) or the attributes (1)."""
+        return (self.output, self.attributes)[index]
+
+    def __eq__(self, other: object) -> bool:
+        """Compare all fields; with a pair: output and attributes, as the result unpacks."""
+        if isinstance(other, tuple):
+            return (self.output, self.attributes) == other
+        if isinstance(other, Result):
+            return all(getattr(self, name) == getattr(other, name) for name in self.__slots__)
+        return NotImplemented
 
 
 def made(

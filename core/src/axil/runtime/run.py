@@ -8,10 +8,9 @@ innermost first, and gives a result that says so.
 from __future__ import annotations
 
 import asyncio
-import inspect
 import os
 import threading
-from collections.abc import Awaitable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from axil._door import provided
@@ -24,6 +23,7 @@ from axil.runtime.loop import RunLoop
 from axil.runtime.recorder import Recorder
 from axil.runtime.result import Options, Result
 from axil.runtime.services import RunServices
+from axil.runtime.sync import run_sync
 
 
 class Run:
@@ -171,33 +171,6 @@ def _recorder(
             hint="Give a journal: it keeps what the thread's runs leave.",
         )
     return None
-
-
-def run_sync(doing: Awaitable[Any]) -> Any:
-    """Drive ``doing`` to its end on an event loop of its own and give what it gives.
-
-    Raises: RuntimeError: called from a running event loop; await there instead.
-    """
-    if _is_running():
-        if inspect.iscoroutine(doing):
-            doing.close()
-        raise RuntimeError(
-            "a sync door was opened on a running event loop; await the async form (run, stream) "
-            "there instead."
-        )
-    return asyncio.run(_as_coroutine(doing))
-
-
-def _is_running() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
-
-
-async def _as_coroutine(doing: Awaitable[Any]) -> Any:
-    return await doing
 
 
 __all__ = ["Run", "run_sync"]

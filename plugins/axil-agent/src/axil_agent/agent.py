@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
+from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
 from typing import Any, cast
@@ -55,6 +56,7 @@ from axil_models import (
     Turn,
     call_async,
     checked_settings,
+    in_thread,
     is_toolset,
     plain_data,
     text_part,
@@ -75,6 +77,7 @@ class Agent:
     """
 
     strict = True
+    says = "its reply"
     pull_default: Mapping[str, str] = {}
     push_default: Mapping[str, str] = {}
 
@@ -154,10 +157,22 @@ class Agent:
         self._pair: tuple[Formatter, Formatter] | None = None
         self._wiring = Wiring(node=name)
         self._setting: Any = None
+        self._chat = ""
         self.owned: list[Any] = []
         """What was made for this agent from names, and is closed with it."""
 
     # -- making
+
+    def build(self) -> Agent:
+        """Make model, formatters and what is given by name, now. Raises: as ``adapted``."""
+        self.check(self._wiring)
+        _ = self.pair
+        return self
+
+    @property
+    def tools(self) -> list[Any]:
+        """The tools as they were given; those given by name are made by ``build``."""
+        return self._tools
 
     def add_memory(self, memory: Any) -> None:
         """Add a memory; before the graph is built."""
@@ -186,6 +201,11 @@ class Agent:
         )
         self.check(self._wiring)
         _ = self.pair
+        self._chat = rules.chat
+        if self.talks:
+            from axil_agent.nodes import talking  # it makes agents of files
+
+            return as_body(talking(self, rules), replace(rules, payload="messages"))
         return as_body(_Firing(self, self._wiring, rules).run, rules)
 
     def asks_at(self, where: Any) -> None:
@@ -194,6 +214,8 @@ class Agent:
 
     def check(self, wiring: Wiring) -> None:
         """Make the model now rather than at the first turn. Raises: as ``adapted``."""
+        if wiring.node and self._model.where == "model":
+            self._model.where = f'node "{wiring.node}", model'
         self._model.check(self._setting)
         self.known_tools()
         _ = self.providers
@@ -224,7 +246,9 @@ class Agent:
         self, inputs: Mapping[str, Any] | None = None, attributes: Mapping[str, Any] | None = None
     ) -> Observed:
         """``(system_prompt, user_prompt, messages)`` for ``inputs``: no model and no graph is
-        needed, and no history is known.
+        needed, and of history only what a memory begins with is known.
+
+        A subclass may override it: it is called in each firing, in a thread.
 
         An image, a file or a recording in a field is named in the prompt, and sent as a part of the
         user's message.
@@ -232,7 +256,15 @@ class Agent:
         Raises: PromptError (AX650): a prompt asks for a field that is not there; RuntimeError: an
         event loop is running (``observed``).
         """
-        return cast("Observed", run_sync(self.observed(inputs or {}, attributes)))
+        history, wiring = _observing.get() or (self._first(), None)
+        return cast(
+            "Observed",
+            run_sync(self.observed(inputs or {}, attributes, history=history, wiring=wiring)),
+        )
+
+    def _first(self) -> list[Message]:
+        """What chat memories begin with."""
+        return [m for memory in self._memories if is_chat_memory(memory) for m in memory.recall(())]
 
     async def observed(
         self,
@@ -257,7 +289,8 @@ class Agent:
             self.providers, query, self.policy, ctx or Alone(), where, numbering
         )
         asked = described_fields(wiring.asked, self.output_type)
-        user = user_prompt(style, fields, message, self.pair, asked, found)
+        about = {name: text for name, text in wiring.pulled.items() if text and name in fields}
+        user = user_prompt(style, fields, message, self.pair, asked, found, about)
         parts = numbering.parts
         return Observed(
             system=system,
@@ -275,18 +308,53 @@ class Agent:
         self, inputs: Mapping[str, Any], attributes: Mapping[str, Any], ctx: Any, wiring: Wiring
     ) -> dict[str, Any]:
         """One turn: the fields of the reply. What memories keep is put into ``ctx.local``."""
+        return (await self.turn(inputs, attributes, ctx, wiring))[0]
+
+    async def turn(
+        self, inputs: Mapping[str, Any], attributes: Mapping[str, Any], ctx: Any, wiring: Wiring
+    ) -> tuple[dict[str, Any], Answer]:
+        """``step``, with the answer that the fields are of: observe, think, act."""
         heard = with_labels(self._heard(inputs, wiring)[0])
-        seen = await self.observed(
-            inputs, attributes, history=self.recalled(ctx), ctx=ctx, wiring=wiring
-        )
+        history = [*self.recalled(ctx), *self.heard(ctx)]
+        seen = await self._seen(inputs, attributes, history, ctx, wiring)
         query = self._query(
             heard, with_labels(attributes), seen.user, wiring.node, ctx, seen.messages
         )
         manner = await self.manner(wiring, query, ctx)
-        answer = await considered(seen.messages, manner, ctx, self.thinking)
+        answer = await self.think(seen.messages, manner, ctx)
+        fields = await self.act(answer, ctx)
         said: list[Message] = [seen.messages[-1], {"role": "assistant", "content": answer.text}]
         await self.tell(said, answer, query, manner, ctx)
+        return fields, answer
+
+    async def think(self, messages: Sequence[Message], manner: Manner, ctx: Any) -> Answer:
+        """Ask the model, with tools and repairs, until there is an answer.
+
+        A subclass may change the messages, or the answer (``dataclasses.replace``).
+        """
+        return await considered(messages, manner, ctx, self.thinking)
+
+    async def act(self, answer: Answer, ctx: Any) -> dict[str, Any]:
+        """Return the fields that the node gives, of the model's answer."""
         return answer.fields
+
+    async def _seen(
+        self,
+        inputs: Mapping[str, Any],
+        attributes: Mapping[str, Any],
+        history: Sequence[Message],
+        ctx: Any,
+        wiring: Wiring,
+    ) -> Observed:
+        """What a subclass's own ``observe`` gives, in a thread; else ``observed``."""
+        if type(self).observe is Agent.observe:
+            return await self.observed(inputs, attributes, history=history, ctx=ctx, wiring=wiring)
+        token = _observing.set((history, wiring))
+        try:
+            system, user, messages = await in_thread(lambda: self.observe(inputs, attributes))
+        finally:
+            _observing.reset(token)
+        return Observed(system=system, user=user, messages=messages)
 
     def _query(
         self,
@@ -349,6 +417,24 @@ class Agent:
     def system(self, fields: Mapping[str, Any], wiring: Wiring) -> str:
         """The system's message."""
         return rendered(self.style.instructions, fields, f'node "{wiring.node}"')
+
+    @property
+    def talks(self) -> bool:
+        """Whether it does nothing but take part in the conversation that a typed state holds."""
+        style = self.style
+        return bool(
+            self._chat
+            and style.template is None
+            and self._formatters is None
+            and self.output_type is None
+            and not self._wiring.asked
+        )
+
+    def heard(self, ctx: Any) -> list[Message]:
+        """The conversation that a typed state holds."""
+        if not self._chat or not hasattr(ctx, "state"):
+            return []
+        return [plain_data(dict(m)) for m in held(ctx.state, self._chat)]
 
     def recalled(self, ctx: Any) -> list[Message]:
         """The history that is sent."""
@@ -450,6 +536,12 @@ class Agent:
         return f"{type(self).__name__}({self.name!r})"
 
 
+_observing: ContextVar[tuple[Sequence[Message], Wiring] | None] = ContextVar(
+    "axil_agent_observing", default=None
+)
+"""What the firing knows in which an overridden ``observe`` is called: the history, the wiring."""
+
+
 class _Firing:
     """An agent at its place in a graph."""
 
@@ -460,12 +552,16 @@ class _Firing:
         self, inputs: dict[str, Any], attributes: Attributes, ctx: Any, task: Task
     ) -> Out:
         try:
-            fields = await self.agent.step(inputs, attributes, ctx, self.wiring)
+            fields, answer = await self.agent.turn(inputs, attributes, ctx, self.wiring)
         except PromptError as error:
             raise _with_edges(error, task) from None
         shared = shared_delta(ctx, task)
         if self.rules.payload == "state":
             names = self.rules.push if self.rules.push is not None else fields
+            chat = self.rules.chat
+            if chat and chat not in shared:
+                reply: Message = {"role": "assistant", "content": answer.text}
+                shared[chat] = plain_data([*answer.acted, reply])
             return Out({}, {**{name: fields[name] for name in names if name in fields}, **shared})
         return Out(fields, {**pushed_fields(self.rules, fields, task.state, attributes), **shared})
 

@@ -1,8 +1,9 @@
 """Approval: a person says whether a tool is called, before it is called.
 
 The question is data: its kind is ``tool_approval``, its options are ``allow``, ``deny`` and
-``edit``, its ``data`` holds the tool's name and the arguments. What is allowed is what was shown.
-Without a channel the run pauses here, and the call is made after the answer.
+``edit``, its ``data`` holds the tool's name, the arguments, what the tool does and what it changes.
+What is allowed is what was shown. Without a channel the run pauses here, and the call is made after
+the answer.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ async def verdict(tool: Tool, call: ToolCall, ctx: Asker, name: str) -> Verdict:
     fault = ""
     for number in range(_TRIES):
         answer = await ctx.ask(
-            _timed(_question(tool.name, arguments, fault), tool), name=f"approve:{name}:{number}"
+            _timed(_question(tool, arguments, fault), tool), name=f"approve:{name}:{number}"
         )
         word, reason, edited = _read(answer)
         if word == "allow":
@@ -104,10 +105,19 @@ async def verdict(tool: Tool, call: ToolCall, ctx: Asker, name: str) -> Verdict:
     return Verdict(arguments, "the call was not allowed: no answer could be understood.")
 
 
-def _question(name: str, arguments: Mapping[str, Any], fault: str) -> Question:
+_CHANGES: Final[Mapping[str, str]] = {
+    "none": "It changes nothing.",
+    "idempotent": "What it changes, it changes once: a second call changes nothing more.",
+    "external": "It changes something outside, and again with each call.",
+}
+
+
+def _question(tool: Tool, arguments: Mapping[str, Any], fault: str) -> Question:
     shown = json.dumps(plain_data(arguments), ensure_ascii=False, indent=2, default=str)
-    text = f'May the tool "{name}" be called with these arguments?\n{shown}'
-    data = {"tool": name, "arguments": plain_data(arguments)}
+    changes = _CHANGES[tool.effects_of(arguments)]
+    text = f'May the tool "{tool.name}" be called with these arguments?\n{shown}\n{changes}'
+    does = tool.description.strip().partition("\n")[0]
+    data = {"tool": tool.name, "arguments": plain_data(arguments), "does": does, "changes": changes}
     return Question(
         text=f"{fault}\n{text}" if fault else text,
         kind="tool_approval",

@@ -21,6 +21,7 @@ from axil import LimitReached
 from axil.driver import Pause
 from axil.plugin import Hold, RunError, did_you_mean, format_names
 from axil_agent.approval import Verdict, verdict
+from axil_agent.asker import asked_by
 from axil_agent.errors import ReplyError, TurnLimit
 from axil_models import (
     Formatter,
@@ -82,6 +83,8 @@ class Answer:
     fields: dict[str, Any]
     text: str
     """The reply that was read."""
+    acted: tuple[Message, ...] = ()
+    """The calls of tools before it, with their results."""
 
 
 async def think(model: Model, request: Request, ctx: Stage, name: str) -> Reply:
@@ -102,7 +105,7 @@ async def think(model: Model, request: Request, ctx: Stage, name: str) -> Reply:
             characters=partial(size_of, request),
             output_tokens=longest(request),
         ) as hold:
-            with on_clock(getattr(ctx, "clock", None)):
+            with on_clock(getattr(ctx, "clock", None)), asked_by(ctx, name):
                 reply: Any = await model.reply(asked, ctx.emit)
             if not isinstance(reply, Reply):
                 raise ModelContract(
@@ -183,6 +186,7 @@ async def converse(messages: Sequence[Message], manner: Manner, ctx: Stage) -> A
     TurnLimit (AX653): too many turns with tools; and what the model raises.
     """
     said = list(messages)
+    acted: list[Message] = []
     settings = dict(manner.settings)
     turns = repairs = calls = 0
     specs = [tool.spec for tool in manner.tools.values()]
@@ -202,7 +206,9 @@ async def converse(messages: Sequence[Message], manner: Manner, ctx: Stage) -> A
                     hint,
                     manner.where,
                 )
-            said += [reply.message(), *await act(reply.tool_calls, manner.tools, ctx, turns)]
+            new = [reply.message(), *await act(reply.tool_calls, manner.tools, ctx, turns)]
+            said += new
+            acted += new
             if settings.get("tool_choice") == "required":  # or it could never answer
                 settings["tool_choice"] = "auto"
             continue
@@ -210,7 +216,7 @@ async def converse(messages: Sequence[Message], manner: Manner, ctx: Stage) -> A
             # what seems whole may have been repaired
             if reply.finish == "length" and manner.formatter.introduction:
                 raise ValueError("it is not complete: make it shorter.")
-            return Answer(read(reply.text, manner), reply.text)
+            return Answer(read(reply.text, manner), reply.text, tuple(acted))
         except ValueError as error:
             fault = _fault(error, reply)
             if reply.finish in ("refusal", "filter"):

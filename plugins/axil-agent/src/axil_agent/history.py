@@ -79,6 +79,10 @@ class HistoryMemory:
         self.share, self.first, self.summarise = share, tuple(messages), summarise
         self.max_tokens, self.tokens_of = max_tokens, tokens_of
 
+    def insert(self, role: str, content: Any) -> None:
+        """Add a message to what it begins with; before the agent is run."""
+        self.first = (*self.first, {"role": role, "content": content})
+
     def recall(self, kept: Sequence[Message]) -> list[Message]:
         """The messages that are sent."""
         known = [dict(m) for m in kept or self.first]

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,7 +14,7 @@ from axil.plugin import Body, BodyRules, as_body, parse_duration
 from axil_agent.errors import WiringError
 from axil_agent.prompt import Wiring
 from axil_agent.template import joined, rendered
-from axil_models import as_text, in_thread
+from axil_models import as_text, content_text, in_thread
 
 
 class HumanNode:
@@ -26,6 +27,7 @@ class HumanNode:
 
     lane = "human"
     strict = True
+    says = "the answer"
 
     def __init__(
         self,
@@ -62,6 +64,8 @@ class HumanNode:
 
     def adapted(self, rules: BodyRules) -> Body:
         """The body."""
+        if rules.chat and not (self._fields or rules.push):
+            return as_body(self._talk, replace(rules, payload="messages"))
         wanted = (
             self._fields
             or {
@@ -77,6 +81,16 @@ class HumanNode:
             return await self.asked(inputs, attributes, wanted, ctx)
 
         return as_body(run, rules)
+
+    async def _talk(self, messages: list[dict[str, Any]], ctx: Context) -> list[dict[str, Any]]:
+        """Take part in the conversation of a typed state."""
+        heard = "\n\n".join(f"{m.get('role')}: {content_text(m.get('content'))}" for m in messages)
+        question = Question(
+            text="\n\n".join(part for part in (heard, self.prompt) if part),
+            default=self._defaults.get("message"),
+            within_seconds=self._within,
+        )
+        return [{"role": "user", "content": as_text(await ctx.ask(question))}]
 
     async def asked(
         self,

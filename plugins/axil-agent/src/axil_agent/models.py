@@ -6,9 +6,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import inspect
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, cast
 
 from axil.plugin import LoopLocal, Place, is_async
@@ -128,7 +130,7 @@ def model_of(given: Any, where: str | Place = "model", setting: Any = None) -> M
             "AX666", "there is no model to ask.", "Give model=…, or use models_through.", str(where)
         )
     if isinstance(given, (str, Mapping)):
-        from axil.plugin import default_registry, make_component
+        from axil.plugin import UnknownComponent, default_registry, make_component
 
         name, config = used(given)
         known = getattr(setting, "registry", None) or default_registry()
@@ -137,7 +139,18 @@ def model_of(given: Any, where: str | Place = "model", setting: Any = None) -> M
             if isinstance(where, Place) and isinstance(given, Mapping) and "config" in given
             else where
         )
-        made = make_component(known.resolve("models", name, str(where)), config or {}, inside)
+        try:
+            found = known.resolve("models", name, str(where))
+        except UnknownComponent as error:
+            if not isinstance(given, str):
+                raise
+            raise UnknownComponent(
+                error.message,
+                hint=f'If it is a model\'s own name: {{"type": "openai", "name": "{name}"}}. '
+                f"{error.hint}".strip(),
+                where=error.where,
+            ) from None
+        made = make_component(found, config or {}, inside)
         if callable(getattr(made, "bind", None)):  # a model of models
             made.bind(setting)
         return model_of(made, where)
@@ -177,18 +190,25 @@ class Invoked:
     async def reply(self, request: Request, emit: Emit, /) -> Reply:
         """What ``invoke`` gives, awaited or called in a thread."""
         messages = [dict(m) for m in request.messages]
-        tools = [
+        tools: Any = [
             {"name": t.name, "description": t.description, "parameters": dict(t.parameters)}
             for t in request.tools
         ] or None
         settings = dict(request.settings) or None
+        call = partial(self.model.invoke, messages, tools, settings=settings)
+        if self._takes_names_only():
+            call = partial(self.model.invoke, messages=messages, tools=tools, settings=settings)
         if is_async(self.model.invoke):
-            answer = await self.model.invoke(messages, tools, settings=settings)
-        else:
-            answer = await in_thread(
-                lambda: self.model.invoke(messages, tools, settings=settings), "axil-model"
-            )
-        return read_answer(answer)
+            return read_answer(await call())
+        return read_answer(await in_thread(call, "axil-model"))
+
+    def _takes_names_only(self) -> bool:
+        try:
+            parameters = inspect.signature(self.model.invoke).parameters
+        except (TypeError, ValueError):
+            return False
+        found = parameters.get("messages")
+        return found is not None and found.kind is found.KEYWORD_ONLY
 
 
 def read_answer(answer: Any) -> Reply:

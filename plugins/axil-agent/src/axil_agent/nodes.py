@@ -38,7 +38,7 @@ from axil_agent.prompt import Wiring
 from axil_agent.sharing import shared_delta
 from axil_agent.switch import AgentSwitch
 from axil_agent.template import Verbatim, places
-from axil_agent.thinking import Reflection, considered
+from axil_agent.thinking import Reflection
 from axil_agent.uses import Parts, used
 from axil_models import (
     Approval,
@@ -49,6 +49,7 @@ from axil_models import (
     is_content,
     is_part,
     is_toolset,
+    plain_data,
     text_part,
     tool_of,
     tools_by_name,
@@ -75,7 +76,11 @@ class _Modelled(_Settings):
     )
     name: str | None = Field(None, description="… the model's name …")
     base_url: str | None = Field(None, description="… where it is …")
-    api_key: Secret | None = Field(None, description="… and its key: {env: NAME} or ${NAME}.")
+    api_key: Secret | None = Field(
+        None,
+        description="… and its key: {env: NAME} or ${NAME}.",
+        json_schema_extra={"x-axil-usual": True},
+    )
 
     def chosen(self) -> Any:
         """The model, as ``model_of`` takes it; None: none was named."""
@@ -231,6 +236,7 @@ class AgentNode:
     )
 
     Config = AgentConfig
+    says = "its reply"
 
     def __init__(self, config: AgentConfig) -> None:
         self.config: Any = config
@@ -250,6 +256,9 @@ class AgentNode:
         """
         parts = Parts(self._setting)
         settings = self.config.settings(parts)
+        if self.config.formatters is None and not self._is_asked_for_fields():
+            settings["formatters"] = [DEFAULT[0], _Text()]  # the reply is a text
+            settings["titles"] = {"fields": None, **settings["titles"]}
         agent = parts.attempt(lambda: self._made(settings))
         if agent is None:
             raise parts.error()
@@ -270,7 +279,10 @@ class AgentNode:
             raise parts.error()
         if in_fields:
             return agent.adapted(replace(rules, pull=rules.pull or {}, push=rules.push or {}))
-        return as_body(_Chat(agent, rules.node, self.config.input_mode).run, rules)
+        return as_body(_Chat(agent, rules.node, self.config.input_mode, rules.chat).run, rules)
+
+    def _is_asked_for_fields(self) -> bool:
+        return bool(self.config.output or Wiring.carried(self._edges))
 
     def _made(self, settings: Mapping[str, Any]) -> Agent:
         return Agent(**settings)
@@ -326,11 +338,17 @@ class _Asked:
         self.sender, self.receiver, self.keys = "", "", keys
 
 
+def talking(agent: Agent, rules: BodyRules) -> Any:
+    """Return the body of an agent that takes part in the conversation of a typed state."""
+    return _Chat(agent, rules.node, "messages", rules.chat).run
+
+
 class _Chat:
     """An agent that speaks in messages."""
 
-    def __init__(self, agent: Agent, node: str, mode: str) -> None:
-        self.agent, self.node, self.mode = agent, node, mode
+    def __init__(self, agent: Agent, node: str, mode: str, chat: str = "") -> None:
+        """``chat``: the field of a typed state that holds the conversation."""
+        self.agent, self.node, self.mode, self.chat = agent, node, mode, chat
 
     async def run(self, messages: list[Message], ctx: Any, task: Task) -> Out:
         agent, wiring = self.agent, Wiring(node=self.node)
@@ -361,15 +379,22 @@ class _Chat:
                 max(len(told) - 1, 0),
                 message([text_part(found), *numbering.parts] if numbering.parts else found),
             )
-        fields = {"role_name": agent.role_name or self.node}
+        known: dict[str, Any] = {}
+        if self.chat:
+            known = {n: task.state[n] for n in task.state if not n.startswith("@")}
+        fields: dict[str, Any] = {**known, "role_name": agent.role_name or self.node}
         system = agent.system(fields, wiring)
         first: list[Message] = [{"role": "system", "content": system}] if system else []
         manner = await agent.manner(wiring, query, ctx, formatter=_Text())
-        answer = await considered([*first, *history, *told], manner, ctx, agent.thinking)
+        answer = await agent.think([*first, *history, *told], manner, ctx)
         await agent.tell(
             [*heard, {"role": "assistant", "content": answer.text}], answer, query, manner, ctx
         )
-        return Out([{"role": "assistant", "content": answer.text}], shared_delta(ctx, task))
+        reply: Message = {"role": "assistant", "content": answer.text}
+        delta = shared_delta(ctx, task)
+        if self.chat and self.chat not in delta:
+            delta[self.chat] = plain_data([*answer.acted, reply])
+        return Out([reply], delta)
 
 
 def _told(given: Message) -> Message:

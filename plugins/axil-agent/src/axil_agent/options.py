@@ -6,8 +6,9 @@ meant as well; so are those in subgraphs and maps.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import Protocol
+from typing import Any, Protocol
 
 from axil_agent.replay import Recorder, Replay
 from axil_agent.scripted import Scripted
@@ -21,6 +22,11 @@ class Launch(Protocol):
         """Open until the run is over."""
         ...
 
+    @property
+    def recorded(self) -> Sequence[tuple[str, Any]]:
+        """The steps that a run which goes on has done: names and results."""
+        ...
+
 
 class ModelScript:
     """answer every agent from the script in FILE: no model, no key, no network"""
@@ -29,8 +35,13 @@ class ModelScript:
     excludes = ("record", "replay")
 
     def prepare(self, value: str, launch: Launch) -> None:
-        """Raises: as ``Scripted.from_file``."""
-        launch.within.enter_context(Scripted.from_file(value).everywhere())
+        """A run that goes on gets what follows the replies that it had.
+
+        Raises: as ``Scripted.from_file``.
+        """
+        script = Scripted.from_file(value)
+        script.skip(result for _, result in getattr(launch, "recorded", ()))
+        launch.within.enter_context(script.everywhere())
 
 
 class Record:

@@ -11,6 +11,9 @@ from axil_agent.errors import WiringError
 from axil_agent.template import joined, places, rendered
 from axil_models import Formatter, Message, Part, PartNumbers, as_text, with_labels, without_titles
 
+ABOUT = "WHAT THE FIELDS ARE"
+"""The title of the descriptions of what an agent pulls."""
+
 TITLES: Mapping[str, str | None] = {
     "message": "MESSAGE TO YOU",
     "format": "RESPONSE FORMAT REQUIREMENTS",
@@ -50,9 +53,7 @@ class Wiring:
     pushed: Mapping[str, str] = field(default_factory=dict[str, str])
     """Attributes that it writes: a reply is asked for them."""
     pulled: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Attributes that it reads; where one is not there yet, its description stands for it in the
-    prompt.
-    """
+    """Attributes that it reads; the model is told their descriptions."""
 
     @staticmethod
     def carried(out_edges: Sequence[Any]) -> dict[str, str]:
@@ -87,10 +88,8 @@ class Style:
     def fields(
         self, inputs: Mapping[str, Any], attributes: Mapping[str, Any], wiring: Wiring
     ) -> dict[str, Any]:
-        """What prompts may use; a later one of the same name wins: descriptions, attributes,
-        inputs, the role.
-        """
-        return {**wiring.pulled, **attributes, **inputs, "role_name": self.role_name or wiring.node}
+        """What prompts may use; a later one of the same name wins: attributes, inputs, the role."""
+        return {**attributes, **inputs, "role_name": self.role_name or wiring.node}
 
     def message(self, fields: Mapping[str, Any], where: str) -> str:
         """The rendered template. Raises: PromptError (AX650)."""
@@ -175,8 +174,11 @@ def user_prompt(
     formatters: tuple[Formatter, Formatter],
     asked: str,
     context: str,
+    about: Mapping[str, str] | None = None,
 ) -> str:
-    """Compose the user's message: rendered template, unused fields, how to answer, and context."""
+    """Compose the user's message: rendered template, unused fields, what fields are, how to answer,
+    and context.
+    """
     payload: dict[str, Any] = {}
     titles = style.titles
     incoming, outgoing = formatters
@@ -190,6 +192,8 @@ def user_prompt(
     put(titles["message"], message)
     for name, value in style.unused(fields).items():
         put(name, value)
+    if about:
+        put(ABOUT, "\n".join(f"{name}: {text}" for name, text in about.items()))
     if outgoing.introduction:
         put(titles["format"], outgoing.introduction)
     put(titles["fields"], asked)

@@ -1,9 +1,11 @@
 """``replay``: a real run recorded once, and answered from the recording ever after.
 
 A recording is a file of JSON lines, one exchange each: which recording it belongs to, the model
-that was meant, the request and its digest, the reply. It is written as it happens, so a run that
-breaks off has what it had. Recording into the same file again loses nothing: of exchanges with the
-same request, the latest recording's answer.
+that was meant, the activation and the step that asked, the request and its digest, the reply. It
+is written as it happens, so a run that breaks off has what it had; a last line that was cut off is
+passed over. Where several activations ask the same at the same time, each gets the reply that it
+got when it was recorded, in whatever order they end. Recording into the same file again loses
+nothing: of exchanges with the same request, the latest recording's answer.
 
 What looks like a secret is never written: settings by their names, and wherever they occur the
 values of environment variables whose names say so; these are shown as ``${NAME}``.
@@ -15,6 +17,7 @@ import contextlib
 import difflib
 import hashlib
 import json
+import logging
 import os
 import re
 import secrets
@@ -25,6 +28,8 @@ from typing import Any, cast
 from pydantic import BaseModel, Field
 
 from axil import ConfigError, Problem
+from axil.plugin import reads_path
+from axil_agent.asker import Asker, asker
 from axil_agent.errors import ReplayMiss
 from axil_agent.models import models_through, name_of
 from axil_models import Emit, Model, Reply, Request, plain_data
@@ -38,6 +43,8 @@ _SHORTEST = 8
 """Letters of a value that is looked for everywhere; a shorter one would be found in ordinary words.
 """
 _LONGEST_DIFF = 40
+
+log = logging.getLogger("axil_agent")
 
 
 def shown(request: Request, model: str = "") -> dict[str, Any]:
@@ -112,6 +119,7 @@ class Recorder:
         """
         self.model, self.path, self.name = model, Path(path), name
         self.session = session
+        self._is_mended = False
 
     @staticmethod
     def everywhere(path: str | Path) -> contextlib.AbstractContextManager[None]:
@@ -121,11 +129,11 @@ class Recorder:
         """
         session = secrets.token_hex(8)
         try:
-            with Path(path).open("a", encoding="utf-8"):
-                pass
-        except OSError as error:
+            _mend(Path(path))
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) else "no file can have this name"
             raise ConfigError(
-                Problem("AX711", str(path), f"the recording cannot be written: {error.strerror}.")
+                Problem("AX711", _text(path), f"the recording cannot be written: {why}.")
             ) from error
         return models_through(
             lambda meant, written: Recorder(meant(), path, name=name_of(written), session=session)
@@ -133,18 +141,24 @@ class Recorder:
 
     async def reply(self, request: Request, emit: Emit, /) -> Reply:
         """The model's reply, recorded. What it raises is not recorded."""
+        asked_by = asker()
         reply = await self.model.reply(request, emit)
-        self._write(request, reply)
+        self._write(request, reply, asked_by)
         return reply
 
-    def _write(self, request: Request, reply: Reply) -> None:
+    def _write(self, request: Request, reply: Reply, asked_by: Asker) -> None:
         asked, said = shown(request, self.name), _without_secrets(plain_data(reply.plain()))
         exchange = {
             "session": self.session,
+            "activation": asked_by.activation,
+            "step": asked_by.step,
             "digest": digest(asked),
             "request": asked,
             "reply": said,
         }
+        if not self._is_mended:
+            _mend(self.path)
+            self._is_mended = True
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(exchange, ensure_ascii=False, default=str) + "\n")
 
@@ -164,11 +178,37 @@ class Recorder:
             await close()
 
 
+def _text(path: str | Path) -> str:
+    return str(path).encode("utf-8", "backslashreplace").decode()
+
+
+def _mend(path: Path) -> None:
+    """End the last line of a recording, or take away what is left of one that was cut off.
+
+    The file is made where there is none. Raises: OSError.
+    """
+    with path.open("ab+") as file:
+        end = file.seek(0, os.SEEK_END)
+        file.seek(0)
+        last = b""
+        for line in file:
+            last = line
+        if not last or last.endswith(b"\n"):
+            return
+        try:
+            json.loads(last)
+        except ValueError:
+            file.truncate(end - len(last))
+        else:
+            file.write(b"\n")
+
+
 class Replay:
     """``replay``: answers requests that were recorded, and no others.
 
-    Where one request was recorded several times its replies come in that order, and then from the
-    first again.
+    Where one request was recorded several times, the activation that asks gets its own replies, in
+    their order. Each reply is given once: a request that is made more often than it was recorded is
+    an error, unless ``repeat`` is set.
     """
 
     examples = ({"path": "recording.jsonl"},)
@@ -176,13 +216,22 @@ class Replay:
     class Config(BaseModel, extra="forbid", frozen=True):
         """Which recording."""
 
-        path: str = Field(description="The file that a Recorder wrote.")
+        path: str = Field(
+            description="The file that a Recorder wrote.", json_schema_extra=reads_path()
+        )
+        repeat: bool = Field(
+            default=False,
+            description="Where a request is made more often than it was recorded, begin with its "
+            "first reply again; false: that is an error.",
+        )
 
-    def __init__(self, config: Config | str | Path) -> None:
+    def __init__(self, config: Config | str | Path, *, repeat: bool = False) -> None:
         """The file is read at the first request, or by ``everywhere``."""
-        self.path = Path(config.path if isinstance(config, Replay.Config) else config)
+        if isinstance(config, Replay.Config):
+            config, repeat = config.path, config.repeat
+        self.path, self.repeat = Path(config), repeat
         self._known: dict[str, list[dict[str, Any]]] | None = None
-        self._next: dict[str, int] = {}
+        self._left: dict[str, list[dict[str, Any]]] = {}
 
     @staticmethod
     def recording(path: str | Path) -> contextlib.AbstractContextManager[None]:
@@ -210,22 +259,44 @@ class Replay:
             key = digest(shown(request))  # recorded without a name
         if key not in known:
             raise self._miss(asked, known)
-        at = self._next.get(key, 0)
-        self._next[key] = at + 1
-        reply = Reply.read(known[key][at % len(known[key])]["reply"])
+        reply = Reply.read(self._taken(key, known)["reply"])
         if reply.text:
             emit({"kind": "text", "text": reply.text})
         return reply
 
+    def _taken(self, key: str, known: Mapping[str, list[dict[str, Any]]]) -> dict[str, Any]:
+        """Take the exchange that is next for who asks: its own, else the first that is left."""
+        left = self._left.setdefault(key, list(known[key]))
+        if not left and self.repeat:
+            left.extend(known[key])
+        if not left:
+            times = len(known[key])
+            raise ReplayMiss(
+                "AX662",
+                f"{self.path} holds this request {times} time{'s' if times != 1 else ''}, and all "
+                "of its replies have been given.",
+                "Record again, or set repeat (Replay(path, repeat=True)).",
+            )
+        asks = asker()
+        by = [Asker(each.get("activation", ""), each.get("step", "")) for each in left]
+        if asks in by:
+            return left.pop(by.index(asks))
+        same = [at for at, each in enumerate(by) if each.activation == asks.activation]
+        return left.pop(same[0] if same else 0)
+
     def _read(self) -> dict[str, list[dict[str, Any]]]:
         if self._known is None:
             known: dict[str, list[dict[str, Any]]] = {}
-            for number, line in enumerate(self._lines(), 1):
+            lines, is_cut = self._lines()
+            for number, line in enumerate(lines, 1):
                 try:
                     exchange = json.loads(line)
                     key, session = digest(exchange["request"]), exchange.get("session")
                     Reply.read(exchange["reply"])
                 except (ValueError, KeyError, TypeError, AttributeError) as error:
+                    if is_cut and number == len(lines):
+                        log.warning("%s: its last line is cut off and is passed over.", self.path)
+                        break
                     where = f"{self.path}:{number}"
                     raise ConfigError(
                         Problem(
@@ -242,17 +313,26 @@ class Replay:
             self._known = known
         return self._known
 
-    def _lines(self) -> list[str]:
+    def _lines(self) -> tuple[list[str], bool]:
+        """Return the lines, and whether the last one has no end."""
         try:
-            return [line for line in self.path.read_text("utf-8").split("\n") if line.strip()]
-        except (OSError, UnicodeDecodeError) as error:
+            data = self.path.read_bytes()
+            is_cut = not data.endswith(b"\n")
+            # a cut may be in the middle of a letter
+            text = data.decode("utf-8", "strict" if not is_cut else "replace")
+            return [line for line in text.split("\n") if line.strip()], is_cut
+        except (OSError, ValueError) as error:
             why = (
-                error.strerror if isinstance(error, OSError) else None
-            ) or "this is not text in UTF-8"
+                (error.strerror or type(error).__name__)
+                if isinstance(error, OSError)
+                else "this is not text in UTF-8"
+                if isinstance(error, UnicodeDecodeError)
+                else "no file can have this name"
+            )
             raise ConfigError(
                 Problem(
                     "AX663",
-                    str(self.path),
+                    _text(self.path),
                     f"the recording cannot be read: {why}.",
                     "Record a run.",
                 )

@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -178,6 +178,23 @@ class Scripted:
         document = load(text, str(file))
         return Scripted(decode_config(Script, document.data, document.place()))
 
+    def skip(self, given: Iterable[Any]) -> None:
+        """Go on behind replies that an earlier part of the run was given.
+
+        Args:
+            given: results of its recorded steps, in order; what is no reply is passed over. A
+                reply is counted for the first rule whose next line says the same.
+        """
+        for reply in given:
+            if not isinstance(reply, Mapping) or not {"text", "tool_calls"} <= reply.keys():
+                continue
+            for number, rule in enumerate(self.script.rules):
+                at = self._next.get(number, 0)
+                line = _as_line(rule.replies[min(at, len(rule.replies) - 1)])
+                if _says(line, cast("Mapping[str, Any]", reply)):
+                    self._next[number] = at + 1
+                    break
+
     def everywhere(self) -> contextlib.AbstractContextManager[None]:
         """Within the ``with``, every agent asks this model, whichever it was given."""
         views: dict[str, _Named] = {}
@@ -197,13 +214,7 @@ class Scripted:
         if line.status is not None:
             told = f"Error code: {line.status} - scripted failure"
             raise ModelError(told, status=line.status, retry_after_seconds=line.retry_after)
-        text = (
-            _echo(request)
-            if line.echo_user
-            else line.text
-            if line.json_ is None
-            else json.dumps(line.json_, ensure_ascii=False)
-        )
+        text = _echo(request) if line.echo_user else _text(line)
         for part in _parts(text):
             emit({"kind": "text", "text": part})
         number = sum(
@@ -246,6 +257,19 @@ class _Named:
 
     async def reply(self, request: Request, emit: Emit, /) -> Reply:
         return await self.script.reply(request, emit, model=self.name)
+
+
+def _text(line: Line) -> str:
+    return line.text if line.json_ is None else json.dumps(line.json_, ensure_ascii=False)
+
+
+def _says(line: Line, reply: Mapping[str, Any]) -> bool:
+    """Whether a recorded reply can be this line's."""
+    calls = cast("Sequence[Mapping[str, Any]]", reply["tool_calls"] or ())
+    asked = [call.made(0) for call in line.tool_calls]
+    return (line.echo_user or reply["text"] == _text(line)) and [
+        (call.get("name"), call.get("arguments")) for call in calls
+    ] == [(call.name, call.arguments) for call in asked]
 
 
 def _as_line(reply: str | Line) -> Line:

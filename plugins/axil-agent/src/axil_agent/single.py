@@ -79,10 +79,14 @@ class SingleAgent(Agent):
         workspace: str | Path | None = None,
         **settings: Any,
     ) -> None:
-        """``output_keys``: fields that a reply has to have, with descriptions.
+        """``args``: as of ``Agent``, or a name, a model and what follows.
+
+        ``output_keys``: fields that a reply has to have, with descriptions.
 
         ``workspace``: where the paths of images and files begin.
         """
+        if len(args) > 1 and isinstance(args[0], str) and not isinstance(args[1], (str, list)):
+            name, *args = args  # type: ignore[assignment]  # MASFactory's order
         super().__init__(*args, name=name, **settings)
         self._workspace = None if workspace is None else Path(workspace)
         keys = (

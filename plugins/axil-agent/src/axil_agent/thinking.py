@@ -97,7 +97,8 @@ async def considered(
     for each in thinking:
         again = await each.after(messages, answer.text) if hasattr(each, "after") else None
         if again is not None:
-            answer = await converse(again, replace(manner, tools={}), ctx)
+            acted = answer.acted
+            answer = replace(await converse(again, replace(manner, tools={}), ctx), acted=acted)
     return answer
 
 

@@ -19,6 +19,7 @@ from axil_build.plan import Plan, plan
 from axil_build.settings import Settings, read
 from axil_build.wheels import Wheel
 
+JOURNAL: Final = "axil-sqlite"
 STEPS: Final = ("plan", "lock", "assemble", "verify")
 
 
@@ -34,8 +35,8 @@ class Made:
 
 
 class Build:
-    """Make a slim distribution of workflow files, or of axil-build.toml: exactly the plugins that
-    they need, locked and proved.
+    """Make a slim distribution of workflows, or of axil-build.toml: exactly the plugins that they
+    need, locked and proved.
 
     What is in this environment is what is shipped. The folder gets the wheels, their lock with
     hashes, a wheel that requires exactly them, a single file that runs with nothing but Python, a
@@ -46,7 +47,21 @@ class Build:
     def configure(self, parser: argparse.ArgumentParser) -> None:
         """Add the arguments."""
         parser.add_argument(
-            "files", nargs="+", metavar="FILE", help="workflow files, or axil-build.toml"
+            "files",
+            nargs="+",
+            metavar="WORKFLOW",
+            help="workflow files; graphs in Python, as module:graph or file.py:graph; "
+            "or axil-build.toml",
+        )
+        parser.add_argument(
+            "--functions",
+            metavar="DIR",
+            default="",
+            help="functions in this folder's files are tools, conditions, processors; "
+            "needs --allow code",
+        )
+        parser.add_argument(
+            "--allow", action="append", default=[], choices=("code",), help="code: load --functions"
         )
         parser.add_argument("--out", metavar="FOLDER", help="where it goes; without it build/NAME")
         parser.add_argument(
@@ -56,7 +71,11 @@ class Build:
 
     def run(self, options: argparse.Namespace, session: Any) -> int:
         """Build it; what does not hold is an error, and then nothing is left in the folder."""
-        settings = read(options.files)
+        if options.functions and "code" not in options.allow:
+            told = "functions are code, which this build does not allow."
+            hint = "Add --allow code, if you trust them."
+            raise ConfigError(Problem("AX700", "--functions", told, hint))
+        settings = read(options.files, options.functions)
         out = Path(options.out) if options.out else Path("build") / settings.name
         made = build(settings, session.registry, out, until=options.until)
         if options.format == "json":
@@ -178,8 +197,11 @@ def _entry(made: Plan, settings: Settings) -> Path:
     if not settings.dist.entry:
         return made.workflows[0]
     wanted = (Path(settings.folder) / settings.dist.entry).resolve()
+    wanted = next(
+        (file for file, name in made.graphs.items() if name == settings.dist.entry), wanted
+    )
     if wanted not in made.workflows:
-        names = ", ".join(made.inside(each) for each in made.workflows)
+        names = ", ".join(made.named(each) for each in made.workflows)
         raise ConfigError(
             Problem(
                 "AX745", "dist.entry", f"{settings.dist.entry} is none of the workflows: {names}."
@@ -205,18 +227,30 @@ def lines(made: Made, out: Path) -> Sequence[str]:
         )
     if "sizes" in made.report:
         told.append(f"unpacked {made.report['sizes']['total'] / 1e6:.1f} MB")
-    if "verified" in made.report:
-        for name, ran in made.report["verified"]["ran"].items():
-            told.append(
-                f"verified: {name} checks, "
-                f"and its dry run is {ran['status']} after {ran['firings']} firings"
-            )
-            told += [f"    {ran['note']}"] if "note" in ran else []
-    return [
-        *told,
-        *(
-            [f"{out}: {', '.join(each for each in made.files if '/' not in each)}"]
-            if made.files
-            else []
-        ),
+    for name, ran in made.report.get("verified", {}).get("ran", {}).items():
+        told.append(
+            f"verified: {name} checks, "
+            f"and its dry run is {ran['status']} after {ran['firings']} "
+            f"firing{'s' if ran['firings'] != 1 else ''}"
+        )
+        told += [f"    {ran['note']}"] if "note" in ran else []
+        if ran.get("asked") and JOURNAL not in made.plan.distributions:
+            told.append(f"warning: {name} asks people, and no journal is in the build.")
+            told.append("    A run that waits for an answer is lost: say dist.keep_runs = true.")
+    if made.plan.asks and JOURNAL in made.plan.distributions:
+        told.append(
+            f"asks people ({made.plan.asks}): {made.plan.name} axil runs list shows runs that wait"
+        )
+    return [*told, *([f"{out}: {', '.join(_contents(made.files))}"] if made.files else [])]
+
+
+def _contents(files: Sequence[str]) -> list[str]:
+    """Files, and folders with how many files are in them."""
+    folders: dict[str, int] = {}
+    for each in files:
+        folder, slash, _ = each.partition("/")
+        if slash:
+            folders[folder] = folders.get(folder, 0) + 1
+    return [each for each in files if "/" not in each] + [
+        f"{folder}/ ({count} files)" for folder, count in folders.items()
     ]

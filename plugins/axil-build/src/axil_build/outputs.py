@@ -21,7 +21,22 @@ _MAIN: Final = '''"""Runs {workflow}."""
 import sys
 from pathlib import Path
 
-FLOW = Path(__file__).parent / "flows" / {workflow!r}
+NAME, WORKFLOW, FUNCTIONS = {name!r}, {workflow!r}, {functions!r}
+FLOWS = Path(__file__).parent / "flows"
+
+
+def target():
+    """The workflow: a file, or a graph in Python."""
+    place, colon, graph = WORKFLOW.partition(":")
+    if colon and not place.endswith(".py"):
+        sys.path.insert(0, str(FLOWS))
+        return WORKFLOW
+    return f"{{FLOWS / place}}{{colon}}{{graph}}"
+
+
+def ways():
+    """The options that it needs."""
+    return ["--functions", str(FLOWS / FUNCTIONS), "--allow", "code"] if FUNCTIONS else []
 
 
 def main():
@@ -29,15 +44,23 @@ def main():
     try:
         from axil_cli.main import main as command
     except ImportError:
-        import axil
-
-        output, _ = axil.load(FLOW).invoke(" ".join(sys.argv[1:]))
+        output, _ = loaded().invoke(" ".join(sys.argv[1:]))
         print(output)
         return 0
     arguments = sys.argv[1:]
     if arguments[:1] == ["axil"]:
-        return command(arguments[1:])
-    return command(["run", str(FLOW), *arguments])
+        return command(arguments[1:], program=NAME)
+    return command(["run", target(), *ways(), *arguments], program=NAME)
+
+
+def loaded():
+    import axil
+    from axil.plugin import python_target
+
+    graph = python_target(target(), folder=str(FLOWS))
+    if graph is not None:
+        return graph.load()
+    return axil.load(target(), functions=FLOWS / FUNCTIONS if FUNCTIONS else None)
 
 
 if __name__ == "__main__":
@@ -136,12 +159,14 @@ def main_wheel(plan: Plan, entry: Path, wheels: Sequence[Wheel], into: Path) -> 
     )
     head = (
         f"Metadata-Version: 2.3\nName: {plan.name}\nVersion: {plan.version}\n"
-        f"Summary: {plan.inside(entry)}, with exactly what it needs\n"
+        f"Summary: {plan.named(entry)}, with exactly what it needs\n"
     )
-    workflow = plan.inside(entry)
+    workflow = plan.named(entry)
+    functions = plan.inside(plan.functions) if plan.functions is not None else ""
+    main = _MAIN.format(name=plan.name, workflow=workflow, functions=functions)
     files = {
         f"{package}/__init__.py": f'"""The workflows of {plan.name}."""\n'.encode(),
-        f"{package}/__main__.py": _MAIN.format(workflow=workflow).encode(),
+        f"{package}/__main__.py": main.encode(),
         **{f"{package}/flows/{plan.inside(file)}": file.read_bytes() for file in plan.files},
         f"{info}/METADATA": f"{head}{requires}".encode(),
         f"{info}/WHEEL": (
@@ -208,7 +233,7 @@ def dockerfile(plan: Plan, entry: Path, python: tuple[int, int]) -> str:
     told = {
         "name": plan.name,
         "version": plan.version,
-        "workflow": plan.inside(entry),
+        "workflow": plan.named(entry),
         "python": version,
         "lock": LOCK,
         "script": plan.name,

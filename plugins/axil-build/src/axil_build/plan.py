@@ -1,18 +1,26 @@
 """The plan: which distributions a build holds, and because of what.
 
-Nothing is imported but the loaders of the files.
+Nothing is imported but the loaders of the files, graphs in Python and functions of one's own.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from axil import ConfigError, Problem, SpecError
-from axil.plugin import KERNEL, Dependencies, Registry, canonical_name, dependencies_of
+from axil import ConfigError, PluginError, Problem, SpecError
+from axil.plugin import (
+    KERNEL,
+    Dependencies,
+    PythonTarget,
+    Registry,
+    canonical_name,
+    dependencies_of,
+)
 from axil_build.settings import Settings
 
 COMMAND = "axil-cli"
@@ -37,22 +45,34 @@ class Plan:
     """Components whose settings could not be looked into."""
     root: Path = Path()
     """The folder that all files are in."""
+    graphs: Mapping[Path, str] = field(default_factory=dict[Path, str])
+    """Workflows that are graphs in Python → how they are named inside: ``flow.py:graph``."""
+    functions: Path | None = None
+    """The folder with functions of one's own."""
+    asks: str = ""
+    """What asks people; empty: nothing is known to."""
 
     def inside(self, file: Path) -> str:
         """Where a file is inside the distribution."""
         return file.relative_to(self.root).as_posix()
+
+    def named(self, workflow: Path) -> str:
+        """How a workflow is named inside: its file, or the graph in it."""
+        return self.graphs.get(workflow, "") or self.inside(workflow)
 
     def plain(self) -> dict[str, Any]:
         """The plan as data, without a path of this machine."""
         return {
             "name": self.name,
             "version": self.version,
-            "workflows": [self.inside(each) for each in self.workflows],
+            "workflows": [self.named(each) for each in self.workflows],
             "files": [self.inside(each) for each in self.files],
             "roots": {name: list(uses) for name, uses in self.roots.items()},
             "distributions": dict(self.distributions),
             "models": list(self.models),
             "not_looked_into": list(self.blind),
+            "functions": self.inside(self.functions) if self.functions else None,
+            "asks": self.asks,
         }
 
 
@@ -62,8 +82,13 @@ def plan(settings: Settings, registry: Registry) -> Plan:
     Raises: ConfigError: AX741 something that is needed is not installed, all at once; AX744
     something is denied. SpecError: a workflow cannot be read.
     """
-    workflows = tuple(Path(os.path.realpath(file)) for file in settings.workflow_files())
-    found = dependencies_of([str(file) for file in settings.workflow_files()], registry=registry)
+    functions = settings.functions_folder()
+    files = [str(file) for file in settings.workflow_files()]
+    targets = settings.graphs()
+    named = [*files, *(each.kept if each.file else each.text for each in targets)]
+    found = dependencies_of(named, registry=registry, functions=functions)
+    graphs = dict(map(_graph, targets))
+    workflows = (*(Path(os.path.realpath(file)) for file in files), *graphs)
     if found.problems:
         raise SpecError(found.problems)
     missing = [
@@ -73,7 +98,12 @@ def plan(settings: Settings, registry: Registry) -> Plan:
     ]
     if missing:
         raise ConfigError(missing)
+    asks = _asks(found)
     roots = _roots(found, settings)
+    if settings.dist.command and (
+        settings.dist.keep_runs or (asks and settings.dist.keep_runs is None)
+    ):
+        _keep(roots, registry, asks or "dist.keep_runs")
     distributions = closure(list(roots))
     strangers = [name for name in roots if name not in distributions]
     if strangers:
@@ -83,7 +113,21 @@ def plan(settings: Settings, registry: Registry) -> Plan:
         )
     _admitted(distributions, settings)
     files = tuple(Path(file) for file in found.files)
-    root = Path(os.path.commonpath([file.parent for file in files]))
+    # names are written into the metadata of a wheel and into a Dockerfile, line by line
+    odd = [file for file in files if not str(file).isprintable()]
+    if odd:
+        shown = str(odd[0]).encode("unicode_escape").decode()
+        raise ConfigError(
+            Problem(
+                "AX745",
+                shown,
+                "the name of the file or of its folder has characters that are not printable.",
+                "Rename it.",
+            )
+        )
+    around = [os.path.realpath(each.folder) for each in targets]
+    around += [os.path.realpath(functions)] if functions else []
+    root = Path(os.path.commonpath([*(str(file.parent) for file in files), *around]))
     return Plan(
         name=settings.name,
         version=settings.dist.version,
@@ -94,7 +138,58 @@ def plan(settings: Settings, registry: Registry) -> Plan:
         models=tuple(found.models),
         blind=tuple(found.blind),
         root=root,
+        graphs={
+            file: f"{file.relative_to(root).as_posix()}:{name}" if name else module
+            for file, (name, module) in graphs.items()
+        },
+        functions=Path(os.path.realpath(functions)) if functions else None,
+        asks=asks,
     )
+
+
+def _graph(target: PythonTarget) -> tuple[Path, tuple[str, str]]:
+    """Return the file of a graph in Python; with its name there, or how its module is imported.
+
+    Raises: ConfigError (AX745): the module is part of what is installed.
+    """
+    if target.file:
+        return Path(target.file), (target.name, "")
+    file = os.path.realpath(str(getattr(sys.modules[target.module], "__file__", "")))
+    if not file.startswith(os.path.realpath(target.folder) + os.sep):
+        told = f"{target.module} is not below {target.folder}, so its files cannot be packed."
+        hint = "Name it in a file of your own: file.py:graph."
+        raise ConfigError(Problem("AX745", target.text, told, hint))
+    return Path(file), ("", target.text)
+
+
+def _asks(found: Dependencies) -> str:
+    """Return what asks people: a node for a person, or a tool that needs leave; empty: nothing that
+    is known before a run.
+    """
+    for need in found.found:
+        if need.kind == "nodes" and need.name.rpartition("/")[2] == "human":
+            return need.where.rpartition("/")[2]
+        if need.config.get("approve"):
+            return need.where.rpartition("/")[2]
+    return ""
+
+
+def _keep(roots: dict[str, tuple[str, ...]], registry: Registry, why: str) -> None:
+    """Add what asks on a terminal, and what keeps runs that wait.
+
+    Raises: ConfigError (AX741): it is not installed.
+    """
+    problems: list[Problem] = []
+    for kind, name in (("channels", "terminal"), ("journals", "sqlite")):
+        try:
+            distribution = registry.find(kind, name).distribution
+        except PluginError as error:
+            hint = f"{error.hint} Or say dist.keep_runs = false."
+            problems.append(Problem("AX741", why, f"it asks people: {error.message}", hint))
+            continue
+        roots[distribution] = (*roots.get(distribution, ()), f"{kind}:{name} (people are asked)")
+    if problems:
+        raise ConfigError(problems)
 
 
 def _roots(found: Dependencies, settings: Settings) -> dict[str, tuple[str, ...]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -11,7 +12,7 @@ from typing import Any, Literal, cast
 from pydantic import BaseModel, Field, field_validator
 
 from axil import ConfigError, Problem
-from axil.plugin import decode_config
+from axil.plugin import PythonTarget, decode_config, python_target
 
 FILE = "axil-build.toml"
 Output = Literal["wheel", "pyz", "container"]
@@ -29,6 +30,11 @@ class Dist(_Part):
     entry: str = Field("", description="The workflow that it runs; empty: the first one.")
     command: bool = Field(
         True, description="Put the axil command in, so that runs can be watched and asked."
+    )
+    keep_runs: bool | None = Field(
+        None,
+        description="Put in a journal, and what asks on a terminal; without it where a workflow "
+        "asks people.",
     )
     outputs: tuple[Output, ...] = Field(
         ("wheel", "pyz", "container"), description="Beside the lock, the wheels and the reports."
@@ -54,7 +60,12 @@ class Workflows(_Part):
     """What is built."""
 
     files: tuple[str, ...] = Field(
-        (), description="Patterns, from the file's folder: flows/**/*.yaml."
+        (),
+        description="Patterns, from the file's folder: flows/**/*.yaml; or graphs in Python, as "
+        "module:graph or file.py:graph.",
+    )
+    functions: str = Field(
+        "", description="A folder with tools, conditions and processors in Python files."
     )
 
 
@@ -98,21 +109,40 @@ class Settings(_Part):
     )
     folder: str = Field(".", description="What paths begin at; set by whoever reads the file.")
 
-    def workflow_files(self) -> list[Path]:
-        """The workflows, each once, sorted within a pattern.
+    def graphs(self) -> list[PythonTarget]:
+        """The graphs in Python among the workflows."""
+        found = (self._graph(pattern) for pattern in self.workflows.files)
+        return [each for each in found if each is not None]
 
-        Raises: ConfigError (AX745): there is none.
+    def _graph(self, pattern: str) -> PythonTarget | None:
+        place = pattern.partition(":")[0]
+        is_file = place.endswith(".py")
+        return python_target(
+            str(Path(self.folder) / pattern) if is_file else pattern, folder=self.folder
+        )
+
+    def functions_folder(self) -> str:
+        """The folder with functions; empty: there is none."""
+        named = self.workflows.functions
+        return str(Path(self.folder) / named) if named else ""
+
+    def workflow_files(self) -> list[Path]:
+        """The workflows that are files, each once, sorted within a pattern.
+
+        Raises: ConfigError (AX745): there is none, and no graph in Python.
         """
         found: dict[Path, None] = {}
         for pattern in self.workflows.files:
             base = Path(self.folder)
+            if self._graph(pattern) is not None:
+                continue
             matched = (
                 sorted(base.glob(pattern)) if re.search(r"[*?\[]", pattern) else [base / pattern]
             )
             found.update(
                 dict.fromkeys(path for path in matched if path.is_file() or "*" not in pattern)
             )
-        if not found:
+        if not found and not self.graphs():
             raise ConfigError(
                 Problem(
                     "AX745",
@@ -128,13 +158,21 @@ class Settings(_Part):
         """Of the distribution."""
         if self.dist.name:
             return self.dist.name
-        stem = re.sub(r"[^a-z0-9]+", "-", self.workflow_files()[0].stem.lower()).strip("-")
+        files = self.workflow_files()
+        first = files[0].stem if files else _stem(self.graphs()[0])
+        stem = re.sub(r"[^a-z0-9]+", "-", first.lower()).strip("-")
         return stem if re.match(r"[a-z]", stem) else f"flow-{stem}".rstrip("-")
 
 
-def read(files: Sequence[str]) -> Settings:
+def _stem(graph: PythonTarget) -> str:
+    return Path(graph.file).stem if graph.file else graph.module.rpartition(".")[2]
+
+
+def read(files: Sequence[str], functions: str = "") -> Settings:
     """Return the settings in a build file, or those that workflow files alone mean.
 
+    Args:
+        functions: a folder with functions of one's own.
     Raises: ConfigError: AX740, and what ``decode_config`` finds.
     """
     if len(files) == 1 and files[0].endswith(".toml") and "build" in Path(files[0]).name:
@@ -155,6 +193,11 @@ def read(files: Sequence[str]) -> Settings:
                     "Paths begin at the file's folder.",
                 )
             )
+        if functions:
+            own = os.path.relpath(functions, path.parent)
+            data = {**data, "workflows": {**data.get("workflows", {}), "functions": own}}
         return decode_config(Settings, {**data, "folder": str(path.parent)}, files[0])
-    given: Mapping[str, Any] = {"workflows": {"files": [str(Path(file)) for file in files]}}
+    given: Mapping[str, Any] = {
+        "workflows": {"files": [str(Path(file)) for file in files], "functions": functions}
+    }
     return decode_config(Settings, given, cast("str", ", ".join(files)))

@@ -87,7 +87,8 @@ def _inside(folder: Path, python: Path, plan: Plan, settings: Settings) -> dict[
     """What the environment says of itself; its own process, with no variable of ours."""
     asked = {
         "package": package_of(plan),
-        "workflows": [plan.inside(each) for each in plan.workflows],
+        "workflows": [plan.named(each) for each in plan.workflows],
+        "functions": plan.inside(plan.functions) if plan.functions is not None else "",
         "dry_run": settings.verify.dry_run,
         "inputs": settings.verify.inputs,
         "allow_code": settings.verify.allow_code,

@@ -16,7 +16,7 @@ from typing import Any, Protocol, TypeVar
 
 from pydantic import Field, model_validator
 
-from axil.plugin import Secret, refers_to
+from axil.plugin import Secret, current_grants, granted, refers_to, writes_path
 from axil_chroma import rows
 from axil_models import (
     ContextBlock,
@@ -39,6 +39,7 @@ class Place(ProviderSettings):
         "",
         description="A folder that keeps it, for one process at a time; "
         "made when it is first used.",
+        json_schema_extra=writes_path(),
     )
     host: str = Field("", description="Or a server (chroma run), for many.")
     port: int = Field(8000, ge=1, le=65535, description="The server's.")
@@ -109,6 +110,7 @@ class Store:
         self._lock = threading.Lock()
         self._client: Any = None
         self._collection: _Collection | None = None
+        self._grants = current_grants()
         self._embedder: Embedder | None = None
         self._busy = 0
         """Threads in which it is used."""
@@ -120,9 +122,10 @@ class Store:
     @property
     def embedder(self) -> Embedder:
         """What makes the vectors; made when it is first used."""
-        made = self._embedder = self._embedder or component_of(
-            "embedders", self.place.embedder, self.name
-        )
+        with granted(self._grants):
+            made = self._embedder = self._embedder or component_of(
+                "embedders", self.place.embedder, self.name
+            )
         return made
 
     # -- opening

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from axil import AxilError, EdgeSpec, GraphSpec, NodeSpec, Problem, Workflow, load
+from axil import AxilError, EdgeSpec, GraphSpec, NodeSpec, Problem
+from axil.driver import PlanScope, cycle_bounds, walk_plan
 from axil.plugin import ENTRY, Compiler, Plan
 from axil_cli.command import Exit, Session, allowing, equipped, problems_of
 from axil_cli.plain import as_json
-from axil_cli.run import settings
-from axil_cli.scopes import Scope, bounded, walk
+from axil_cli.source import TARGET, settings, workflow_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,28 +29,28 @@ class Finding:
         return not any(problem.severity == "error" for problem in self.problems)
 
     @property
-    def cycles(self) -> list[Scope]:
+    def cycles(self) -> list[PlanScope]:
         """Its cycles, nested ones and those of inner graphs included."""
         return (
             []
             if self.plan is None
             else [
                 step.scope
-                for step in walk(self.plan)
+                for step in walk_plan(self.plan)
                 if step.kind == "open" and step.scope.kind == "cycle"
             ]
         )
 
 
 class Check:
-    """Say everything that is wrong with workflow files.
+    """Say everything that is wrong with workflows: files, and graphs in Python.
 
     Components are resolved and configured, cycles are folded; nothing runs. Exit code 2 if there
     are errors in any file.
     """
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("files", nargs="+", metavar="FILE", help="workflow files")
+        parser.add_argument("files", nargs="+", metavar="WORKFLOW", help=TARGET)
         parser.add_argument(
             "--set", action="append", default=[], metavar="NAME=VALUE", help="as for axil run"
         )
@@ -62,7 +62,7 @@ class Check:
         variables = settings(options.set)
         with equipped(options, session) as here:
             findings = [
-                finding(file, here, vars=variables, allow_code="code" in options.allow)
+                finding(file, here, vars=variables, allow=frozenset(options.allow))
                 for file in options.files
             ]
         if options.format == "json":
@@ -94,7 +94,7 @@ def _examined(
     file: str, session: Session, renamed: list[Problem], reading: dict[str, Any]
 ) -> Finding:
     try:
-        workflow: Workflow = load(file, registry=session.registry, hooks=session.hooks, **reading)
+        workflow = workflow_of(file, session, **reading)
     except AxilError as error:
         return Finding(
             file=file, problems=(*(each for each in renamed if each.where), *problems_of(error))
@@ -116,7 +116,7 @@ def _examined(
 
 def _at_once(plan: Plan, session: Session) -> Iterator[Problem]:
     """Find cycles that two nodes enter which both fire in every run: that fails with AX402."""
-    for step in walk(plan):
+    for step in walk_plan(plan):
         scope = step.scope
         if (
             step.kind != "open"
@@ -207,14 +207,19 @@ def _tell(each: Finding, session: Session) -> None:
     spec, cycles = each.plan.graph.spec, each.cycles
     size = [
         _counted(len(spec.nodes), "node"),
-        _counted(len(spec.edges), "edge"),
+        _counted(sum(map(_is_written, spec.edges)), "edge"),
         *([_counted(len(cycles), "cycle")] if cycles else []),
     ]
     session.say(f"{each.file}: {counts or 'fine'}; {', '.join(size)}")
     for cycle in cycles:
         session.say(
-            f"{'  ' * cycle.depth}{cycle.name}: {', '.join(cycle.members)}; {bounded(cycle)}"
+            f"{'  ' * cycle.depth}{cycle.name}: {', '.join(cycle.members)}; {cycle_bounds(cycle)}"
         )
+
+
+def _is_written(edge: EdgeSpec) -> bool:
+    """Whether an edge was written as one: those that ``start`` and ``end`` mean were not."""
+    return edge.place is None or "edges" in edge.place.keys
 
 
 def _counted(n: int, word: str) -> str:

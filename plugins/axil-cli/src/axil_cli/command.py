@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from axil import AxilError, ConfigError, Problem
-from axil.plugin import Registry, format_names, use_registry
+from axil.plugin import Grants, Registry, format_names, use_registry
 
 if TYPE_CHECKING:
     from axil_cli.launch import Given
@@ -62,6 +62,8 @@ class Session:
     stderr: TextIO
     hooks: Any = None
     """A plugin manager with the hook plugins that were asked for; None: none were."""
+    program: str = "axil"
+    """What is typed for the command: ``axil``, or ``flow axil`` in a distribution of its own."""
     options: tuple[Given, ...] = ()
     """Options of plugins that were given; see ``axil_cli.launch``."""
 
@@ -74,18 +76,17 @@ class Session:
         write(self.stderr, clean(text) + "\n")
 
 
-WAYS = ("code", "network", "mcp")
-"""What ``--allow`` takes."""
-
-
 def allowing(parser: argparse.ArgumentParser) -> None:
     """Add ``--allow``, ``--allow-code`` and ``--functions``."""
     parser.add_argument(
         "--allow",
         action="append",
         default=[],
-        choices=WAYS,
-        help="let the run do this; may be repeated",
+        type=_allowed,
+        metavar="WHAT",
+        help="let the file do this: code, network, mcp, env, read, write, program; or less: "
+        "env:NAME, read:PATH, write:PATH, net:HOST, program:NAME, import:MODULE, mcp:NAME; "
+        "may be repeated",
     )
     parser.add_argument(
         "--allow-code",
@@ -102,6 +103,15 @@ def allowing(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _allowed(given: str) -> str:
+    """Return a word that may be granted."""
+    try:
+        [word] = Grants.of([given]).words
+    except ConfigError as error:
+        raise argparse.ArgumentTypeError(str(error.problems[0].message)) from None
+    return word
+
+
 @contextmanager
 def equipped(
     options: argparse.Namespace, session: Session, functions: str | None = None
@@ -115,11 +125,15 @@ def equipped(
     if folder is None:
         yield session
         return
-    from axil_cli.functions import with_functions
+    if "code" not in options.allow:
+        raise misuse(
+            "--functions",
+            "functions are code, which this run does not allow.",
+            "Add --allow code, if you trust them.",
+        )
+    from axil.plugin import with_functions
 
-    with use_registry(
-        with_functions(session.registry, folder, allowed="code" in options.allow, tell=session.tell)
-    ) as registry:
+    with use_registry(with_functions(session.registry, folder, session.tell)) as registry:
         yield replace(session, registry=registry)
 
 

@@ -24,6 +24,7 @@ True for a switch) and the ``Launch``: how the run is going to be made. It may
 * watch it: ``launch.observers.append(observer)``;
 * change what goes in: ``launch.inputs.append(lambda input, workflow: …)``, called when the workflow
   is known;
+* know what a run that goes on has done: ``launch.recorded``;
 * hold something open while the file is read and run: ``launch.within.enter_context(…)``,
   ``launch.within.callback(…)``.
 
@@ -75,6 +76,8 @@ class Launch:
     """Each gets the input as the graph takes it (a text or messages; fields) and the workflow, and
     gives the input to use.
     """
+    recorded: Sequence[tuple[str, Any]] = ()
+    """The steps that a run which goes on has done already, in order: names and results."""
     within: ExitStack = field(default_factory=ExitStack)
     """Open from before the file is read until the run is over and everything is closed."""
 

@@ -11,10 +11,11 @@ import inspect
 import os
 import re
 import sys
+import threading
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from importlib.metadata import version
 from typing import Any
 
 from axil import AxilError, ConfigError
@@ -41,6 +42,10 @@ from axil_cli.command import (
 )
 
 SELF = "axil-cli"
+_PATIENCE = 0.5
+"""Seconds that threads of bodies have to end, once all is said."""
+_BODIES = ("axil-", "asyncio_")
+"""What the names of such threads begin with."""
 OWN = frozenset({SELF, "axil-files", "axil-plugins", "axil-typed"})
 """Always admitted: with every plugin blocked one can still see which there are, and why."""
 _OWN = {
@@ -53,10 +58,15 @@ _OWN = {
 """What help says of our own commands, so that asking for help imports none."""
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """The command. Gives the exit code; see ``Exit``."""
+def main(argv: Sequence[str] | None = None, *, program: str = "") -> int:
+    """The command. Gives the exit code; see ``Exit``.
+
+    Args:
+        program: the command of a distribution that was built around one workflow: it is what help
+            and hints name, ``PROGRAM axil COMMAND``, and the workflow of ``run`` is its own.
+    """
     try:
-        return int(_obeyed(sys.argv[1:] if argv is None else list(argv)))
+        return int(_obeyed(sys.argv[1:] if argv is None else list(argv), program))
     except SystemExit as leaving:  # argparse has printed its help or its complaint
         return leaving.code if isinstance(leaving.code, int) else Exit.MISUSE
     except AxilError as error:
@@ -77,21 +87,27 @@ def main(argv: Sequence[str] | None = None) -> int:
         return Exit.INTERRUPTED
 
 
-def _obeyed(arguments: list[str]) -> int:
-    parser = _parser()
+def _obeyed(arguments: list[str], program: str) -> int:
+    name = f"{program} axil" if program else "axil"
+    parser = _parser(name)
     options = parser.parse_args(arguments)
     if not options.command:
         parser.print_help(sys.stderr)
         return Exit.MISUSE
     registry = _registry(options)
-    command = _command(registry, options.command)
+    command: Any = _command(registry, options.command)
+    is_own = bool(program) and options.command == "run"
     own = argparse.ArgumentParser(
-        prog=f"axil {options.command}",
-        description=inspect.getdoc(command),
+        prog=program if is_own else f"{name} {options.command}",
+        description=f"Run this workflow; {name} COMMAND is the whole command, {name} --help."
+        if is_own
+        else inspect.getdoc(command),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     command.configure(own)
+    if is_own and hasattr(command, "workflow"):  # it is known, and not typed
+        command.workflow.help = argparse.SUPPRESS
     contributed: dict[str, Any] = {}
     # a sub-command of its own may take another one's options
     for parser, of in getattr(command, "lends", ((own, options.command),)):
@@ -102,7 +118,8 @@ def _obeyed(arguments: list[str]) -> int:
     with use_registry(registry):
         hooks = _hooks(registry, options.hook)
         streams = {"stdin": sys.stdin, "stdout": sys.stdout, "stderr": sys.stderr}
-        return command.run(given, Session(registry=registry, hooks=hooks, options=extra, **streams))
+        session = Session(registry=registry, hooks=hooks, options=extra, program=name, **streams)
+        return command.run(given, session)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -113,17 +130,28 @@ class _Parser(argparse.ArgumentParser):
         return super().format_help()
 
 
-def _parser() -> argparse.ArgumentParser:
+class _Version(argparse.Action):
+    """Looks for versions only when somebody asks for them."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, **more: Any) -> None:
+        super().__init__(option_strings, dest, nargs=0, default=argparse.SUPPRESS, **more)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any, **__: Any) -> None:
+        from importlib.metadata import version
+
+        write(sys.stdout, f"axil {version('axil')} ({SELF} {version(SELF)})\n")
+        parser.exit()
+
+
+def _parser(name: str) -> argparse.ArgumentParser:
     parser = _Parser(
-        prog="axil",
-        usage="axil [--version] [--no-plugins | --only-plugins A,B] [--hook NAME …] COMMAND …",
+        prog=name,
+        usage=f"{name} [--version] [--no-plugins | --only-plugins A,B] [--hook NAME …] COMMAND …",
         description="Multi-agent workflow graphs: run, check and look at them.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument(
-        "--version", action="version", version=f"axil {version('axil')} ({SELF} {version(SELF)})"
-    )
+    parser.add_argument("--version", action=_Version, help="say the versions, and end")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--no-plugins", action="store_true", help="only the kernel and this command")
     which.add_argument(
@@ -240,5 +268,23 @@ def _hooks(registry: Registry, wanted: Sequence[str]) -> Any:
     return made
 
 
+def script() -> None:
+    """The command as a program: main, then the end of the process.
+
+    A body may have left a thread behind that does not end; the interpreter would wait for it.
+    """
+    code = main()
+    ends = time.monotonic() + _PATIENCE
+    for thread in threading.enumerate():
+        if thread.name.startswith(_BODIES) and not thread.daemon:
+            thread.join(max(0.0, ends - time.monotonic()))
+            if thread.is_alive():
+                with suppress(OSError, ValueError):
+                    sys.stdout.flush()
+                    sys.stderr.flush()
+                os._exit(code)
+    sys.exit(code)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    script()

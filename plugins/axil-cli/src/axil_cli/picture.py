@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from axil import Question
-from axil.driver import Difference, RunInfo, RunStep, format_time
-from axil.plugin import format_duration, is_messages, text_of
+from axil.driver import Difference, Outline, OutlineNode, RunInfo, RunStep, format_time, shortened
+from axil.plugin import format_duration, is_messages, render, text_of
 from axil_cli.plain import as_json, plain
-from axil_cli.scopes import shortened
 
 _WIDTH = 100
 
@@ -63,7 +62,7 @@ def until(seconds: float) -> str:
 
 
 def told_question(question: Question, now: float) -> Iterator[str]:
-    """A question that a run waits for."""
+    """A question that a run waits for, with its id and all that is shown of it."""
     what = "a time" if question.kind == "timer" else "an answer to"
     when = (
         ""
@@ -71,13 +70,44 @@ def told_question(question: Question, now: float) -> Iterator[str]:
         else f", {until(question.due - now)} ({format_time(question.due)})"
     )
     yield f"waits for {what} {question.id}{when}"
-    lines = [line for line in question.text.strip().splitlines() if line.strip()]
-    if lines:
-        yield f"    {shortened(lines[-1], _WIDTH - 4)}"
-    if question.options:
-        yield f"    one of: {', '.join(question.options)}"
+    yield from (f"    {line}" for line in asked(question))
     if question.due is not None:
         yield f"    then: {'it fails' if question.default is None else said(question.default)}"
+
+
+def asked(question: Question) -> Iterator[str]:
+    """What a person has to know to answer a question: of a tool its arguments and what it changes,
+    of a breakpoint what the node is given, else the whole text.
+    """
+    data: Mapping[str, Any] = plain(question.data)
+    if question.kind == "tool_approval" and "tool" in data:
+        fault = question.text.partition("\n")[0]
+        if str(data["tool"]) not in fault:  # why it is asked again
+            yield fault
+        yield f"May the tool {data['tool']} be called with these arguments?"
+        yield from _fields(data.get("arguments") or {})
+        for name in ("does", "changes"):
+            if data.get(name):
+                yield f"{name}: {data[name]}"
+    else:
+        if data.get("description"):
+            yield from str(data["description"]).strip().splitlines()
+        yield from (line for line in question.text.strip().splitlines() if line.strip())
+        if question.kind == "break":
+            yield from _fields(data.get("inputs") or {})
+        if question.kind == "form":
+            yield from _fields(data.get("fields") or {})
+    if question.options:
+        yield f"one of: {', '.join(question.options)}"
+
+
+def _fields(values: Mapping[str, Any]) -> Iterator[str]:
+    """Values by name, each line of a text on a line of its own."""
+    for name, value in values.items():
+        told = text_of(value) if is_messages(value) else value
+        first, *more = (render(told).splitlines() or [""]) if told is not None else ["null"]
+        yield f"    {name}: {first}"
+        yield from (f"    {' ' * (len(name) + 2)}{line}" for line in more)
 
 
 def told_run(
@@ -98,6 +128,68 @@ def told_run(
         yield from (f"    {line}" for line in differences)
 
 
+def told_outline(drawn: Outline) -> Iterator[str]:
+    """A run's nodes as a tree: how often each ended, when, and what it used; input and output."""
+    used = spent(drawn.used.get("tokens", {}), drawn.used.get("cost", 0.0))
+    firings = drawn.used.get("firings", 0)
+    parts = [f"{drawn.seconds:.1f} s", f"{firings} firing{'s' if firings != 1 else ''}", *used]
+    yield "  " + " · ".join(parts)
+    if drawn.input and (given := said(drawn.input)):
+        yield f"input: {shortened(given, _WIDTH - 7)}"
+    rows = [_row(drawn.nodes, number) for number in range(len(drawn.nodes))]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)] if rows else []
+    for row in rows:
+        name, *cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        yield f"  {name}  {'  '.join(cells)}".rstrip()
+    if drawn.output is not None:
+        yield f"output: {shortened(said(drawn.output), _WIDTH - 8)}"
+    if drawn.error and not any(node.waits for node in drawn.nodes):
+        first = drawn.error.strip().splitlines()[0]
+        yield f"error: {shortened(first, _WIDTH - 7)}"
+
+
+def _row(nodes: Sequence[OutlineNode], number: int) -> tuple[str, str, str, str]:
+    """A node in the tree: its name, what became of it, when that was, and what it used."""
+    node = nodes[number]
+    later = [each for each in nodes[number + 1 :] if len(each.path) >= len(node.path)]
+    margin = "".join(
+        ("│  " if _goes_on(nodes[number + 1 :], depth) else "   ")
+        for depth in range(1, len(node.path))
+    )
+    is_last = not _goes_on(later, len(node.path))
+    name = f"{margin}{'└' if is_last else '├'} {node.path[-1]}"
+    rounds = f"{node.rounds} round{'s' if node.rounds != 1 else ''}" if node.rounds else ""
+    times = f"×{node.times}" if node.times > 1 else ""
+    state = "waits" if node.waits else "" if node.times or node.rounds else "not finished"
+    ended = "" if node.ended is None else f"at {node.ended:.1f} s"
+    told = " ".join(part for part in (rounds or times, state) if part)
+    return name, told, ended, " · ".join(spent(node.tokens, node.cost))
+
+
+def _goes_on(later: Sequence[OutlineNode], depth: int) -> bool:
+    """Whether a branch at this depth has another node below."""
+    for node in later:
+        if len(node.path) == depth:
+            return True
+        if len(node.path) < depth:
+            return False
+    return False
+
+
+def spent(tokens: Mapping[str, float], cost: float) -> list[str]:
+    """Tokens and money in words; nothing where there are none.
+
+    >>> spent({"input": 1200, "output": 30}, 0.0021)
+    ['1,200 input, 30 output tokens', 'cost 0.0021']
+    """
+    kinds = ", ".join(
+        f"{int(count):,} {kind.removesuffix('_tokens').replace('_', ' ')}"
+        for kind, count in tokens.items()
+        if count
+    )
+    return [*([f"{kinds} tokens"] if kinds else []), *([f"cost {cost:.4f}"] if cost else [])]
+
+
 def told_step(step: RunStep) -> Iterator[str]:
     """A step: its number, when it was, who, and what came of it."""
     who = " ".join(
@@ -109,20 +201,16 @@ def told_step(step: RunStep) -> Iterator[str]:
         if part
     )
     yield f"{step.number:>5} {step.at:>9.3f}s  {who}"
-    if isinstance(step.output, dict):
-        for name, value in step.output.items():
+    output: Any = step.output
+    if isinstance(output, Mapping):
+        for name, value in cast("Mapping[str, Any]", output).items():
             yield _line(f"{name}: ", value)
-    elif step.output is not None:
-        yield _line("", step.output)
+    elif output is not None:
+        yield _line("", output)
     if step.by:
         yield _line("by: ", step.by)
     for name, value in step.delta.items():
         yield _line(f"{name} := ", value)
-    if tokens := step.used.get("tokens"):
-        yield _line(
-            "used so far: ",
-            {**tokens, **({"cost": step.used["cost"]} if step.used.get("cost") else {})},
-        )
 
 
 _KINDS = {"run": "input"}
@@ -133,20 +221,34 @@ def _line(name: str, value: Any) -> str:
 
 
 def said(value: Any) -> str:
-    """A value on one line: of messages what they say, else JSON."""
+    """A value on one line: of messages and replies what they say, else JSON."""
     if is_messages(value):
         return " | ".join(" ".join(text_of(plain(each)).split()) for each in value)
+    if isinstance(value, Mapping) and "tool_calls" in value:
+        return _reply(plain(cast("Mapping[str, Any]", value)))
     return " ".join(value.split()) if isinstance(value, str) else as_json(plain(value), indent=None)
+
+
+def _reply(reply: Mapping[str, Any]) -> str:
+    """What a model said, and the calls that it asked for."""
+    calls = cast("list[Mapping[str, Any]]", reply.get("tool_calls") or [])
+    told = [
+        f"{call.get('name', '')}({as_json(call.get('arguments') or {}, indent=None)})"
+        for call in calls
+    ]
+    text = " ".join(str(reply.get("text") or "").split())
+    return " ".join(part for part in (text, *(f"⚙ {each}" for each in told)) if part)
 
 
 def told_difference(each: Difference) -> Iterator[str]:
     """What one activation came to in each of two runs."""
     yield f"{each.activation}: {each.kind}"
     for sign, value in (("-", each.first), ("+", each.second)):
-        if value is not None:
-            told = (
-                [f"{name}: {said(part)}" for name, part in value.items()]
-                if isinstance(value, dict)
-                else [said(value)]
-            )
-            yield from (f"  {sign} {shortened(line, _WIDTH)}" for line in told)
+        if value is None:
+            continue
+        told = (
+            [f"{name}: {said(part)}" for name, part in cast("Mapping[str, Any]", value).items()]
+            if isinstance(value, Mapping)
+            else [said(value)]
+        )
+        yield from (f"  {sign} {shortened(line, _WIDTH)}" for line in told)

@@ -16,12 +16,11 @@ from contextlib import contextmanager
 from typing import Any, Final, TextIO, cast
 
 from axil import Activation, NodeFailed
-from axil.driver import Frame
+from axil.driver import Frame, walk_plan
 from axil.plugin import is_messages, render, text_of
 from axil_cli.command import clean
 from axil_cli.page import Page, Paragraph, columns
 from axil_cli.plain import as_json
-from axil_cli.scopes import walk
 
 _PATIENCE: Final = 0.2
 """Seconds until a firing that goes on is announced; one that is over sooner is told when it is
@@ -80,7 +79,7 @@ class Progress:
         self._title = plan.graph.spec.id or self._title
         names = [
             columns(step.node.name)
-            for step in walk(plan)
+            for step in walk_plan(plan)
             if step.node is not None and step.node.vertex.body.mode != "scope"
         ]
         self._column = min(max([*names, len(_INPUT)]), _NAME) + 2

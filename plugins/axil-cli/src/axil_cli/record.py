@@ -11,13 +11,17 @@ from typing import Any, Final
 
 from axil import AxilError, Workflow, load
 from axil.plugin import (
+    FromEnvironment,
     JournalError,
+    PythonTarget,
     UnknownComponent,
     load_spec as read,
     make_component,
+    python_target,
     spec_changes,
 )
 from axil_cli.command import Session, misuse, problems_of
+from axil_cli.source import hooked
 
 FOLDER: Final = ".axil"
 _OFF: Final = ("off", "none", "no", "0")
@@ -69,15 +73,42 @@ def opened(options: argparse.Namespace, session: Session, *, needed: str = "") -
 
 def origin(file: str, workflow: Workflow, reading: dict[str, Any]) -> dict[str, Any]:
     """What is kept of a file with a run: its texts, those that it includes among them, so that the
-    run goes on with what it began with.
+    run goes on with what it began with. Of a graph in Python: its name, and a digest of its file.
     """
     workflow.plan  # noqa: B018  # what the file includes is read when it is compiled
+    python = python_target(file)
+    if python is not None:
+        return {
+            "python": python.kept,
+            "folder": python.folder,
+            "digests": python.sources,
+            "vars": {},
+            "allow_code": True,
+        }
+    variables: dict[str, Any] = dict(reading.get("vars") or {})
+    declared = {*workflow.spec.extras.get("secrets", ()), *(reading.get("secret_vars") or ())}
+    secret = {
+        name
+        for name, value in variables.items()
+        if name in declared or isinstance(value, FromEnvironment)
+    }
     kept = {
         "file": os.path.realpath(file),
         "texts": dict(workflow.spec.extras.get("texts", {})),
-        "vars": dict(reading.get("vars") or {}),
+        "vars": {
+            name: value.template if isinstance(value, FromEnvironment) else value
+            for name, value in variables.items()
+            if name not in secret
+        },
+        "secret_vars": sorted(secret),
     }
-    return {**kept, "allow_code": bool(reading.get("allow_code"))}
+    allow: list[str] = sorted(reading.get("allow") or ())
+    return {**kept, "allow": allow, "allow_code": "code" in allow}
+
+
+def source_of(kept: dict[str, Any]) -> str:
+    """What the workflow of a run was begun from: a file, or a graph in Python; empty: neither."""
+    return str(kept.get("python") or kept.get("file") or "")
 
 
 def surroundings(workspace: Path, functions: str | None) -> dict[str, Any]:
@@ -94,7 +125,7 @@ def reopened(
     kept: dict[str, Any],
     session: Session,
     *,
-    allow_code: bool,
+    allow: frozenset[str],
     current: bool = False,
     hooks: Any = None,
 ) -> Workflow:
@@ -102,47 +133,79 @@ def reopened(
 
     Raises: ConfigError: the run was not begun from a file; it used code, which is not allowed now.
     """
-    if not kept.get("file"):
+    python = _python(kept)
+    if not source_of(kept):
         raise misuse(
             "RUN",
             "the run was not begun from a workflow file.",
             "Go on with it where it was begun: graph.resume(…).",
         )
-    if kept.get("allow_code") and not allow_code:
-        raise misuse(
-            "--allow-code",
-            "the run was begun with leave to run code.",
-            "Give it again: add --allow code.",
+    if kept.get("allow_code") and "code" not in allow:
+        told = (
+            "the run was begun with leave to run code."
+            if python is None
+            else f"the run is that of the graph {python.text}, which is code."
         )
+        raise misuse("--allow-code", told, "Give leave again: add --allow code.")
+    wanted = hooks or session.hooks
+    if python is not None:
+        return hooked(python.load(), wanted)
     texts = {} if current else dict(kept["texts"])
     return load(
         kept["file"],
         registry=session.registry,
-        hooks=hooks or session.hooks,
-        vars=kept["vars"],
-        allow_code=allow_code,
+        hooks=wanted,
+        vars=_variables(kept),
+        allow=allow,
         texts=texts,
     )
 
 
+def _python(kept: dict[str, Any]) -> PythonTarget | None:
+    named = kept.get("python")
+    return python_target(str(named), folder=str(kept["folder"])) if named else None
+
+
+def _variables(kept: dict[str, Any]) -> dict[str, Any]:
+    """Return the variables of a run; those that are secret are not kept, and are in the environment
+    or given again.
+
+    Raises: ConfigError (AX700): one is not.
+    """
+    found: dict[str, Any] = dict(kept["vars"])
+    for name in kept.get("secret_vars", ()):
+        if name not in found and name not in os.environ:
+            raise misuse(
+                name,
+                "the run was begun with this secret, which is not kept.",
+                f"Set the environment variable {name}.",
+            )
+        if name not in found:
+            found[name] = FromEnvironment(os.environ[name], "${" + name + "}")
+    return found
+
+
 def changed(kept: dict[str, Any]) -> list[str]:
     """The files of a run that are not what they were, or are gone."""
+    python = _python(kept)
+    if python is not None:
+        before: dict[str, str] = kept.get("digests", {})
+        return [os.path.basename(name) for name in before if python.sources != before]
     root = os.path.dirname(kept.get("file", ""))
-    return [
-        name
-        for name, text in kept.get("texts", {}).items()
-        if _text(os.path.join(root, name)) != text
-    ]
+    texts: dict[str, str] = kept.get("texts", {})
+    return [name for name, text in texts.items() if _text(os.path.join(root, name)) != text]
 
 
-def differences(kept: dict[str, Any], session: Session, *, allow_code: bool) -> list[str]:
+def differences(kept: dict[str, Any], session: Session, *, allow: frozenset[str]) -> list[str]:
     """What differs between the graph that a run began with and that of its files now, in lines; why
     that cannot be said, if so.
     """
+    if kept.get("python"):
+        return ["a graph in Python goes on as it is now"]
     ways: dict[str, Any] = {
         "registry": session.registry,
-        "vars": kept["vars"],
-        "allow_code": allow_code,
+        "vars": _variables(kept),
+        "allow": allow,
     }
     try:
         before = read(kept["file"], texts=dict(kept["texts"]), **ways)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
+import os
 import secrets
 import signal
+import threading
 import traceback
 from collections import deque
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager, nullcontext, redirect_stdout, suppress
+from dataclasses import replace
 from typing import Any, Final, cast
 
 from axil import (
@@ -23,7 +25,6 @@ from axil import (
     Result,
     Run as KernelRun,
     Workflow,
-    load,
     run_sync,
 )
 from axil.driver import format_time
@@ -47,11 +48,14 @@ from axil_cli.command import (
     problems_of,
     read_text,
 )
+from axil_cli.findings import check_input, not_taken
 from axil_cli.folder import RunFolder, placed
 from axil_cli.launch import Launch, prepared
 from axil_cli.page import Page, Paragraph
+from axil_cli.picture import asked as asked_lines
 from axil_cli.plain import as_json, plain, refused, summary
 from axil_cli.progress import Progress
+from axil_cli.source import TARGET, as_data, check_breaks, settings, stopping, workflow_of
 from axil_cli.watch import Lines, Record
 
 CODES: Final[Mapping[str, Exit]] = {
@@ -72,7 +76,7 @@ class Run:
     """
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("file", metavar="FILE", help="a workflow file")
+        self.workflow = parser.add_argument("file", metavar="WORKFLOW", help=TARGET)
         given = parser.add_mutually_exclusive_group()
         given.add_argument(
             "--input",
@@ -135,7 +139,7 @@ class Run:
             file=options.file,
             registry=session.registry,
             tell=session.tell,
-            reading={"vars": variables, "allow_code": "code" in allow},
+            reading={"vars": variables, "allow": allow},
             running={"allow": allow},
         )
         with launch.within:
@@ -151,12 +155,13 @@ class Run:
             )
             if journal is not None:
                 launch.within.callback(journal.close)
-            workflow = load(
+            workflow = workflow_of(
                 launch.file,
-                registry=launch.registry,
+                replace(session, registry=launch.registry),
                 hooks=stopping(options.breaks, session.hooks),
                 **launch.reading,
             )
+            check_breaks(options.breaks, workflow)
             for name in _unused(variables, launch.file, workflow):
                 session.tell(
                     f"warning: nothing in {launch.file} is called {name}; "
@@ -167,6 +172,11 @@ class Run:
                 if options.input_file
                 else options.input
             )
+            is_begun = journal is not None and bool(
+                options.run_id and journal.entries(options.run_id)
+            )
+            if text is None and not launch.inputs and not is_begun:
+                check_input(workflow, launch.registry)
             input: Any = as_input(text, workflow.plan.graph.spec.payload)
             for change in launch.inputs:
                 input = change(input, workflow)
@@ -184,18 +194,6 @@ class Run:
             return watched(
                 Job(workflow, input, launch.running, launch.observers, folder), options, session
             )
-
-
-def stopping(paths: Iterable[str], hooks: Any) -> Any:
-    """The hook plugins, and one that stops before the nodes that ``--break`` names."""
-    if not (breaks := frozenset(paths)):
-        return hooks
-    from axil.driver import Breakpoints
-    from axil.plugin import hook_manager
-
-    made = hooks or hook_manager()
-    made.register(Breakpoints(breaks))
-    return made
 
 
 def ways_of_watching(parser: argparse.ArgumentParser) -> None:
@@ -243,23 +241,27 @@ def watched(job: Job, options: argparse.Namespace, session: Session) -> int:
     lines = Lines(session.stdout, job.stop) if options.format == "events" else None
     job.observers.extend(each for each in (lines, progress) if each is not None)
     # what bodies print must not spoil the output, and questions are none
-    with job.folder, redirect_stdout(session.stderr):
+    with job.folder, redirect_stdout(session.stderr), _signals(job.interrupt):
         result: Result = run_sync(job.done())
     if lines is not None and lines.fault is not None:
         raise lines.fault
     if (unfit := _unfit(result)) is not None:
         raise unfit
     if options.format == "json":
-        told = summary(result)
-        session.say(as_json({**told, **job.folder.told(), "activations": seen.activations}))
+        data = summary(result)
+        session.say(as_json({**data, **job.folder.told(), "activations": seen.activations}))
     elif options.format == "text":
-        _print(result, session, progress.page if progress is not None else None, asked)
+        page = progress.page if progress is not None else None
+        _print(result, session, page, asked, lambda: not_taken(job.workflow.plan, seen.activations))
         if result.status != "done" and "journal" in job.ways:
-            allowed = "".join(f" --allow {each}" for each in sorted(job.ways.get("allow", ())))
-            session.tell(
-                f"The run is kept: axil runs {'answer' if result.questions else 'resume'} "
-                f"{result.run_id}{' ANSWER' if result.questions else ''}{allowed}"
-            )
+            leave = {
+                *job.ways.get("allow", ()),
+                *(("code",) if job.ways.get("origin", {}).get("python") else ()),
+            }
+            allowed = "".join(f" --allow {each}" for each in sorted(leave))
+            doing, answer = ("answer", " ANSWER") if result.questions else ("resume", "")
+            way = f"{session.program} runs {doing} {result.run_id}{answer}{allowed}"
+            session.tell(f"The run is kept: {way}")
     if options.format != "json":
         job.folder.tell(session)
     if is_debugging() and result.error is not None:
@@ -286,6 +288,15 @@ class Job:
             folder,
         )
         self._run: KernelRun | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._is_interrupted = False
+
+    def interrupt(self) -> None:
+        """Stop soon, from a handler of signals."""
+        self._is_interrupted = True
+        if self._loop is not None:
+            with suppress(RuntimeError):  # the loop is closed
+                self._loop.call_soon_threadsafe(self.stop)
 
     def stop(self) -> None:
         """Cancel the run: bodies at work are cancelled, innermost first, and there is a result all
@@ -296,62 +307,46 @@ class Job:
 
     async def done(self) -> Result:
         """Run to the end, whatever it is."""
-        with _signals(self.stop):
-            self._run = run = self.workflow.start(self.input, observers=self.observers, **self.ways)
-            async with self.workflow:  # a signal that comes meanwhile ends the run before it begins
-                return await run.result()
+        self._run = run = self.workflow.start(self.input, observers=self.observers, **self.ways)
+        self._loop = asyncio.get_running_loop()
+        if self._is_interrupted:
+            self.stop()
+        async with self.workflow:  # a signal that comes meanwhile ends the run before it begins
+            return await run.result()
 
 
 @contextmanager
 def _signals(stop: Any) -> Generator[None]:
-    """The first Ctrl-C (or SIGTERM) ends the run in good order; the second one ends the process."""
-    loop = asyncio.get_running_loop()
-    caught: list[signal.Signals] = []
+    """The first Ctrl-C (or SIGTERM) ends the run in good order; the second one ends the process,
+    whatever the run does: what has not ended half a second later is left as it is.
+    """
+    before: dict[signal.Signals, Any] = {}
 
-    def once() -> None:
-        for each in caught:
-            loop.remove_signal_handler(each)
-        caught.clear()
+    # Not handlers of the loop: it may be blocked by a body.
+    def first(number: int, frame: Any) -> None:
+        for each in before:
+            signal.signal(each, second)
         stop()
 
+    def second(number: int, frame: Any) -> None:
+        for each in before:
+            signal.signal(each, signal.SIG_DFL)
+        leaving = threading.Timer(0.5, os._exit, (Exit.INTERRUPTED,))
+        leaving.daemon = True
+        leaving.start()
+        raise KeyboardInterrupt
+
     for each in (signal.SIGINT, signal.SIGTERM):
-        # not on this system, or not in the main thread
-        with suppress(NotImplementedError, RuntimeError, ValueError):
-            loop.add_signal_handler(each, once)
-            caught.append(each)
+        with suppress(ValueError):  # not in the main thread
+            before[each] = signal.signal(each, first)
     try:
         yield
     finally:
-        for each in caught:
-            loop.remove_signal_handler(each)
+        for each, handler in before.items():
+            signal.signal(each, signal.SIG_DFL if handler is None else handler)
 
 
 # --------------------------------------------------------------------------------------------------
-
-
-def settings(given: Iterable[str], option: str = "--set") -> dict[str, Any]:
-    """``--set`` options as variables, and others like it. Raises: ConfigError (AX700).
-
-    >>> settings(["rounds=3", "tone=dry", 'version="3"'])
-    {'rounds': 3, 'tone': 'dry', 'version': '3'}
-    """
-    values: dict[str, Any] = {}
-    for each in given:
-        name, equals, value = each.partition("=")
-        if not equals or not name.strip():
-            raise misuse(
-                option, f'expected name=value, found "{each}".', f"Write {option} tone=dry."
-            )
-        values[name.strip()] = as_data(value)
-    return values
-
-
-def as_data(text: str) -> Any:
-    """JSON where it is JSON, else the text."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text
 
 
 def _unused(variables: Mapping[str, Any], file: str, workflow: Workflow) -> list[str]:
@@ -475,10 +470,16 @@ def _channel(
 # --------------------------------------------------------------------------------------------------
 
 
-def _print(result: Result, session: Session, page: Page | None, asked: set[str]) -> None:
+def _print(
+    result: Result,
+    session: Session,
+    page: Page | None,
+    asked: set[str],
+    ways: Callable[[], Iterable[str]],
+) -> None:
     """The output for people, and on standard error what else there is to say.
 
-    ``asked``: questions that were on the terminal.
+    ``asked``: questions that were on the terminal. ``ways``: finds the edges that carried nothing.
     """
     if result.status == "done":
         if result.output is not None and (result.output != {} or result.exits):
@@ -487,6 +488,8 @@ def _print(result: Result, session: Session, page: Page | None, asked: set[str])
             session.say(_spoken(result))
         else:
             session.tell("The run is done, and nothing reached its exit.")
+            for way in ways():
+                session.tell(f"    nothing went along {way}")
     if page is not None:
         page.write(
             f"{page.styled(page.sign('─') * 2, 'dim')} "
@@ -508,16 +511,9 @@ def _print(result: Result, session: Session, page: Page | None, asked: set[str])
 
 def _ask(questions: Iterable[Question], session: Session) -> None:
     for question in questions:
-        told = (
-            str(question.data.get("description") or ""),
-            question.text,
-            f"one of: {', '.join(question.options)}" if question.options else "",
-            f"due at {format_time(question.due)}" if question.due is not None else "",
-        )
-        session.tell(
-            f"{question.node} asks:\n"
-            + "\n".join(f"    {line}" for line in "\n".join(filter(None, told)).splitlines())
-        )
+        due = [f"due at {format_time(question.due)}"] if question.due is not None else []
+        lines = "".join(f"\n    {line}" for line in (*asked_lines(question), *due))
+        session.tell(f"{question.node} asks:{lines}")
     session.tell("The run is paused: answer on a terminal, or with --answers FILE.")
 
 

@@ -5,6 +5,7 @@ them, clear them away.
 from __future__ import annotations
 
 import argparse
+import re
 import secrets
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,6 +23,7 @@ from axil.driver import (
     fork,
     moment,
     open_questions,
+    outline,
     recorded_graph,
     steps,
     version_changes,
@@ -31,19 +33,26 @@ from axil_cli import record
 from axil_cli.command import Exit, Session, allowing, equipped, misuse, read_text
 from axil_cli.folder import placed
 from axil_cli.launch import Launch, prepared
-from axil_cli.picture import listed, told_difference, told_question, told_run, told_step
+from axil_cli.picture import (
+    listed,
+    told_difference,
+    told_outline,
+    told_question,
+    told_run,
+    told_step,
+)
 from axil_cli.plain import as_json, plain
 from axil_cli.run import (
     Job,
     answers_in,
-    as_data,
     as_input,
-    settings,
-    stopping,
     watched,
     ways_of_watching,
 )
+from axil_cli.source import as_data, check_breaks, settings, stopping
 
+_QUESTION: Final = re.compile(r"[^\s?]+\?[^\s?]*")
+"""How ids of questions look: the activation, and which of its questions it is."""
 _OPEN: Final = ("open", "paused", "failed", "limited", "cancelled")
 
 
@@ -82,9 +91,13 @@ class Runs:
             "--limit", type=int, default=30, metavar="N", help="so many at most; 0: all"
         )
         showing = one(
-            "show", "what happened in a run, step by step; or where it stood at one of them"
+            "show", "a run in short: its nodes, what they used, what it waits for; or step by step"
         )
         showing.add_argument("run", metavar="RUN")
+        showing.add_argument("--steps", action="store_true", help="what happened, step by step")
+        showing.add_argument(
+            "--json", action="store_const", dest="format", const="json", help="as --format json"
+        )
         showing.add_argument(
             "--at",
             type=int,
@@ -225,6 +238,7 @@ class Runs:
                 as_json(
                     {
                         "run": plain(info),
+                        "outline": plain(outline(entries)),
                         "questions": questions,
                         "steps": [plain(step) for step in steps(entries)],
                     }
@@ -237,7 +251,9 @@ class Runs:
             info, time.time(), files, self._apart(kept, options, session) if files else ()
         ):
             session.say(line)
-        for step in steps(entries):
+        for line in told_outline(outline(entries)):
+            session.say(line)
+        for step in steps(entries) if options.steps else ():
             for line in told_step(step):
                 session.say(line)
         for question in waiting:
@@ -252,7 +268,7 @@ class Runs:
         if kept.get("allow_code") and "code" not in options.allow:
             return ["what: axil runs show --allow code tells"]
         with equipped(options, session, kept.get("functions")) as here:
-            return record.differences(kept, here, allow_code="code" in options.allow)
+            return record.differences(kept, here, allow=frozenset(options.allow))
 
     def _stood(
         self, entries: Sequence[Entry], options: argparse.Namespace, session: Session
@@ -262,7 +278,7 @@ class Runs:
         # before a run was migrated it was that of another version
         kept = _origin(entries[: options.at])
         with equipped(options, session, kept.get("functions")) as here:
-            workflow = record.reopened(kept, here, allow_code="code" in options.allow)
+            workflow = record.reopened(kept, here, allow=frozenset(options.allow))
             workflow.plan  # noqa: B018  # its components are found while they can be
         stood = run_sync(moment(workflow, entries, at=options.at))
         data = {
@@ -274,7 +290,7 @@ class Runs:
             session.say(as_json(data))
             return Exit.DONE
         session.say("state:")
-        for name, value in data["state"].items():
+        for name, value in stood.state.items():
             session.say(f"  {name}: {as_json(value, indent=None)}")
         for due in stood.due:
             session.say(f"next: {due.activation}")
@@ -365,25 +381,34 @@ class Runs:
             "allow": allow,
         }
         launch = Launch(
-            file=kept.get("file", ""), registry=session.registry, tell=session.tell, running=ways
+            file=record.source_of(kept),
+            registry=session.registry,
+            tell=session.tell,
+            running=ways,
+            recorded=_recorded(journal.entries(run_id)),
         )
         with launch.within:
             prepared(launch, session.options)
             here = replace(session, registry=launch.registry)
             is_current = options.current or options.migrate
-            workflow = record.reopened(
-                kept, here, allow_code="code" in allow, current=is_current, hooks=hooks
-            )
+            workflow = record.reopened(kept, here, allow=allow, current=is_current, hooks=hooks)
+            check_breaks(options.breaks, workflow)
             if options.migrate:
                 launch.running.update(
-                    migrate=True, origin={**kept, **record.origin(kept["file"], workflow, kept)}
+                    migrate=True,
+                    origin={**kept, **record.origin(record.source_of(kept), workflow, kept)},
+                )
+            elif kept.get("python") and (files := record.changed(kept)):
+                session.tell(
+                    f"note: {', '.join(files)} changed since the run began; "
+                    "a graph in Python goes on as it is now."
                 )
             elif not options.current and (files := record.changed(kept)):
                 session.tell(
                     f"note: {', '.join(files)} changed since the run began; "
                     "it goes on with what it began with."
                 )
-                for line in record.differences(kept, here, allow_code="code" in allow):
+                for line in record.differences(kept, here, allow=allow):
                     session.tell(f"    {line}")
                 session.tell(
                     f"    With what is there now: axil runs resume {run_id} --migrate, or axil "
@@ -425,16 +450,14 @@ class Runs:
         with equipped(options, session, kept.get("functions") if needed else None) as here:
             kept["vars"] = {**kept.get("vars", {}), **settings(options.set)}
             workflow = (
-                record.reopened(
-                    kept, here, allow_code="code" in options.allow, current=options.current
-                )
+                record.reopened(kept, here, allow=frozenset(options.allow), current=options.current)
                 if needed
                 else None
             )
             origin = (
                 None
                 if workflow is None
-                else {**kept, **record.origin(kept["file"], workflow, kept)}
+                else {**kept, **record.origin(record.source_of(kept), workflow, kept)}
             )
             edit = Edit(
                 input=MISSING
@@ -593,7 +616,7 @@ def _dues(journal: Any, infos: Sequence[RunInfo]) -> dict[str, float]:
 def answered(questions: Sequence[str], given: Iterable[Any]) -> dict[str, Any]:
     """Answers by question: those that name one go there, the others in order.
 
-    Raises: ConfigError (AX700): too many, or none.
+    Raises: ConfigError (AX700): too many, none, or one for a question that is not open.
 
     >>> answered(["a?1", "b?1"], ["b?1=no", "yes"])
     {'b?1': 'no', 'a?1': 'yes'}
@@ -604,6 +627,9 @@ def answered(questions: Sequence[str], given: Iterable[Any]) -> dict[str, Any]:
         name, equals, value = each.partition("=") if isinstance(each, str) else ("", "", "")
         if equals and name in questions:
             answers[name] = as_data(value)
+        elif equals and _QUESTION.fullmatch(name):
+            told = f'the run waits for no answer to "{name}".'
+            raise misuse("ANSWER", told, f"Open: {', '.join(questions)}.")
         else:
             rest.append(as_data(each) if isinstance(each, str) else each)
     left = [question for question in questions if question not in answers]
@@ -617,6 +643,15 @@ def answered(questions: Sequence[str], given: Iterable[Any]) -> dict[str, Any]:
     if not answers:
         raise misuse("ANSWER", "no answer was given.", f"Open: {', '.join(questions)}.")
     return answers
+
+
+def _recorded(entries: Sequence[Entry]) -> list[tuple[str, Any]]:
+    """The steps of bodies that are done, with their results."""
+    return [
+        (str(entry.data["name"]), decode_value(entry.data["value"]))
+        for entry in entries
+        if entry.kind == "step"
+    ]
 
 
 def _origin(entries: Sequence[Entry]) -> dict[str, Any]:

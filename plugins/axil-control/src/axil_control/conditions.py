@@ -9,10 +9,10 @@ from typing import Any, Final
 
 from pydantic import BaseModel, Field, field_validator, model_validator
 
-from axil.plugin import EdgeInput, refers_to
+from axil.plugin import EdgeInput, compile_pattern, refers_to
 from axil_control.expression import Expression
 from axil_control.named import as_condition, component
-from axil_control.patterns import PatternConfig, compiled
+from axil_control.patterns import PatternConfig
 
 FAILED: Final = "==CODE EXECUTION FAILED=="
 """What the text of a failed ``python`` node begins with."""
@@ -104,7 +104,7 @@ class Keyword:
         @classmethod
         def _patterns_are_some(cls, patterns: tuple[str, ...]) -> tuple[str, ...]:
             for pattern in patterns:
-                compiled(pattern)
+                compile_pattern(pattern)
             return patterns
 
         @model_validator(mode="after")
@@ -121,7 +121,8 @@ class Keyword:
             [self._folded(word) for word in words if word] for words in (config.any, config.none)
         )
         self._patterns = [
-            compiled(pattern, case_sensitive=config.case_sensitive) for pattern in config.regex
+            compile_pattern(pattern, case_sensitive=config.case_sensitive)
+            for pattern in config.regex
         ]
 
     def _folded(self, text: str) -> str:

@@ -45,6 +45,7 @@ class Human:
 
     examples = ({"description": "May it be sent?", "within": "2 days", "default": "no"},)
     lane = "human"
+    says = "the answer"
 
     class Config(BaseModel, extra="forbid", frozen=True):
         """What the person is asked to do."""

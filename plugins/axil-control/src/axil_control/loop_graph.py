@@ -20,19 +20,40 @@ from axil import (
 from axil.plugin import (
     ENTRY,
     EXIT,
+    STAR,
     Attributes,
     CompileOptions,
     EdgeHandle,
     SubgraphSpec,
+    arranged,
     default_registry,
     is_async,
     isolate,
     make_component,
-    parameters_of,
 )
 
 NOT_SET = "(not set yet)"
 """What a field that is fed back holds in the first round of a loop, before anything fed it."""
+
+
+class NotSetYet(KeyError):
+    """A stop function read a field that is fed back, before anything fed it."""
+
+
+class _Asked(dict[str, Any]):
+    """The fields as a stop function sees them: reading one that is not set yet is no answer."""
+
+    def __getitem__(self, name: str) -> Any:
+        value = super().__getitem__(name)
+        if isinstance(value, str) and value == NOT_SET:
+            raise NotSetYet(name)
+        return value
+
+    # the usual signature
+    def get(self, name: str, *default: Any) -> Any:  # type: ignore[override]
+        if default and super().get(name) == NOT_SET:
+            return default[0]
+        return self[name] if name in self else (*default, None)[0]
 
 
 class Loop(Graph):
@@ -41,7 +62,8 @@ class Loop(Graph):
     Each round begins at the controller: it counts, asks whether to stop, and either sends on or
     lets the loop's output out. Fields that come back are kept; a field that is fed back but not yet
     set holds ``"(not set yet)"`` in the first round. A message at the terminate node leaves the
-    loop at once and is its output.
+    loop at once and is its output. A stop function that reads a field which is not set yet is taken
+    to say no.
     """
 
     reserved_names = ("entry", "exit", "controller", "terminate")
@@ -148,14 +170,15 @@ class Loop(Graph):
     def scope(self, node: str, setting: CompileOptions) -> SubgraphSpec:
         """This loop as a node's body.
 
-        It pushes what ``push_keys`` names, and its counters where there is a place for them.
+        It writes back what a graph does by its rules, and its counters where there is a place for
+        them.
         """
         counters = (
             {}
             if self.is_in_loop or self.push_keys == {}
             else {"current_iteration": "", "max_iterations": ""}
         )
-        push = {**(self.push_keys or {}), **counters}
+        push = None if self.push_keys is None else {**self.push_keys, **counters}
         return replace(
             super().scope(node, setting),
             push=push,
@@ -167,6 +190,15 @@ class Loop(Graph):
 
     def to_spec(self) -> GraphSpec:
         spec = super().to_spec()
+        if spec.nodes and not any(e.target in ("controller", EXIT) for e in spec.edges):
+            raise SpecError(
+                Problem(
+                    "AX129",
+                    f'loop "{self.name}"',
+                    "no edge leads back to its controller, and none to its terminate node.",
+                    "End its body with edge_to_controller(node, [fields]).",
+                )
+            )
         targets = [e.target for e in spec.edges if e.source == "controller" and e.target != EXIT]
         fed_back = dict.fromkeys(
             key for e in spec.edges if e.target == "controller" for key in e.keys or ()
@@ -198,6 +230,26 @@ class Loop(Graph):
         )
 
 
+_NAMES = ("inputs", "attributes", "controller", "memories", "tools", "retrievers")
+
+
+def _wanted(stop: Callable[..., Any]) -> dict[str, str]:
+    """Return what each parameter of a stop function is given. Raises: SpecError (AX164)."""
+    told = f"of 1 to {len(_NAMES)}: {', '.join(_NAMES)}"
+    where = "terminate_condition_function"
+    try:
+        wanted = arranged(
+            stop, (*_NAMES, "input", "message"), _NAMES, {"input": "inputs", "message": "inputs"}
+        )
+    except ValueError as error:
+        id, found, hint = error.args
+        id = "AX164" if id == "AX163" else id
+        raise SpecError(Problem(id, where, found, hint)) from None
+    if not wanted:
+        raise SpecError(Problem("AX164", where, f"it takes no argument, {told}."))
+    return wanted
+
+
 class Controller:
     """The node at which every round of a ``Loop`` begins: counts, decides whether to stop, sends
     on.
@@ -222,21 +274,17 @@ class Controller:
         self._given = tuple(given)
         self.inline = judge is None and not is_async(stop)
         self.run = self._turn if self.inline else self._turn_async
-        self._names = list(parameters_of(stop)) if stop is not None else []
-        if stop is not None and not 1 <= len(self._names) <= 6:
-            raise SpecError(
-                Problem(
-                    "AX164",
-                    "terminate_condition_function",
-                    f"it takes {len(self._names)} arguments, of 1 to 6: input, attributes, "
-                    "controller, memories, tools, retrievers",
-                )
-            )
+        self._wanted = {} if stop is None else _wanted(stop)
 
     def _turn(self, inputs: dict[str, Any], attributes: Attributes, local: dict[str, Any]) -> Out:
         """Begin a round; the stop function answers at once."""
         fields = self._begin(inputs, attributes, local)
-        return self._end(fields, attributes, is_met=bool(self._asked(fields, attributes)))
+        asked = _Asked(fields)
+        try:
+            is_met = bool(self._asked(asked, attributes))
+        except NotSetYet:
+            is_met = False
+        return self._end(dict(asked.items()), attributes, is_met=is_met)
 
     async def _turn_async(
         self, inputs: dict[str, Any], attributes: Attributes, ctx: Context
@@ -247,8 +295,13 @@ class Controller:
         if self.judge is not None:
             is_met = bool(await self.judge.decide(fields, attributes, ctx))
         if self.stop is not None:
-            answer = self._asked(fields, attributes)
-            is_met = bool(await answer if hasattr(answer, "__await__") else answer)
+            asked = _Asked(fields)
+            try:
+                answer = self._asked(asked, attributes)
+                is_met = bool(await answer if hasattr(answer, "__await__") else answer)
+            except NotSetYet:
+                is_met = False
+            fields = dict(asked.items())
         return self._end(fields, attributes, is_met=is_met)
 
     def _begin(
@@ -268,16 +321,20 @@ class Controller:
         """Return the stop function's answer, or something to await; False: there is none."""
         if self.stop is None:
             return False
+        memories, tools, retrievers = (*self._given, None, None, None)[:3]
         ways: dict[str, Any] = {
             "inputs": fields,
             "input": fields,
             "message": fields,
             "attributes": attributes,
             "controller": self,
+            "memories": memories,
+            "tools": tools,
+            "retrievers": retrievers,
         }
-        if self._names and all(name in ways for name in self._names):
-            return self.stop(**{name: ways[name] for name in self._names})
-        return self.stop(*(fields, attributes, self, *self._given)[: len(self._names)])
+        if STAR in self._wanted:
+            return self.stop(fields)
+        return self.stop(**{name: ways[way] for name, way in self._wanted.items()})
 
     def _end(self, fields: dict[str, Any], attributes: Attributes, *, is_met: bool) -> Out:
         """Send the fields into the body, or out of the loop."""

@@ -33,6 +33,7 @@ class Constant:
     examples = ({"content": "Go on."},)
 
     inline = True
+    says = "its text"
 
     class Config(BaseModel, extra="forbid", frozen=True):
         """What ``literal`` says."""

@@ -17,6 +17,9 @@ from axil_control.errors import InputError
 from axil_control.expression import Key, follow
 from axil_control.patterns import GroupConfig
 
+_SECONDS = 10.0
+"""The processor's time for finding the items in one text, which may be long."""
+
 
 class Nothing(BaseModel, extra="forbid", frozen=True):
     """No settings."""
@@ -51,7 +54,8 @@ class ByPattern(BaseModel, extra="forbid", frozen=True):
     def items(self, m: Message) -> list[Message]:
         """The items in one message."""
         found = [
-            self.config.taken(match) or "" for match in self.config.compiled().finditer(text_of(m))
+            self.config.taken(match) or ""
+            for match in self.config.compiled().matches(text_of(m), seconds=_SECONDS)
         ]
         if found:
             return [{**m, "content": text} for text in found]

@@ -4,27 +4,11 @@ config is read.
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from pydantic import BaseModel, Field, field_validator, model_validator
 
-
-def compiled(
-    pattern: str, *, case_sensitive: bool = True, multiline: bool = False, dotall: bool = False
-) -> re.Pattern[str]:
-    """The pattern with its flags. Raises: ValueError, saying where the pattern is wrong."""
-    flags = (
-        (0 if case_sensitive else re.IGNORECASE)
-        | (re.MULTILINE if multiline else 0)
-        | (re.DOTALL if dotall else 0)
-    )
-    try:
-        return re.compile(pattern, flags)
-    except re.error as error:
-        raise ValueError(
-            f"AX601 expected a regular expression, found {pattern!r}: {error}."
-        ) from error
+from axil.plugin import Match, Pattern, compile_pattern
 
 
 class PatternConfig(BaseModel, extra="forbid", frozen=True):
@@ -45,9 +29,9 @@ class PatternConfig(BaseModel, extra="forbid", frozen=True):
         self.compiled()
         return self
 
-    def compiled(self) -> re.Pattern[str]:
-        """The pattern, ready to search with."""
-        return compiled(
+    def compiled(self) -> Pattern:
+        """Return the pattern, ready to search with, within bounds of size and time."""
+        return compile_pattern(
             self.pattern,
             case_sensitive=self.case_sensitive,
             multiline=self.multiline,
@@ -74,18 +58,18 @@ class GroupConfig(PatternConfig, frozen=True):
     def _group_is_there(self) -> Any:
         pattern, group = self.compiled(), self.group
         there = (
-            group in pattern.groupindex
+            group in pattern.group_names
             if isinstance(group, str)
             else 0 <= (group or 0) <= pattern.groups
         )
         if not there:
-            names = ", ".join(pattern.groupindex) or "none"
+            names = ", ".join(pattern.group_names) or "none"
             raise ValueError(
                 f"AX601 the pattern has no group {group!r}; "
                 f"it has {pattern.groups}, with the names: {names}."
             )
         return self
 
-    def taken(self, match: re.Match[str]) -> str | None:
+    def taken(self, match: Match) -> str | None:
         """What the wanted group matched; None where it took no part."""
         return match.group(self.group or 0)

@@ -48,7 +48,7 @@ class RegexExtract:
 
     def __call__(self, seen: EdgeInput) -> Any:
         config = self.config
-        matches = (config.taken(match) for match in self._pattern.finditer(seen.text))
+        matches = (config.taken(match) for match in self._pattern.matches(seen.text))
         found = (
             (config.template or _MARK).replace(_MARK, text) for text in matches if text is not None
         )

@@ -79,6 +79,7 @@ class Subgraph:
         reading = LoadOptions(
             environment=setting.environment,
             allow_code=setting.allow_code,
+            grants=setting.grants,
             registry=setting.registry,
         )
         if self.config.type == "file":

@@ -16,9 +16,11 @@ from pydantic import BaseModel, Field, field_validator
 from axil import MISSING, Out
 from axil.plugin import (
     EXIT,
+    STAR,
     EdgeInput,
     RouteError,
     Task,
+    arranged,
     did_you_mean,
     format_names,
     is_async,
@@ -155,7 +157,7 @@ class LogicSwitch:
 
 
 def _asking(callback: Predicate, name: str) -> Callable[[Any, Any], Any]:
-    """The callback with two arguments, whether it takes one or two. Decided here, once."""
+    """The callback with two arguments, whatever it takes. Decided here, once."""
     if not callable(callback):
         raise BindingError(
             "AX613",
@@ -168,14 +170,26 @@ def _asking(callback: Predicate, name: str) -> Callable[[Any, Any], Any]:
             "Let a node do what waits, and the switch ask for its result.",
         )
     try:
-        signature = inspect.signature(callback)
+        inspect.signature(callback)
     except (TypeError, ValueError):  # written in C: it gets what MASFactory gives
         return callback
     try:
-        signature.bind(None, None)
-    except TypeError:
+        wanted = arranged(callback, (*_ASKED, *_SAME), _ASKED, _SAME)
+    except ValueError as error:
+        told = f"the condition for {name}: {error.args[1]}"
+        raise BindingError("AX613", told, error.args[2]) from None
+    if STAR in wanted:
         return lambda message, attributes: callback(message)
-    return callback
+
+    def asks(message: Any, attributes: Any) -> Any:
+        ways = {"attributes": attributes}
+        return callback(**{name: ways.get(way, message) for name, way in wanted.items()})
+
+    return asks
+
+
+_ASKED = ("inputs", "attributes")
+_SAME = {"input": "inputs", "message": "inputs"}
 
 
 def seen_by(payloads: Sequence[Any], task: Task) -> EdgeInput:
@@ -184,7 +198,9 @@ def seen_by(payloads: Sequence[Any], task: Task) -> EdgeInput:
 
 
 class Switch:
-    """``switch``: sends what came to each target whose condition holds; to none, if none holds."""
+    """``switch``: sends what came to each target whose condition holds; where none holds, to
+    ``otherwise``, or to none.
+    """
 
     examples = ({"routes": {"short": "len(text) < 100", "long": "len(text) >= 100"}},)
     example_targets = ("short", "long")
@@ -199,6 +215,9 @@ class Switch:
             description="A condition for each target: an expression, true, false, or {type, "
             "config}. Other out-edges are never taken.",
             json_schema_extra=refers_to("conditions", path="/*/type"),
+        )
+        otherwise: str | None = Field(
+            default=None, description="The target where no condition holds; else nothing is sent."
         )
 
         @field_validator("routes")
@@ -216,6 +235,7 @@ class Switch:
     def __init__(self, config: Config) -> None:
         self.config = config
         self._conditions: dict[str, Callable[[EdgeInput], Any]] | None = None
+        self._otherwise = [] if config.otherwise is None else [config.otherwise]
 
     def bind(self, out_edges: list[Any], setting: Any = None) -> None:
         """Called when the plan is made: targets are known and conditions found.
@@ -225,6 +245,9 @@ class Switch:
         receivers = [receiver_of(edge) for edge in out_edges]
         routes = {spoken(target, receivers): given for target, given in self.config.routes.items()}
         unfit("routes", routes, receivers, all_of_them=False)
+        if self.config.otherwise is not None:
+            self._otherwise = [spoken(self.config.otherwise, receivers)]
+            unfit("otherwise", self._otherwise, receivers, all_of_them=False)
         self._conditions = {
             target: _condition(given, target, setting) for target, given in routes.items()
         }
@@ -235,10 +258,8 @@ class Switch:
                 target: _condition(given, target) for target, given in self.config.routes.items()
             }
         seen = seen_by(payloads, task)
-        return Out(
-            seen.payload,
-            to=frozenset([target for target, holds in self._conditions.items() if holds(seen)]),
-        )
+        taken = [target for target, holds in self._conditions.items() if holds(seen)]
+        return Out(seen.payload, to=frozenset(taken or self._otherwise))
 
 
 def _is_use(given: Any) -> bool:

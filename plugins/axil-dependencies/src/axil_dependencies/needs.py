@@ -1,7 +1,8 @@
 """What a workflow needs: every component that it names, in itself, in the graphs inside it, and in
 the settings of components.
 
-Nothing but the loader of the file is imported. Files, and graphs in settings, are read by
+Nothing but the loader of the file is imported; of a graph that is made in Python the module is
+executed. Files, and graphs in settings, are read by
 axil-files, which is imported when there is one to read. Names in settings are known through
 manifests (``Reference``); the settings of a component whose distribution has none are not looked
 into, and the answer says so.
@@ -10,10 +11,11 @@ into, and the answer says so.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from axil import GraphSpec, PluginError, Problem, SpecError, Use
 from axil.plugin import (
@@ -26,6 +28,9 @@ from axil.plugin import (
     default_registry,
 )
 from axil_dependencies.references import Reference, references_of, settings_at
+
+if TYPE_CHECKING:
+    from axil.plugin import PythonTarget
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +77,8 @@ class Dependencies:
         """
         sorted_out: dict[str, list[Dependency]] = {}
         for need in self.found:
-            if need.provider != KERNEL:
+            is_own = need.component is not None and need.component.status == "registered"
+            if need.provider != KERNEL and not (is_own and not need.provider):
                 sorted_out.setdefault(need.provider, []).append(need)
         return sorted_out
 
@@ -83,21 +89,34 @@ def dependencies_of(
     registry: Registry | None = None,
     vars: Mapping[str, Any] | None = None,
     environment: Mapping[str, str] | None = None,
+    functions: str = "",
 ) -> Dependencies:
     """Return what the workflows in ``files`` need.
+
+    A graph in Python, ``module:graph`` or ``file.py:graph``, is a workflow, too: its module is
+    executed, and what that imports is needed.
 
     Args:
         environment: where variables are looked up; None: whatever is not there is left as it is
             written.
+        functions: a folder with functions of one's own, which are executed; they need what they
+            import.
     Raises: SpecError: one of the files is no workflow; PluginError: there is no loader for it.
     """
     seen = registry or default_registry()
+    if functions:
+        from axil.plugin import with_functions
+
+        seen = with_functions(seen, functions)
     walk = _Walk(
         seen,
         {"vars": vars or {}, "environment": _Lenient() if environment is None else environment},
     )
     for file in files:
         walk.file(os.fspath(file))
+    if functions:
+        own = sorted(str(each) for each in Path(functions).rglob("*.py"))
+        walk.imported(own, os.path.realpath(functions))
     return walk.needs
 
 
@@ -139,13 +158,46 @@ class _Walk:
         self._seen: set[tuple[str, str, str]] = set()
 
     def file(self, path: str) -> None:
-        """Walk a workflow file and all inside it."""
+        """Walk a workflow file, or a graph in Python, and all inside it."""
+        from axil.plugin import python_target
+
+        target = python_target(path)
+        if target is not None:
+            self._python(target)
+            return
         suffix = Path(path).suffix.lower().lstrip(".")
         if suffix:
             self._need("loaders", suffix, path, {})
         from axil.plugin import load_spec
 
         self.graph(load_spec(path, registry=self.registry, **self.options), {})
+
+    def _python(self, target: PythonTarget) -> None:
+        from axil_dependencies.versions import graphs_of
+
+        spec = target.load().spec
+        for graph in graphs_of(spec):
+            self.graph(graph, {})
+            if graph.schema is not None and graph.schema.view is not None:
+                self.code("axil-typed", f"{target.text} state")
+        file = target.file or str(getattr(sys.modules.get(target.module), "__file__", None) or "")
+        if file:
+            self.imported([file], target.folder)
+
+    def imported(self, files: Sequence[str], folder: str) -> None:
+        """Note what Python files import, and themselves."""
+        from axil_dependencies.imports import imports_of
+
+        found = imports_of(files, folder)
+        self.needs.files.update(found.files)
+        for distribution, place in found.distributions.items():
+            self.code(distribution, place)
+
+    def code(self, distribution: str, where: str) -> None:
+        """Note a distribution that code needs."""
+        self.needs.found.append(
+            Dependency(kind="import", name=distribution, where=where, provider=distribution)
+        )
 
     def graph(self, spec: GraphSpec, requires: Mapping[str, str]) -> None:
         """Note everything that a graph names."""

@@ -35,13 +35,13 @@ def pins(spec: GraphSpec, setting: CompileOptions) -> dict[str, dict[str, str]]:
     """
     found = {
         KERNEL: "",
-        **dict.fromkeys((name for graph in _graphs(spec) for name in _packages(graph)), ""),
+        **dict.fromkeys((name for graph in graphs_of(spec) for name in _packages(graph)), ""),
     }
-    if any(_names_something(graph) for graph in _graphs(spec)):
+    if any(_names_something(graph) for graph in graphs_of(spec)):
         from axil_dependencies.needs import of_graph
 
         options = {"environment": setting.environment, "allow_code": setting.allow_code}
-        for graph in _graphs(spec):
+        for graph in graphs_of(spec):
             for need in of_graph(graph, registry=setting.components(), **options).found:
                 if need.component is not None and need.component.status != "registered":
                     found[need.component.distribution] = need.component.version
@@ -49,7 +49,7 @@ def pins(spec: GraphSpec, setting: CompileOptions) -> dict[str, dict[str, str]]:
     return {name: dict(pin) for name, pin in pinned.items() if pin}
 
 
-def _graphs(spec: GraphSpec) -> Iterator[GraphSpec]:
+def graphs_of(spec: GraphSpec) -> Iterator[GraphSpec]:
     """Yield the graph, and those in it that were made in Python."""
     stack = [spec]
     while stack:

@@ -176,7 +176,9 @@ class AgentConfig(Strict):
     base_url: str | None = Field(
         None, description="Where the model is; empty: where the adapter thinks it is."
     )
-    api_key: Secret | None = Field(None, description="Its key, as ${NAME}.")
+    api_key: Secret | None = Field(
+        None, description="Its key, as ${NAME}.", json_schema_extra={"x-axil-usual": True}
+    )
     params: dict[str, Any] = Field(
         default_factory=dict[str, Any],
         description="Handed to the model: temperature, max_tokens, …",
@@ -209,7 +211,11 @@ class Embedding(Strict):
     )
     model: str | None = Field(default=None, description="Its model.")
     base_url: str | None = Field(default=None, description="Where it is.")
-    api_key: Secret | None = Field(default=None, description="Its key, as ${NAME}.")
+    api_key: Secret | None = Field(
+        default=None,
+        description="Its key, as ${NAME}.",
+        json_schema_extra={"x-axil-usual": True},
+    )
     params: dict[str, Any] = Field(default_factory=dict[str, Any], description="Without effect.")
 
 

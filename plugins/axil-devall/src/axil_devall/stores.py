@@ -20,7 +20,14 @@ from typing import Any, Final, Protocol, cast
 from pydantic import BaseModel
 
 from axil import Problem, SpecError
-from axil.plugin import Registry, decode_config, did_you_mean, format_names, make_component
+from axil.plugin import (
+    Registry,
+    current_grants,
+    decode_config,
+    did_you_mean,
+    format_names,
+    make_component,
+)
 from axil_devall.config import (
     Attachment,
     BlackboardConfig,
@@ -88,6 +95,14 @@ class Surroundings:
                 )
             )
         return Path(real)
+
+    def written(self, given: str, where: str) -> Path:
+        """A path below the root that a file may write to.
+
+        Raises: SpecError (AX855): it leads out of it; ConfigError: it is not granted.
+        """
+        path, grants = self.path(given, where), current_grants()
+        return path if grants is None else Path(grants.path(str(path), "write", where))
 
     def vectors(self, embedding: Embedding | None, where: str) -> Vectors:
         """How texts are compared. Raises: PluginError: an embedder that is missing; ConfigError."""
@@ -175,7 +190,7 @@ class Files:
         self._index = (
             None
             if config.embedding is None or not config.index_path
-            else around.path(config.index_path, f"{where}.index_path")
+            else around.written(config.index_path, f"{where}.index_path")
         )
         self._maker = (
             f"{config.embedding.provider}:{config.embedding.model or ''}"
@@ -279,7 +294,7 @@ def _notes_file(given: str | None, around: Surroundings, where: str) -> NotesFil
     return (
         None
         if not given or given == "auto"
-        else NotesFile(around.path(given, f"{where}.memory_path"))
+        else NotesFile(around.written(given, f"{where}.memory_path"))
     )
 
 

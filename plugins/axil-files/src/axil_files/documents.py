@@ -17,7 +17,15 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, NoReturn, Protocol, cast
 
 from axil import Problem, SpecError
-from axil.plugin import FromEnvironment, Place, did_you_mean, format_names, format_value
+from axil.plugin import (
+    FromEnvironment,
+    Grants,
+    Place,
+    did_you_mean,
+    format_names,
+    format_value,
+    is_private,
+)
 
 Keys = tuple[str | int, ...]
 """Where something is in plain data: ``("graph", "nodes", 2, "config")``."""
@@ -361,6 +369,7 @@ def _toml_lines(
 
 # --------------------------------------------------------------------------------------------------
 
+_MAKERS_KEY: Final = re.compile(r"[A-Z0-9]+_API_KEY")
 PLACEHOLDER: Final = re.compile(r"\$\{([A-Za-z0-9_]+)\}")
 
 
@@ -372,6 +381,8 @@ class Resolved:
 
     document: Document
     environment: tuple[str, ...]
+    secrets: tuple[str, ...] = ()
+    """The names of the variables that are the whole of a setting which is secret by its name."""
 
 
 def resolve(
@@ -379,20 +390,24 @@ def resolve(
     variables: Mapping[str, Any],
     environment: Mapping[str, str],
     report: Callable[[Problem], None],
+    grants: Grants | None = None,
 ) -> Resolved:
     """``${NAME}`` replaced in all values: a text that is one placeholder takes the variable's value
     and type, else its text.
 
     Variables may use variables. Names that are not among them are looked up in the environment;
     what comes from there is marked (``FromEnvironment``) and not searched for placeholders. Unknown
-    names, each once with all its places, and circles are reported. Raises: SpecError (AX144):
+    names, each once with all its places, and circles are reported; so are names of the environment
+    that ``grants`` does not hold (AX138). Raises: SpecError (AX144):
     values that grow without bound.
     """
-    work = _Resolver(document, variables, environment, report)
+    work = _Resolver(document, variables, environment, report, grants)
     data = work.walk(document.data, ())
     work.tell_unknown()
     return Resolved(
-        Document(data=data, lines=document.lines, name=document.name), tuple(sorted(work.used))
+        Document(data=data, lines=document.lines, name=document.name),
+        tuple(sorted(work.used)),
+        tuple(sorted(work.secrets)),
     )
 
 
@@ -403,7 +418,11 @@ class _Resolver:
         variables: Mapping[str, Any],
         environment: Mapping[str, str],
         report: Callable[[Problem], None],
+        grants: Grants | None = None,
     ) -> None:
+        self._grants = grants
+        self._withheld: set[str] = set()
+        self.secrets: set[str] = set()
         self._document, self._variables, self._environment, self._report = (
             document,
             variables,
@@ -430,6 +449,8 @@ class _Resolver:
         return value
 
     def text(self, text: str, keys: Keys) -> Any:
+        if any(isinstance(key, str) and is_private(key) for key in keys[-2:]):
+            self.secrets |= {found[1] for found in PLACEHOLDER.finditer(text)}
         if whole := PLACEHOLDER.fullmatch(text):
             return self.value(whole[1], keys, text)
         parts: list[str] = []
@@ -484,6 +505,8 @@ class _Resolver:
             self._open.pop()
             self._depth -= inside
         elif name in self._environment:
+            if self._grants is not None and not self._grants.allows(f"env:{name}"):
+                return self.withheld(name, keys, found)
             self.used.add(name)
             value = FromEnvironment(self._environment[name], "${" + name + "}")
         else:
@@ -491,6 +514,26 @@ class _Resolver:
             return found
         self._known[name] = value
         return value
+
+    def withheld(self, name: str, keys: Keys, found: str) -> str:
+        """Return the placeholder of a variable that the file may not read, and report it.
+
+        A maker's key, as the whole of an ``api_key``, stays a reference: the adapter that gets it
+        decides whether it goes to its maker.
+        """
+        is_key = bool(keys) and keys[-1] == "api_key" and found == "${" + name + "}"
+        if is_key and _MAKERS_KEY.fullmatch(name):
+            return found
+        if name not in self._withheld:
+            self._withheld.add(name)
+            self.problem(
+                "AX138",
+                keys,
+                f"the file would read the environment variable {name}.",
+                f"Allow it if you trust the workflow: --allow env:{name}; "
+                f"or give a value: --set {name}=…",
+            )
+        return found
 
     def tell_unknown(self) -> None:
         """Report what nothing is known for."""

@@ -29,7 +29,7 @@ import difflib
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -37,10 +37,12 @@ from typing import Any, cast
 
 from axil import ConfigError, GraphSpec, NodeSpec, PluginError, Problem, SpecError, Use
 from axil.plugin import (
+    Grants,
     Place,
     PluginContract,
     Registry,
     default_registry,
+    granted,
     make_component,
 )
 from axil_files.documents import (
@@ -91,6 +93,8 @@ class Reading:
     """
     allow_code: bool = False
     """Whether types may be import paths."""
+    grants: Grants | None = field(default_factory=Grants)
+    """What the file may do; None: all that Python code may."""
     registry: Registry | None = None
     """Where update strategies of declared fields are found; None: the process's own."""
     folder: str = ""
@@ -111,6 +115,7 @@ def load(
     vars: Mapping[str, Any] | None = None,
     registry: Registry | None = None,
     allow_code: bool = False,
+    allow: Iterable[str] = (),
     environment: Mapping[str, str] | None = None,
     texts: dict[str, str] | None = None,
 ) -> GraphSpec:
@@ -120,7 +125,8 @@ def load(
         vars: values for ``${NAME}``, stronger than the file's own ``vars``; the environment comes
             last.
         registry: where the loader for the file's suffix is found.
-        allow_code: whether the file may name code by import path.
+        allow_code: the same as ``code`` in ``allow``.
+        allow: what the file may do: ``code``, ``env:NAME``, ``read:PATH`` …; see ``Grants``.
         environment: instead of the process's, for servers and tests.
         texts: the texts of the file and of those it includes, by their paths below its folder. What
             is here is not read from the disk; what is read is added. Kept, it is the workflow as it
@@ -128,13 +134,22 @@ def load(
     Raises: SpecError with everything that was found. UnknownComponent: there is no loader for the
     suffix.
     """
+    given = Grants.of((*allow, "code") if allow_code else allow)
     name = os.fspath(path)
-    real = os.path.realpath(name)
+    try:
+        real = os.path.realpath(name)
+        os.fsencode(real)
+    except ValueError as error:
+        shown = name.encode("utf-8", "backslashreplace").decode()
+        raise refused(
+            "AX100", shown, None, "no file can have this name.", "Name a file."
+        ) from error
     folder = os.path.dirname(real)
     reading = Reading(
         vars=vars or {},
         environment=environment,
-        allow_code=allow_code,
+        allow_code=given.allows("code"),
+        grants=given,
         registry=registry,
         folder=folder,
         root=folder,
@@ -201,6 +216,7 @@ def include(
         )
     inner = replace(
         base,
+        grants=outer.get("grants") or base.grants,
         outer=outer.get("vars", {}),
         registry=registry or base.registry,
         folder=os.path.dirname(real),
@@ -233,6 +249,7 @@ def inline(
     )
     around = {key: outer.get(key, "") for key in ("folder", "root")}
     trail, texts = tuple(outer.get("trail", ())), outer.get("texts", base.texts)
+    around["grants"] = outer.get("grants")  # without: Python code wrote it
     inner = replace(base, outer=outer.get("vars", {}), trail=trail, texts=texts, **around)
     root = {"version": outer["version"]} if outer.get("version") is not None else {}
     return spec_from(
@@ -336,7 +353,8 @@ def _included(name: str, folder: str, root: str, at: tuple[str, Mapping[str, str
     ``at``: who mentions it, and the texts that are known.
     """
     where, texts = at
-    if "\0" in name or "://" in name:
+    is_text = name.encode("utf-8", "replace").decode() == name
+    if "\0" in name or "://" in name or not is_text:
         raise SpecError(Problem("AX117", where, "only files can be included.", "Write a path."))
     for start in dict.fromkeys((folder, root)):
         real = os.path.realpath(os.path.join(start, name))
@@ -386,6 +404,8 @@ def _parsed(name: str, real: str, reading: Reading) -> Document:
         )
     if key not in reading.texts:
         reading.texts[key] = _text(name, real)
+    if not reading.texts[key].strip():
+        raise _empty(name)
     loader: Any = (reading.registry or default_registry()).resolve("loaders", suffix, name)
     document = (loader() if isinstance(loader, type) else loader)(reading.texts[key], name)
     if not isinstance(document, Document):
@@ -393,8 +413,15 @@ def _parsed(name: str, real: str, reading: Reading) -> Document:
             f'the loader "{suffix}" gave {type(document).__name__} instead of a Document.',
             where=name,
         )
+    if document.data is None:
+        raise _empty(name)
     measure(document)
     return document
+
+
+def _empty(name: str) -> SpecError:
+    hint = "Write graph, with nodes and start; axil schema prints the format."
+    return refused("AX103", name, None, "there is nothing in the file.", hint)
 
 
 def _text(name: str, real: str) -> str:
@@ -453,19 +480,26 @@ def spec_from(document: Document, reading: Reading | None = None) -> GraphSpec:
         **using.vars,
     }
     environment = os.environ if using.environment is None else using.environment
-    resolved = resolve(document, variables, environment, problems.append)
+    grants = using.grants and using.grants.at(using.root or using.folder)
+    leave = None if using.environment is not None else grants
+    resolved = resolve(document, variables, environment, problems.append, leave)
     measure(resolved.document)
     shapes = Shapes(resolved.document, problems.append)
     shapes.fits(resolved.document.data, File, ())
     spec = Reader(
-        resolved.document, shapes, allow_code=using.allow_code, registry=using.registry
+        resolved.document,
+        shapes,
+        allow_code=using.allow_code,
+        grants=grants,
+        registry=using.registry,
     ).file()
-    spec = _translated(spec, using.registry) if spec is not None else None
+    with granted(grants):
+        spec = _translated(spec, using.registry) if spec is not None else None
     errors = [problem for problem in problems if problem.severity == "error"]
     if errors or spec is None:
-        raise SpecError(
-            dict.fromkeys([*errors, *(_unfit(spec, using.registry) if spec is not None else ())])
-        )
+        with granted(grants):
+            unfit = list(_unfit(spec, using.registry)) if spec is not None else []
+        raise SpecError(dict.fromkeys([*errors, *unfit]))
     problems.extend(_requirements(spec, document.place()))
     around = {
         "folder": using.folder,
@@ -474,8 +508,8 @@ def spec_from(document: Document, reading: Reading | None = None) -> GraphSpec:
         "texts": using.texts,
         "vars": variables,
         "environment": resolved.environment,
+        "secrets": resolved.secrets,
         "warnings": tuple(problem for problem in problems if problem.severity == "warning"),
     }
-    return replace(
-        spec, extras={**spec.extras, **{key: value for key, value in around.items() if value}}
-    )
+    kept = {key: value for key, value in around.items() if value}
+    return replace(spec, extras={**spec.extras, **kept, "grants": grants})

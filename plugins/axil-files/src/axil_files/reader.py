@@ -27,6 +27,7 @@ from axil.plugin import (
     ENTRY,
     EXIT,
     Field,
+    Grants,
     Place,
     PluginContract,
     Registry,
@@ -72,6 +73,7 @@ class Reader:
         shapes: Shapes,
         *,
         allow_code: bool = False,
+        grants: Grants | None = None,
         registry: Registry | None = None,
     ) -> None:
         self._document, self._shapes, self._allow_code, self._registry = (
@@ -80,6 +82,7 @@ class Reader:
             allow_code,
             registry,
         )
+        self._grants = grants or Grants()
         self._shorthands: dict[str, Any] = {}
 
     def file(self) -> GraphSpec | None:
@@ -290,11 +293,18 @@ class Reader:
     def _use(self, value: Any, keys: Keys, key: str = "") -> Use:
         """A component and its config. An import path is code, and needs leave."""
         named: dict[str, Any] = {"type": value} if isinstance(value, str) else value
-        if ":" in named["type"] and not self._allow_code:
+        if not isinstance(cast("Any", named), dict) or not isinstance(named.get("type"), str):
+            return Use(type="")  # its shape was reported already
+        module = named["type"].partition(":")[0]
+        may = self._allow_code or self._grants.allows(f"import:{module}")
+        if ":" in named["type"] and not may:
             where = keys if isinstance(value, str) or not key else (*keys, key)
             told = f"import paths are not allowed in files, found {format_value(named['type'])}."
             self._problem(
-                "AX148", where, told, "Name an installed component, or allow code for this run."
+                "AX148",
+                where,
+                told,
+                f"Name an installed component, or allow it: --allow import:{module}",
             )
         config = cast("dict[str, Any]", named.get("config") or {})
         return Use(type=named["type"], config=config, place=self._document.place(*keys))
@@ -485,6 +495,8 @@ class Reader:
         if split := dynamic.get("split"):
             named: dict[str, Any] = {"type": split} if isinstance(split, str) else split
             asked["split"] = {"type": named["type"], "config": named.get("config") or {}}
+            if asked["split"] == {"type": "message", "config": {}}:  # as if it were left out
+                del asked["split"]
         edge = f"edges[{keys[-1]}]"
         if received.dynamic is None:
             received.dynamic, received.kind, received.first = asked, kind, edge

@@ -1,9 +1,21 @@
-"""Inspection of recorded runs: steps, moments, differences, forks, breakpoints."""
+"""Inspection of graphs and of recorded runs: pictures, steps, moments, differences, forks,
+breakpoints.
 
-from axil_inspection.breakpoints import Breakpoints
-from axil_inspection.forks import Edit, fork
-from axil_inspection.moments import DueFiring, Moment, moment
-from axil_inspection.steps import Difference, RunStep, differences, steps
+Each name is imported from its module at its first use: a picture needs no journal.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from axil_inspection.breakpoints import Breakpoints
+    from axil_inspection.drawing import as_mermaid, as_text, draw, escaped, join_of
+    from axil_inspection.forks import Edit, fork
+    from axil_inspection.moments import DueFiring, Moment, moment
+    from axil_inspection.outlines import Outline, OutlineNode, outline
+    from axil_inspection.records import Difference, RunStep, differences, steps
+    from axil_inspection.scopes import Scope, bounded, label, shortened, walk
 
 __all__ = [
     "Breakpoints",
@@ -11,9 +23,41 @@ __all__ = [
     "DueFiring",
     "Edit",
     "Moment",
+    "Outline",
+    "OutlineNode",
     "RunStep",
+    "Scope",
+    "as_mermaid",
+    "as_text",
+    "bounded",
     "differences",
+    "draw",
+    "escaped",
     "fork",
+    "join_of",
+    "label",
     "moment",
+    "outline",
+    "shortened",
     "steps",
+    "walk",
 ]
+
+_MODULES: Final = {
+    "breakpoints": "Breakpoints",
+    "drawing": "as_mermaid as_text draw escaped join_of",
+    "forks": "Edit fork",
+    "moments": "DueFiring Moment moment",
+    "scopes": "Scope bounded label shortened walk",
+    "outlines": "Outline OutlineNode outline",
+    "records": "Difference RunStep differences steps",
+}
+_FOUND_IN: Final = {name: module for module, names in _MODULES.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _FOUND_IN:
+        raise AttributeError(f"module 'axil_inspection' has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(f"axil_inspection.{_FOUND_IN[name]}"), name)

@@ -18,7 +18,7 @@ from typing import Any
 
 from axil import MISSING, Question
 from axil.driver import Clock
-from axil.plugin import Channel, JournalError, Overdue
+from axil.plugin import Channel, JournalError, Overdue, format_names
 from axil_journals.journal import Entry
 from axil_journals.replay import ReplayIndex
 from axil_journals.values import encode_value
@@ -111,8 +111,9 @@ def accept_answers(replay: ReplayIndex, given: Mapping[str, Any], clock: Clock) 
     question.
 
     Raises: JournalError: AX521 another answer was given before; AX522 the question was due before
-    now.
+    now; AX519 the run, which is known, did not ask it.
     """
+    _check_asked(replay, given)
     fresh: list[str] = []
     for question, answer in given.items():
         if question in replay.answers:
@@ -132,6 +133,23 @@ def accept_answers(replay: ReplayIndex, given: Mapping[str, Any], clock: Clock) 
             )
         fresh.append(question)
     return fresh
+
+
+def _check_asked(replay: ReplayIndex, given: Mapping[str, Any]) -> None:
+    """Check that a paused run asked what is answered.
+
+    Another one that is resumed, or a fork, may ask it yet. Raises: JournalError (AX519).
+    """
+    if replay.ended is None or replay.ended.data.get("status") != "paused":
+        return
+    ended = replay.ended.data.get("questions", ())
+    left = [name for name in replay.asked if name not in replay.answers]
+    waiting = dict.fromkeys([*(str(told["id"]) for told in ended), *left])
+    known = waiting.keys() | replay.asked.keys() | replay.answers.keys()
+    if strange := [name for name in given if name not in known]:
+        told = f"the run asked no question {format_names([repr(name) for name in strange])}."
+        are = f"Open: {', '.join(waiting)}." if waiting else "No question of it is open."
+        raise JournalError(told, id="AX519", hint=are)
 
 
 def format_time(due: float) -> str:

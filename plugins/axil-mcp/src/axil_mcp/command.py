@@ -155,7 +155,7 @@ def _loaded(file: str, options: argparse.Namespace, session: Any) -> Workflow:
         vars=_variables(options.set),
         registry=session.registry,
         hooks=session.hooks,
-        allow_code=options.allow_code,
+        allow=_allowed(options),
     )
 
 

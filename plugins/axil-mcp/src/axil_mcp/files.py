@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from axil import run_sync
-from axil.plugin import make_component
+from axil.plugin import Grants, make_component
 from axil_mcp.config import ContextConfig, ToolsConfig
 from axil_mcp.context import MCPContext
 from axil_mcp.listing import Listing
@@ -23,7 +23,7 @@ class Asking:
 
     def allows(self, what: str) -> bool:
         """Whether this may be done."""
-        return what in self._allowed
+        return Grants(words=self._allowed).allows(what)
 
     def emit(self, chunk: Any) -> None:
         """Nobody watches."""

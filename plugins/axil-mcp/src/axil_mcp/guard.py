@@ -7,7 +7,8 @@ from __future__ import annotations
 import hashlib
 import hmac
 import socket
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -20,6 +21,8 @@ PATH: Final = "/mcp"
 _LEAST: Final = 16
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 _SESSIONS: Final = 200
+_SPARE: Final = 20
+"""Sessions that the SDK has room for beside, while some are being ended and others begin."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +44,81 @@ class Door:
             told = f"the token has fewer than {_LEAST} characters."
             hint = 'Make one: python -c "import secrets; print(secrets.token_urlsafe(32))"'
             raise ConfigError(Problem("AX934", "token", told, hint))
+
+
+@dataclass(slots=True)
+class _Session:
+    """A session of a client."""
+
+    client: str
+    at_work: int = 0
+    """Requests that are under way."""
+
+
+class Sessions:
+    """An ASGI application before another that has room for a number of sessions.
+
+    Where there is no room for a new one, the client with the most sessions loses one: that which
+    was used longest ago, one without a request under way if there is any. So a client that opens
+    many takes room from itself.
+    """
+
+    def __init__(self, app: Any, most: int = _SESSIONS) -> None:
+        self._app, self._most = app, most
+        self._open: dict[str, _Session] = {}  # the one used last is last
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """One request."""
+        id = _header(scope["headers"], b"mcp-session-id")
+        client = (scope.get("client") or ("",))[0]
+        if not id and scope["method"] == "POST" and len(self._open) >= self._most:
+            await self._end_one(scope)
+
+        async def sent(message: Any) -> None:
+            if message["type"] == "http.response.start" and not id:
+                new = _header(message.get("headers", ()), b"mcp-session-id")
+                if new:
+                    self._open.setdefault(new, _Session(client))
+            await send(message)
+
+        session = self._open.pop(id, None) if id else None
+        if session is None:
+            await self._app(scope, receive, sent)
+            return
+        self._open[id] = session
+        session.at_work += 1
+        try:
+            await self._app(scope, receive, sent)
+        finally:
+            session.at_work -= 1
+            if scope["method"] == "DELETE":
+                self._open.pop(id, None)
+
+    async def _end_one(self, scope: Any) -> None:
+        counts = Counter(each.client for each in self._open.values())
+        most = max(counts.values())
+        theirs = [id for id, each in self._open.items() if counts[each.client] == most]
+        id = next((id for id in theirs if not self._open[id].at_work), theirs[0])
+        del self._open[id]
+        kept = [each for each in scope["headers"] if each[0] in (b"host", b"authorization")]
+        headers = [
+            *kept,
+            (b"mcp-session-id", id.encode("latin-1")),
+            (b"accept", b"application/json, text/event-stream"),
+        ]
+        request = {**scope, "method": "DELETE", "headers": headers}
+
+        async def nothing() -> Any:
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+        async def unheard(message: Any) -> None:
+            pass
+
+        await self._app(request, nothing, unheard)
+
+
+def _header(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> str:
+    return next((value.decode("latin-1") for each, value in headers if each.lower() == name), "")
 
 
 class Guard:
@@ -65,7 +143,7 @@ class Guard:
         settings = TransportSecuritySettings(
             allowed_hosts=names, allowed_origins=list(door.origins)
         )
-        self._app = app
+        self._app, self._sessions = app, Sessions(app)
         self._from = TransportSecurityMiddleware(settings)
         self._digest = _digest(door.token.get_secret_value())
 
@@ -84,7 +162,7 @@ class Guard:
             refused = Response(
                 "Unauthorized", status_code=401, headers={"WWW-Authenticate": "Bearer"}
             )
-        await (refused or self._app)(scope, receive, send)
+        await (refused or self._sessions)(scope, receive, send)
 
     def _is_known(self, scope: Any) -> bool:
         given = [value for name, value in scope["headers"] if name == b"authorization"]
@@ -108,7 +186,7 @@ def app_of(server: WorkflowServer, door: Door) -> Guard:
     # the guard has asked already, on every route
     open_inside = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     inner = server.server.streamable_http_app(
-        streamable_http_path=PATH, transport_security=open_inside, max_sessions=_SESSIONS
+        streamable_http_path=PATH, transport_security=open_inside, max_sessions=_SESSIONS + _SPARE
     )
     return Guard(inner, door)
 

@@ -53,6 +53,12 @@ async def http(
             response = await super().handle_async_request(request)
             if response.status_code >= 400:
                 refused(response.status_code)
+            encoding = response.headers.get("content-encoding", "").strip().lower()
+            if encoding not in ("", "identity"):
+                # what is unpacked later cannot be counted here, and a few kB may become many GB
+                await response.aclose()
+                told = f"an answer was compressed as {encoding[:40]!r}, which was not asked for"
+                raise httpx2.DecodingError(told, request=request)
             if not response.headers.get("content-type", "").startswith("text/event-stream"):
                 response.stream = _Short(response.stream, server.max_message_bytes)
             return response
@@ -74,9 +80,10 @@ async def http(
 
     # How long an answer may take is each call's business: a stream that waits for a person says
     # nothing for hours.
+    plain = {**headers, "Accept-Encoding": "identity"}
     timeout = httpx2.Timeout(server.connect_timeout_seconds, read=None)
     async with (
-        httpx2.AsyncClient(headers=headers, timeout=timeout, transport=Bounded()) as client,
+        httpx2.AsyncClient(headers=plain, timeout=timeout, transport=Bounded()) as client,
         streamable_http_client(
             server.url, http_client=client, max_sse_event_size=server.max_message_bytes
         ) as streams,

@@ -8,9 +8,14 @@ its standard error is kept instead of being passed on, and the environment is ex
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import asynccontextmanager
+import os
+import secrets
+import signal
+import time
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from axil_mcp.config import MCPServer
@@ -21,6 +26,9 @@ _GRACE: Final = 2.0
 """Seconds for the program to end by itself when its input is closed, and again when it is asked to
 end.
 """
+_MARK: Final = "AXIL_MCP_STARTED"
+"""The variable of the environment by which what the program starts is found again."""
+_LOOK: Final = 0.01
 _CHUNK: Final = 1 << 16
 
 
@@ -48,11 +56,11 @@ async def stdio(program: Program) -> AsyncGenerator[Any]:
     import anyio
     from mcp.shared.message import SessionMessage
 
-    server = program.server
+    server, mark = program.server, secrets.token_hex(16)
     child = await Child.start(
         server.argv,
         cwd=server.cwd or None,
-        env=program.environment,
+        env={**program.environment, _MARK: mark},
         line_bytes=server.max_message_bytes,
     )
     process = child.process
@@ -71,6 +79,7 @@ async def stdio(program: Program) -> AsyncGenerator[Any]:
                 group.cancel_scope.cancel()
     finally:
         child.signal(KILL)  # where the conversation could not begin, it has not been ended
+        await asyncio.to_thread(_kill_marked, mark)
         child.close()
 
 
@@ -119,3 +128,26 @@ async def _overhear(process: asyncio.subprocess.Process, tail: Tail) -> None:
     assert process.stderr is not None
     while said := await process.stderr.read(_CHUNK):
         tail.add(said)
+
+
+def _kill_marked(mark: str) -> None:
+    """Kill what the program started in sessions of their own, where the system has /proc."""
+    wanted, until = f"{_MARK}={mark}".encode(), time.monotonic() + _GRACE
+    while (found := list(_marked(wanted))) and time.monotonic() < until:
+        for pid in found:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(_LOOK)
+
+
+def _marked(wanted: bytes) -> Iterator[int]:
+    """Yield the processes that have this in their environment; one that has ended has none."""
+    try:
+        names = os.listdir("/proc")
+    except OSError:
+        return
+    for name in names:
+        if name.isdecimal():
+            with suppress(OSError):
+                if wanted in Path(f"/proc/{name}/environ").read_bytes().split(b"\0"):
+                    yield int(name)

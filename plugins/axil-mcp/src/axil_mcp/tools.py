@@ -188,7 +188,8 @@ def permit(server: MCPServer, ctx: Any) -> None:
     Raises: ComponentBlocked (AX921).
     """
     allows = getattr(ctx, "allows", None)
-    if server.command and not (allows is not None and (allows("code") or allows("mcp"))):
+    words = ("code", f"mcp:{server.command[0]}") if server.command else ()
+    if words and not (allows is not None and any(map(allows, words))):
         raise ComponentBlocked(
             f'the workflow would start a program as an MCP server: "{server.command[0]}". '
             "This run does not allow it.",

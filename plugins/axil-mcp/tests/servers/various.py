@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import os
+import subprocess
 import sys
 from typing import Annotated
 
@@ -80,6 +81,13 @@ def die(code: int = 3) -> str:
     sys.stderr.write(f"fatal: the secret is {os.environ.get('API_KEY', '')}\n")
     sys.stderr.flush()
     os._exit(code)
+
+
+@server.tool()
+def leave() -> int:
+    """Starts a program in a session of its own, and tells its number."""
+    begun = subprocess.Popen(["sleep", "600"], start_new_session=True, stdout=subprocess.DEVNULL)
+    return begun.pid
 
 
 @server.tool()

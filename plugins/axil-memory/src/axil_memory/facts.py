@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from axil.plugin import refers_to
+from axil.plugin import current_grants, granted, refers_to, writes_path
 from axil_memory.lines import Lines
 from axil_models import (
     Ask,
@@ -106,13 +106,14 @@ class FactsConfig(ProviderSettings):
         "",
         description="A file of JSON lines that each decision is written to; "
         "empty: only the journal has them.",
+        json_schema_extra=writes_path(),
     )
 
 
 class FactMemory:
     """Facts, learnt from turns, kept in an index."""
 
-    examples = ({"index": {"type": "file_memory", "path": "facts.jsonl"}},)
+    examples = ({"index": {"type": "file_memory", "path": ".axil/facts.jsonl"}},)
     kit_excuse = "an agent gives it a model; the tests of axil-memory do"
 
     Config = FactsConfig
@@ -122,6 +123,7 @@ class FactMemory:
         self.config = decoded_settings(FactsConfig, config, settings)
         self.context_label = self.config.context_label or "facts"
         self.passive, self.active = self.config.passive, self.config.active
+        self._grants = current_grants()
         self._index: Any = None
 
     @property
@@ -131,7 +133,8 @@ class FactMemory:
         Raises: ContextError (AX898): it is no index.
         """
         if self._index is None:
-            made = component_of("context", self.config.index, self.context_label)
+            with granted(self._grants):
+                made = component_of("context", self.config.index, self.context_label)
             if not hasattr(made, "put") or not hasattr(made, "delete"):
                 told = f'"{provider_label(made)}" is no index: facts cannot be kept in it.'
                 raise ContextError("AX898", told, "Give an index: file_memory, chroma_memory.")

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from axil.plugin import refers_to
+from axil.plugin import current_grants, granted, refers_to, writes_path
 from axil_memory.lines import Lines
 from axil_models import (
     ContextBlock,
@@ -49,7 +49,9 @@ class FileMemoryConfig(ProviderSettings):
     """Where it is kept, whose it is, and how it is searched."""
 
     path: str = Field(
-        min_length=1, description="The file of JSON lines; made when the first thing is remembered."
+        min_length=1,
+        description="The file of JSON lines; made when the first thing is remembered.",
+        json_schema_extra=writes_path(),
     )
     index: Any = Field(
         "keyword",
@@ -78,7 +80,7 @@ class FileMemory:
     An index, too: blocks can be put and deleted.
     """
 
-    examples = ({"path": "memory.jsonl"},)
+    examples = ({"path": ".axil/memory.jsonl"},)
 
     Config = FileMemoryConfig
 
@@ -91,6 +93,7 @@ class FileMemory:
         self.context_label = self.config.context_label or "file_memory"
         self.passive, self.active = self.config.passive, self.config.active
         self._lines = Lines(self.config.path, self.config.lock_seconds)
+        self._grants = current_grants()
         self._index: Any = None
         self._known: dict[Key, ContextBlock] = {}
         """What the index holds, oldest first."""
@@ -185,7 +188,8 @@ class FileMemory:
         before = list(self._known.values())
         self._known = {}
         await self._closed()
-        index = self._index = component_of("context", self.config.index, self.context_label)
+        with granted(self._grants):
+            index = self._index = component_of("context", self.config.index, self.context_label)
         if not hasattr(index, "put") or not hasattr(index, "delete"):
             told = f'"{provider_label(index)}" is no index: blocks cannot be put into it.'
             raise ContextError("AX898", told, "Give an index: keyword, vector, chroma.")

@@ -6,6 +6,7 @@ beside it, through two tools. Files are read, never run, and only inside the ski
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any, cast
 
 from pydantic import Field
 
-from axil.plugin import did_you_mean, format_names
+from axil.plugin import current_grants, did_you_mean, format_names, reads_path
 from axil_models import (
     LARGEST_SKILL_BYTES,
     SKILL_FILE,
@@ -32,6 +33,8 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _FRONT = re.compile(
     r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*\r?$\n?(.*)\Z", re.DOTALL | re.MULTILINE
 )
+_DEEPEST = 20
+"""Levels of front matter."""
 _HEAD = (
     "Skills: how some things are done well. "
     "Before you do one of them, read its skill with read_skill(name)."
@@ -42,7 +45,9 @@ class SkillsConfig(ProviderSettings):
     """Where skills are."""
 
     paths: list[str] = Field(
-        min_length=1, description="Folders of skills, or of folders that are skills."
+        min_length=1,
+        description="Folders of skills, or of folders that are skills.",
+        json_schema_extra=reads_path(),
     )
     allow: list[str] = Field(
         default_factory=list[str], description="Only these skills; empty: all."
@@ -63,6 +68,7 @@ class Skills:
         self.config = decoded_settings(SkillsConfig, config, settings)
         self.context_label = self.config.context_label or "skills"
         self.passive, self.active = self.config.passive, self.config.active
+        self._grants = current_grants()
 
     def skills(self) -> dict[str, Skill]:
         """The skills by name, sorted.
@@ -72,6 +78,8 @@ class Skills:
         found: dict[str, Skill] = {}
         for path in self.config.paths:
             for skill in read_skills(Path(path), self.config.max_file_bytes):
+                if self._grants is not None:  # a link may lead elsewhere
+                    self._grants.path(str(skill.folder / SKILL_FILE), "read", self.context_label)
                 if skill.name in found:
                     told = (
                         f'two skills are called "{skill.name}": '
@@ -164,18 +172,21 @@ def _tool(name: str, description: str, properties: Mapping[str, Any], call: Any)
 
 def read_skills(path: Path, most_bytes: int = LARGEST_SKILL_BYTES) -> list[Skill]:
     """The skill in a folder, or those in the folders inside it. Raises: ContextError (AX896)."""
-    if (path / SKILL_FILE).is_file():
-        return [_read(path, most_bytes)]
     try:
+        os.fsencode(path)
+        if (path / SKILL_FILE).is_file():
+            return [_read(path, most_bytes)]
         return [
             _read(each, most_bytes)
             for each in sorted(path.iterdir())
             if (each / SKILL_FILE).is_file()
         ]
-    except OSError as error:
-        told = (
-            f'the folder of skills "{path.as_posix()}" cannot be read: {error.strerror or error}.'
-        )
+    except (OSError, ValueError) as error:
+        if isinstance(error, ContextError):
+            raise
+        why = error.strerror if isinstance(error, OSError) else "no folder can have this name"
+        shown = path.as_posix().encode("utf-8", "backslashreplace").decode()
+        told = f'the folder of skills "{shown}" cannot be read: {why or error}.'
         raise ContextError("AX896", told, "Give the folder that holds the skills.") from error
 
 
@@ -189,6 +200,15 @@ def _read(folder: Path, most_bytes: int) -> Skill:
         parts = _FRONT.match(file.read_bytes().decode("utf-8"))
         if parts is None:
             raise ValueError("it does not begin with front matter between two lines of ---")
+        depth = 0
+        events: Any = cast("Any", yaml).parse(parts[1], Loader=yaml.SafeLoader)
+        for event in events:
+            depth += isinstance(event, yaml.CollectionStartEvent)
+            depth -= isinstance(event, yaml.CollectionEndEvent)
+            if isinstance(event, yaml.AliasEvent):  # merges of merges double with each level
+                raise ValueError("its front matter has aliases (*name); write them out")
+            if depth > _DEEPEST:
+                raise ValueError(f"its front matter is nested deeper than {_DEEPEST} levels")
         front: Any = yaml.safe_load(parts[1])
         if not isinstance(front, dict):
             raise ValueError("its front matter is no mapping")

@@ -45,6 +45,9 @@ async def blocks_of(
         if "ctx" in takes:
             named["ctx"] = ctx
         given = await call_async(provider.get_blocks, query, **named)
+        if isinstance(given, (str, Mapping)):
+            kind = "text" if isinstance(given, str) else "mapping"
+            raise TypeError(f"get_blocks gave a {kind}; expected a list of blocks")
         blocks = [block_of(each) for each in given or ()]
     except Exception as error:  # a provider is code of others: its failure is named
         cause = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

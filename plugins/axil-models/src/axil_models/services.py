@@ -11,6 +11,7 @@ from __future__ import annotations
 import inspect
 import json
 import os
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, Self, TypeVar, cast
@@ -19,7 +20,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from axil import ConfigError, Problem
-from axil.plugin import Message, Secret, decode_config
+from axil.plugin import Message, Secret, current_grants, decode_config
 from axil_models.clients import Clients
 from axil_models.errors import ModelError, PartError
 from axil_models.parts import part_label
@@ -34,6 +35,7 @@ T = TypeVar("T")
 Modality = Literal["text", "image", "file", "audio"]
 
 _LONGEST = 600
+_PLAIN_URL = re.compile(r"https://[A-Za-z0-9.-]+(?::443)?(?:/[A-Za-z0-9._~/-]*)?\Z")
 _PASSING = frozenset(
     {
         "server_error",
@@ -61,6 +63,7 @@ class ServiceConfig(BaseModel):
     api_key: Secret | None = Field(
         default=None,
         description="The key: {env: NAME} or ${NAME}; without it the usual variable's.",
+        json_schema_extra={"x-axil-usual": True},
     )
     base_url: str | None = Field(
         default=None, description="Where the service is; without it its usual place."
@@ -181,12 +184,15 @@ class Service(Generic[C]):
     ) -> None:
         """Connects to nothing.
 
-        Args:
+        Raises: ConfigError: a file names a key that it may not read. Args:
             make: makes a client with a key, which is empty where none is needed; called in a
                 thread.
             told: what an error of the SDK means; None: it is none of its errors.
         """
         self.config, self.usual = config, usual
+        self._grants = current_grants()
+        if (key := config.api_key) is not None and not self._is_usual(key.name):
+            key.permit("api_key")
         self._told, self._key = told, ""
 
         def connect() -> C:
@@ -216,10 +222,26 @@ class Service(Generic[C]):
             "." + ".".join(self.usual.host.split(".")[-2:])
         )
 
+    def _is_usual(self, name: str) -> bool:
+        """Whether a variable holds the maker's key, and its maker gets it, by TLS.
+
+        Host names are compared only where a URL is plain: parsers differ about others.
+        """
+        url = self.config.base_url
+        return name in self.usual.keys and (
+            url is None or (self.is_at_its_makers and _PLAIN_URL.match(url) is not None)
+        )
+
     def _resolved(self) -> str:
-        if self.config.api_key is not None:
-            return self.config.api_key.resolve(where="api_key").get_secret_value()
-        found = next((value for name in self.usual.keys if (value := os.environ.get(name))), "")
+        if (key := self.config.api_key) is not None:
+            permitted = self._is_usual(key.name)
+            return key.resolve(where="api_key", permitted=permitted).get_secret_value()
+        names = [
+            name
+            for name in self.usual.keys
+            if self._grants is None or self._is_usual(name) or self._grants.allows(f"env:{name}")
+        ]
+        found = next((value for name in names if (value := os.environ.get(name))), "")
         if not found and self.is_at_its_makers:
             hint = f"Set {self.usual.keys[0]}, or give api_key: {{env: NAME}}."
             raise ConfigError(

@@ -80,7 +80,11 @@ class Plugins:
         )
         one.add_argument("--strict", action="store_true", help="warnings count, too")
         one = add("why", "which distributions workflows need, and what for", _why)
-        one.add_argument("files", nargs="+", metavar="FILE")
+        one.add_argument("files", nargs="+", metavar="WORKFLOW")
+        one.add_argument(
+            "--functions", metavar="DIR", default="", help="as for axil run; needs --allow code"
+        )
+        one.add_argument("--allow", action="append", default=[], choices=("code",))
         one = add("freeze", "the requirements of a workflow, for its requires block", _freeze)
         one.add_argument("file", metavar="FILE")
         one.add_argument("--write", action="store_true", help="write them into the file")
@@ -295,7 +299,11 @@ def _doctor(options: argparse.Namespace, session: Session) -> int:
 def _why(options: argparse.Namespace, session: Session) -> int:
     from axil_plugins.workflows import reasons
 
-    said = reasons(options.files, session.registry)
+    if options.functions and "code" not in options.allow:
+        told = "functions are code, which is not allowed."
+        hint = "Add --allow code, if you trust them."
+        raise ConfigError(Problem("AX700", "--functions", told, hint))
+    said = reasons(options.files, session.registry, options.functions)
     if options.format == "json":
         session.say(as_json(said))
         return DONE if said["fine"] else FOUND

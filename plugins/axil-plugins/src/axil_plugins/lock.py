@@ -25,29 +25,35 @@ from axil import ConfigError, Problem
 from axil.plugin import (
     KERNEL,
     Dependencies,
+    FromEnvironment,
+    Grants,
     Registry,
     canonical_name,
     dependencies_of,
     format_names,
+    granted,
+    python_target,
     recorded_files,
 )
 from axil_plugins.output import as_json, put
 
 VERSION: Final = 1
 SUFFIX: Final = ".lock"
+_VARIABLE: Final = re.compile(r"\$\{([A-Za-z0-9_]+)\}")
 _PLACE: Final = re.compile(r"(?P<file>.+?)(?::\d+)? (?P<path>\S+)")
 
 
 class Lock:
     """Write down what workflows are made of: distributions, files, models.
 
-    The lock lies beside the file, as FILE.lock. `axil run --locked FILE` runs only what is as the
+    A workflow is a file, or a graph in Python, as module:graph or file.py:graph. The lock lies
+    beside the file, as FILE.lock. `axil run --locked FILE` runs only what is as the
     lock says; --check says what is not.
     """
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         """Add the arguments."""
-        parser.add_argument("files", nargs="+", metavar="FILE")
+        parser.add_argument("files", nargs="+", metavar="WORKFLOW")
         parser.add_argument(
             "--check", action="store_true", help="write nothing; say what has changed since"
         )
@@ -65,10 +71,10 @@ class Lock:
         for file in options.files:
             if options.check:
                 changed = drift(file, session.registry, allow=allow)
-                told.append({"file": file, "lock": f"{file}{SUFFIX}", "changed": changed})
+                told.append({"file": file, "lock": place_of(file), "changed": changed})
             else:
                 text = as_json(lock_of(file, session.registry, allow=allow)) + "\n"
-                place = Path(f"{file}{SUFFIX}")
+                place = Path(place_of(file))
                 before = place.read_text("utf-8", "replace") if place.is_file() else ""
                 if before != text:
                     put(place, text)
@@ -105,7 +111,7 @@ class Locked:
             launch.running.get("allow") or frozenset(),
         )
         if changed:
-            place = f"{launch.file}{SUFFIX}"
+            place = place_of(launch.file)
             hint = f"If that is meant: axil lock {launch.file}"
             raise ConfigError(
                 [
@@ -116,6 +122,14 @@ class Locked:
 
 
 # --------------------------------------------------------------------------------------------------
+
+
+def place_of(file: str) -> str:
+    """Return where the lock of a workflow lies: ``flow.yaml.lock``, ``flow.py.graph.lock``."""
+    if python_target(file) is None:
+        return f"{file}{SUFFIX}"
+    place, _, name = file.rpartition(":")
+    return f"{place}.{name}{SUFFIX}" if place else f"{file}{SUFFIX}"
 
 
 def lock_of(
@@ -140,7 +154,8 @@ def _made_of(
     file: str, found: Dependencies, registry: Registry, allow: frozenset[str]
 ) -> dict[str, Any]:
     roots = sorted({KERNEL, *found.distributions()})
-    folder = os.path.dirname(os.path.realpath(file))
+    target = python_target(file)
+    folder = target.folder if target is not None else os.path.dirname(os.path.realpath(file))
     return {
         "lock": VERSION,
         "workflow": os.path.basename(file),
@@ -165,6 +180,7 @@ def _outside(
     that have ``pinned``; by their places.
     """
     told: dict[str, Any] = {}
+    grants = Grants.of(allow, folder)
     for need in found.found:
         if need.kind not in ("tools", "context") or need.component is None:
             continue
@@ -172,8 +188,26 @@ def _outside(
         if pinned is not None:
             place = _PLACE.fullmatch(need.where)
             where = f"{_inside(place['file'], folder)} {place['path']}" if place else need.where
-            told[where] = pinned(dict(need.config), allow)
+            with granted(grants):
+                told[where] = pinned(_granted(dict(need.config), grants, where), allow)
     return told
+
+
+def _granted(value: Any, grants: Grants, where: str) -> Any:
+    """Return settings that hold no variable which the file may not read.
+
+    Raises: ConfigError (AX138).
+    """
+    if isinstance(value, FromEnvironment):
+        for name in _VARIABLE.findall(value.template):
+            told = f"the file would read the environment variable {name}."
+            grants.need(f"env:{name}", told, where)
+    elif isinstance(value, Mapping):
+        pairs = cast("Mapping[Any, Any]", value).items()
+        return {key: _granted(part, grants, where) for key, part in pairs}
+    elif isinstance(value, (list, tuple)):
+        return [_granted(part, grants, where) for part in cast("Sequence[Any]", value)]
+    return value
 
 
 def closure(roots: Sequence[str]) -> list[str]:
@@ -276,7 +310,7 @@ def drift(
     Raises: ConfigError (AX736): there is no lock, or it cannot be read. SpecError: the workflow
     cannot; and what components raise that ask outside.
     """
-    place = f"{file}{SUFFIX}"
+    place = place_of(file)
     try:
         before: Any = json.loads(Path(place).read_text("utf-8"))
     except FileNotFoundError:

@@ -19,12 +19,14 @@ from axil.plugin import (
 )
 
 
-def reasons(files: Sequence[str], registry: Registry) -> dict[str, Any]:
+def reasons(files: Sequence[str], registry: Registry, functions: str = "") -> dict[str, Any]:
     """What each distribution is needed for, as data.
 
+    Args:
+        functions: a folder with functions of one's own, which are executed.
     Raises: SpecError, PluginError: a file cannot be read.
     """
-    found = dependencies_of(files, registry=registry)
+    found = dependencies_of(files, registry=registry, functions=functions)
     installed = registry.plugins()
     distributions: list[dict[str, Any]] = []
     for name, uses in sorted(found.distributions().items()):

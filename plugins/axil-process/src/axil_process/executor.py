@@ -63,7 +63,13 @@ class ProcessExecutor:
             return await self._local.execute(body, task, ctx)
         if id(vertex) not in self._jobs:
             spec = next(node for node in plan.graph.spec.nodes if node.id == vertex.name)
-            job = job_of(spec, plan.graph.spec.payload, plan.graph.schema, state=self.config.state)
+            job = job_of(
+                spec,
+                plan.graph.spec.payload,
+                plan.graph.schema,
+                state=self.config.state,
+                grants=plan.graph.spec.extras.get("grants"),
+            )
             self._jobs[id(vertex)] = (vertex, job)
         return await self.workers.run(self._jobs[id(vertex)][1], task, ctx, plan.graph.schema)
 

@@ -30,18 +30,26 @@ from axil import (
     Use,
 )
 from axil.driver import ResolvedGraph, decode_delta, decode_value, encode_delta, encode_value
-from axil.plugin import ENTRY, EXIT, CompileOptions, FunctionNode, Plan, Task, compile_spec
+from axil.plugin import ENTRY, EXIT, CompileOptions, FunctionNode, Grants, Plan, Task, compile_spec
 
 Job = Mapping[str, Any]
 """JSON data; two jobs that are equal are the same body."""
 
 
-def job_of(spec: NodeSpec, payload: str, schema: Schema, *, state: str = "") -> Job:
+def job_of(
+    spec: NodeSpec,
+    payload: str,
+    schema: Schema,
+    *,
+    state: str = "",
+    grants: Grants | None = None,
+) -> Job:
     """The job of a node's own body.
 
     Args:
         spec: the node, in a graph whose edges carry ``payload`` and whose state is of ``schema``.
         state: where the class of a typed state can be imported from, ``module:Class``.
+        grants: those of the file that names the node; None: Python code names it.
     Raises: SpecError (AX544): it cannot be named.
     """
     job: dict[str, Any] = {"node": spec.id, "payload": payload}
@@ -50,6 +58,8 @@ def job_of(spec: NodeSpec, payload: str, schema: Schema, *, state: str = "") -> 
             "type": spec.use.type,
             "config": _plain(spec, "its config", dict(spec.use.config)),
         }
+        if grants is not None:
+            job["grants"] = {"words": sorted(grants.words), "folder": grants.folder}
     else:
         job["function"], job["kind"] = _function(spec)
     for name in ("pull", "push", "attributes"):
@@ -148,6 +158,8 @@ def plan_of_job(job: Job) -> Plan:
         if job["kind"] == "custom"
         else FunctionNode(function)
     )
+    given = job.get("grants")
+    grants = given and Grants(words=frozenset(given["words"]), folder=given["folder"])
     rules = {
         name: decode_value(job[name]) for name in ("pull", "push", "attributes") if name in job
     }
@@ -160,6 +172,7 @@ def plan_of_job(job: Job) -> Plan:
         ),
         schema=_schema(job["state"]) if "state" in job else None,
         payload=job["payload"],
+        extras={} if grants is None else {"grants": grants},
     )
     return compile_spec(spec, setting)
 

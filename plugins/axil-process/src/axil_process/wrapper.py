@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from axil import Context, Out, Problem, Schema, SpecError, Use
-from axil.plugin import Body, Mode, NodeInfo, Task, decode_config
+from axil.plugin import Body, Mode, NodeInfo, Task, current_grants, decode_config
 from axil_process.config import ProcessConfig
 from axil_process.jobs import Job, job_of
 from axil_process.workers import Workers
@@ -30,6 +30,10 @@ class Process:
             if isinstance(config, ProcessConfig)
             else decode_config(ProcessConfig, {**(config or {}), **settings}, self.type)
         )
+        grants, path = current_grants(), given.state
+        if path and grants is not None:
+            told = f"import paths are not allowed in files, found {path!r:.80}."
+            grants.need(f"import:{path.partition(':')[0]}", told, "state")
         self.config = given
         self.workers = Workers(given)
 
@@ -58,7 +62,13 @@ class Process:
             )
         return _InProcess(
             self.workers,
-            job_of(node.spec, node.payload, node.schema, state=self.config.state),
+            job_of(
+                node.spec,
+                node.payload,
+                node.schema,
+                state=self.config.state,
+                grants=current_grants(),
+            ),
             node.schema,
         )
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
-from axil.plugin import refers_to
+from axil.plugin import current_grants, granted, refers_to
 from axil_models import (
     ContextBlock,
     ContextError,
@@ -72,16 +72,18 @@ class HybridRetriever:
         self.config = decoded_settings(HybridConfig, config, settings)
         self.context_label = self.config.context_label or "hybrid"
         self.passive, self.active = self.config.passive, self.config.active
+        self._grants = current_grants()
         self._providers: list[Any] | None = None
 
     @property
     def providers(self) -> list[Any]:
         """The providers; those given by name are made when they are first used."""
         if self._providers is None:
-            self._providers = [
-                component_of("context", given, self.context_label)
-                for given in self.config.providers
-            ]
+            with granted(self._grants):
+                self._providers = [
+                    component_of("context", given, self.context_label)
+                    for given in self.config.providers
+                ]
         return self._providers
 
     async def get_blocks(self, query: ContextQuery, top_k: int = 8) -> list[ContextBlock]:

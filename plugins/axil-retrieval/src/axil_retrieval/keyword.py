@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from axil.plugin import writes_path
 from axil_models import (
     ContextBlock,
     ContextQuery,
@@ -24,7 +25,9 @@ class KeywordConfig(Sources, ProviderSettings):
     """What is searched, and how."""
 
     path: str = Field(
-        "", description="A file that keeps the index; empty: it is made anew, in memory."
+        "",
+        description="A file that keeps the index; empty: it is made anew, in memory.",
+        json_schema_extra=writes_path(),
     )
     refresh: Literal["once", "query"] = Field(
         "once", description="When sources are looked at again: never, or at each query."

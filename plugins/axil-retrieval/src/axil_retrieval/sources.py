@@ -13,6 +13,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_validator, model_validator
 
 from axil import ConfigError, Problem
+from axil.plugin import Grants, current_grants, reads_path
 from axil_models import ContextBlock, ContextError, Document, checked_part
 from axil_retrieval.chunks import Boundary, Cut
 from axil_retrieval.reading import documents_of, part_of
@@ -57,6 +58,7 @@ class Sources(BaseModel):
     paths: list[str] = Field(
         default_factory=list[str],
         description="Files and folders; folders are searched to any depth.",
+        json_schema_extra=reads_path(),
     )
     include: list[str] = Field(
         ["*.md", "*.txt", "*.rst"],
@@ -77,6 +79,7 @@ class Sources(BaseModel):
         description="What a chunk repeats of the one before it; usual: an eighth of chunk_chars.",
     )
 
+    _grants: Grants | None = PrivateAttr(default_factory=current_grants)
     _pages: dict[str, tuple[str, list[Document]]] = PrivateAttr(
         default_factory=dict[str, tuple[str, list[Document]]]
     )
@@ -177,6 +180,8 @@ class Sources(BaseModel):
 
     def _bytes(self, file: Path) -> bytes:
         where = file.as_posix()
+        if self._grants is not None:  # a link in a folder may lead elsewhere
+            file = Path(self._grants.path(where, "read", "paths"))
         try:
             size = file.stat().st_size
             if size > self.max_file_bytes:

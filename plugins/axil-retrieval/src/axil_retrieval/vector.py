@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from axil.plugin import refers_to
+from axil.plugin import current_grants, granted, refers_to
 from axil_models import (
     ContextBlock,
     ContextQuery,
@@ -73,6 +73,7 @@ class VectorRetriever:
         self._known: dict[Key, tuple[ContextBlock, array[float]]] = {}
         self._keys: dict[str, set[Key]] = {}
         """The keys of each document's blocks."""
+        self._grants = current_grants()
         self._lock = threading.Lock()
         self._flight = SingleFlight[list[str]]()
         self._is_fresh = False
@@ -80,9 +81,10 @@ class VectorRetriever:
     @property
     def embedder(self) -> Embedder:
         """What makes the vectors; made when it is first used."""
-        made = self._embedder = self._embedder or component_of(
-            "embedders", self.config.embedder, provider_label(self)
-        )
+        with granted(self._grants):
+            made = self._embedder = self._embedder or component_of(
+                "embedders", self.config.embedder, provider_label(self)
+            )
         return made
 
     async def get_blocks(self, query: ContextQuery, top_k: int = 8) -> list[ContextBlock]:

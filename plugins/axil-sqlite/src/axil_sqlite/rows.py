@@ -186,6 +186,10 @@ def damaged(run_id: str, seq: int, how: str) -> JournalError:
     )
 
 
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
 class Files:
     """Large bodies, each in a file named by its contents: what is said twice is kept once."""
 
@@ -201,10 +205,11 @@ class Files:
         name = hashlib.sha256(raw).hexdigest()
         path = self.folder / name[:2] / name
         if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
+            for folder in (self.folder, path.parent):
+                folder.mkdir(0o700, parents=True, exist_ok=True)
             made = path.with_suffix(f".{os.getpid()}.new")
             try:
-                with made.open("wb") as file:
+                with open(made, "wb", opener=_private) as file:
                     file.write(raw)
                     if safely:
                         file.flush()

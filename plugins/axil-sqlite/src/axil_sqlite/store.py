@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -47,6 +48,9 @@ create table entries (
 create unique index entries_by_run on entries (run, seq);
 """
 
+PATIENCE = 30.0
+"""Seconds that a process waits for another one to let go of the lock."""
+
 _MIGRATIONS: dict[int, str] = {1: _TABLES}
 """What makes version n of n - 1; forward only, each in one transaction."""
 
@@ -67,7 +71,15 @@ class Store:
         is not safe.
         """
         self.folder, self.path = folder, folder / "runs.db"
-        kind = _file_system(folder)
+        try:
+            os.fsencode(folder)
+            kind = _file_system(folder)
+        except ValueError as error:  # a character that no path can have
+            raise unusable(
+                Path(str(folder).encode("utf-8", "backslashreplace").decode()),
+                f"no folder can have this name ({error})",
+                "Correct the path.",
+            ) from None
         if kind in _REMOTE:
             raise unusable(
                 folder,
@@ -75,11 +87,15 @@ class Store:
                 "Choose a local folder.",
             )
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            # What runs were given and said is the user's alone; a folder that is there already
+            # keeps its permissions.
+            folder.mkdir(0o700, parents=True, exist_ok=True)
             ignored = folder / ".gitignore"
             if not ignored.exists():
                 ignored.write_text("*\n", "utf-8")
-            self._lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+            self._lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+            # SQLite gives the files beside it the permissions of this one.
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
         except OSError as error:
             raise unusable(folder, f"{error}", "Check the path and the permissions.") from None
         try:
@@ -89,6 +105,9 @@ class Store:
             )
             """For who only reads: it does not wait for the disk, as who writes does."""
             self.reader.execute("pragma query_only = on")
+        except JournalError:
+            os.close(self._lock)
+            raise
         except (OSError, sqlite3.Error) as error:
             os.close(self._lock)
             raise unusable(
@@ -126,7 +145,9 @@ class Store:
             raise unusable(self.folder, told, "Upgrade axil-sqlite, or choose another folder.")
         for next in range(version + 1, VERSION + 1):
             if version:
-                with sqlite3.connect(self.path.with_suffix(f".before-{next}")) as backup:
+                path = self.path.with_suffix(f".before-{next}")
+                os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+                with sqlite3.connect(path) as backup:
                     connection.backup(backup)
                 backup.close()
             connection.executescript(
@@ -137,17 +158,37 @@ class Store:
     def alone(self) -> Generator[None]:
         """Among all processes, only this one writes: SQLite before 3.51.3 can lose a log that two
         write and check in at once.
+
+        Raises: JournalError (AX510): another process has not let go of the lock for ``PATIENCE``.
         """
         if self._lock < 0:
             raise sqlite3.ProgrammingError("it was closed")
         if fcntl is None:
             yield
             return
-        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        self._take_lock(fcntl)
         try:
             yield
         finally:
             fcntl.flock(self._lock, fcntl.LOCK_UN)
+
+    def _take_lock(self, fcntl: Any) -> None:
+        ends, pause = time.monotonic() + PATIENCE, 0.0002
+        while True:
+            try:
+                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except BlockingIOError:
+                if time.monotonic() >= ends:
+                    break
+            time.sleep(pause)
+            pause = min(2 * pause, 0.005)
+        raise unusable(
+            self.folder,
+            f"{_holder(self._lock)} holds its lock and has not let go of it for {PATIENCE:g} "
+            "seconds",
+            "End that process, or let it finish; then try again.",
+        )
 
     @contextmanager
     def writing(self) -> Generator[sqlite3.Connection]:
@@ -179,6 +220,21 @@ class Store:
 def unusable(folder: Path, why: str, hint: str) -> JournalError:
     """A journal cannot be used where it is."""
     return JournalError(f"the journal in {folder} cannot be used: {why}.", id="AX510", hint=hint)
+
+
+def _holder(lock: int) -> str:
+    """Return which process holds a lock, as far as the system says."""
+    seen = os.fstat(lock)
+    file = f"{os.major(seen.st_dev):02x}:{os.minor(seen.st_dev):02x}:{seen.st_ino}"
+    with suppress(OSError, ValueError):
+        for line in Path("/proc/locks").read_text("ascii", "replace").splitlines():
+            _, *fields = line.split()
+            if fields[:1] == ["FLOCK"] and fields[4] == file:
+                name = ""
+                with suppress(OSError):
+                    name = Path(f"/proc/{fields[3]}/comm").read_text("utf-8", "replace").strip()
+                return f"process {fields[3]}" + (f" ({name})" if name else "")
+    return "another process"
 
 
 def _file_system(folder: Path) -> str:

@@ -372,7 +372,10 @@ class Writer:
         with self.lock:
             self._beaten = time.time()
             if self._held:
-                with suppress(sqlite3.Error, OSError), self.store.writing() as connection:
+                with (
+                    suppress(sqlite3.Error, OSError, JournalError),
+                    self.store.writing() as connection,
+                ):
                     connection.execute(
                         "update runs set beat = ? where owner = ?", (self._beaten, self.owner)
                     )

@@ -174,11 +174,15 @@ class Runner:
             input: a text, or fields; None: an empty message, or no fields.
             answers: what a person says, in the order of the questions; without it, and when it is
                 used up, the run pauses.
-            options: ``vars`` and ``allow_code`` for a file; all others are the run's.
+            options: ``vars``, ``allow_code`` and ``functions`` (a folder, from the test's) for a
+                file; all others are the run's.
         Raises: NodeFailed: a node failed; SpecError and ConfigError: it cannot run.
         """
         observers = [*options.pop("observers", ()), self.recorder]
-        reading = {name: options.pop(name) for name in ("vars", "allow_code") if name in options}
+        known = ("vars", "allow_code", "functions")
+        reading = {name: options.pop(name) for name in known if name in options}
+        if "functions" in reading:
+            reading["functions"] = self.folder / reading["functions"]
         if answers is not None:
             options["channel"] = _Answers(answers)
         if isinstance(what, (str, Path)):

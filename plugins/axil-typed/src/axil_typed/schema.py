@@ -103,7 +103,7 @@ def schema_of(model: Any, *, resolve: Resolve | None = None) -> Schema:
 
 
 def generate_state_schema(
-    fields: Iterable[Any], name: str = "State", *, resolve: Resolve | None = None
+    fields: Iterable[Any] = (), name: str = "State", *, resolve: Resolve | None = None
 ) -> Schema:
     """Return a closed schema from ``(name, type, strategy)`` triples; bodies see it as a dict.
 

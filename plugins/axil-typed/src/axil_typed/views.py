@@ -13,7 +13,7 @@ from types import FunctionType
 from typing import Any, SupportsIndex
 
 from axil import MISSING, State
-from axil.plugin import InstanceView, Log, did_you_mean, isolate
+from axil.plugin import InstanceView, Log, did_you_mean, isolate, read_only
 
 
 def _names(state: State) -> Iterator[str]:
@@ -59,7 +59,8 @@ class ModelView(InstanceView):
     _axil_model: Any
     _axil_state: State
     _axil_whole: Any
-    _axil_written: set[str]
+    _axil_written: set[str] | None
+    """The names that were assigned; None: it takes nothing."""
 
     def __init__(self, state: State, model: Any) -> None:
         put = object.__setattr__
@@ -76,6 +77,9 @@ class ModelView(InstanceView):
 
     def __axil_instance__(self) -> Any:
         return _whole(self)
+
+    def __axil_read_only__(self) -> None:
+        object.__setattr__(self, "_axil_written", None)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_axil_"):
@@ -105,6 +109,8 @@ class ModelView(InstanceView):
         elif self._axil_model.model_config.get("frozen"):
             raise AttributeError(f"{self._axil_model.__name__} is frozen.", name=name, obj=self)
         else:
+            if self._axil_written is None:
+                raise read_only(name)
             self._axil_kept[name] = value
             self._axil_written.add(name)
 
@@ -113,6 +119,8 @@ class ModelView(InstanceView):
             delattr(_whole(self), name)
         else:
             getattr(self, name)
+            if self._axil_written is None:
+                raise read_only(name)
             self._axil_written.discard(name)
             if self._axil_whole is None:
                 self._axil_kept[name] = MISSING
@@ -171,7 +179,9 @@ def _whole(view: Any) -> Any:
             for name, value in kept.items()
             if value is not MISSING
         }
-        made = view._axil_model.model_construct(_fields_set=view._axil_written, **values)
+        made = view._axil_model.model_construct(
+            _fields_set=set[str]() if view._axil_written is None else view._axil_written, **values
+        )
         for name in [
             name for name in made.__dict__ if name not in values and name in state.schema.fields
         ]:

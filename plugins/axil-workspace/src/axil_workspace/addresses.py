@@ -16,6 +16,12 @@ Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 
 _NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
 _NAT64_LOCAL: Final = ipaddress.IPv6Network("64:ff9b:1::/48")
+_PROVIDERS: Final = frozenset(
+    ipaddress.IPv4Address(each) for each in ("168.63.129.16", "192.0.0.192")
+)
+"""Addresses in public networks that lead to the provider of the machine itself: metadata and
+credentials. Those of other providers are in networks that are not public.
+"""
 _SITE_LOCAL: Final = ipaddress.IPv6Network("fec0::/10")
 
 
@@ -55,6 +61,7 @@ def is_public(address: Address) -> bool:
         each.is_global
         and not each.is_multicast
         and not each.is_reserved
+        and each not in _PROVIDERS
         and not (
             isinstance(each, ipaddress.IPv6Address)
             and (each in _SITE_LOCAL or each in _NAT64_LOCAL)

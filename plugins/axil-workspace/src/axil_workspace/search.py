@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-import regex
-
+from axil.plugin import Match, Pattern, PatternFault, PatternLimit, compile_pattern
 from axil_workspace.entries import Entry
 from axil_workspace.errors import FileFault, LimitExceeded, TextFault
 from axil_workspace.text import lines_of
@@ -61,20 +62,18 @@ class Budget:
         self.seconds, self._now = seconds, now
         self._end = now() + seconds
 
-    def matched(self, pattern: Any, text: str) -> Any:
-        """The first match. Raises: LimitExceeded (AX880): no time is left."""
+    def matched(self, pattern: Pattern, text: str) -> Match | None:
+        """Return the first match. Raises: LimitExceeded (AX880): no time is left."""
         left = self._end - self._now()
-        try:
-            if left <= 0:
-                raise TimeoutError
-            return pattern.search(text, timeout=left, concurrent=True)
-        except TimeoutError as error:
-            told = f"the search took more than {self.seconds:g} seconds."
-            raise LimitExceeded("AX880", told, "Use a simpler pattern, or fewer files.") from error
+        if left > 0:
+            with suppress(PatternLimit):
+                return pattern.search(text, seconds=left)
+        told = f"the search took more than {self.seconds:g} seconds."
+        raise LimitExceeded("AX880", told, "Use a simpler pattern, or fewer files.")
 
 
-def compiled(pattern: str, *, is_regex: bool = True, case_sensitive: bool = True) -> Any:
-    """The pattern, ready to search with. Raises: TextFault (AX880): it is none."""
+def compiled(pattern: str, *, is_regex: bool = True, case_sensitive: bool = True) -> Pattern:
+    """Return the pattern, ready to search with. Raises: TextFault (AX880): it is none."""
     if len(pattern) > _PATTERN:
         raise TextFault(
             "AX880",
@@ -82,19 +81,18 @@ def compiled(pattern: str, *, is_regex: bool = True, case_sensitive: bool = True
             "Make it shorter.",
         )
     try:
-        flags = regex.MULTILINE | (0 if case_sensitive else regex.IGNORECASE)
-        return regex.compile(
-            pattern if is_regex else regex.escape(pattern), flags, cache_pattern=False
+        return compile_pattern(
+            pattern if is_regex else re.escape(pattern),
+            case_sensitive=case_sensitive,
+            multiline=True,
         )
-    except (regex.error, OverflowError, RecursionError, ValueError) as error:
+    except PatternFault as error:
         raise TextFault(
-            "AX880",
-            f"{pattern!r} is no regular expression: {error}.",
-            "Correct it, or set use_regex to false.",
+            "AX880", error.message, f"{error.hint} Or set use_regex to false."
         ) from error
 
 
-def glob(pattern: str) -> Any:
+def glob(pattern: str) -> Pattern:
     """A glob as a pattern of whole paths; without a ``/`` it is one of names.
 
     ``**`` crosses folders.
@@ -109,7 +107,7 @@ def glob(pattern: str) -> Any:
                 text, said = text + meaning, said[len(sign) :]
                 break
         else:
-            text, said = text + regex.escape(said[0]), said[1:]
+            text, said = text + re.escape(said[0]), said[1:]
     return compiled(rf"\A{text}\Z")
 
 
@@ -139,7 +137,9 @@ def search(place: Workspace, wanted: Wanted, budget: Budget) -> Found:
     return found
 
 
-def _is_meant(each: Entry, globs: Sequence[Any], without: Sequence[Any], budget: Budget) -> bool:
+def _is_meant(
+    each: Entry, globs: Sequence[Pattern], without: Sequence[Pattern], budget: Budget
+) -> bool:
     if globs and not any(budget.matched(pattern, each.path) for pattern in globs):
         return False
     return not any(budget.matched(pattern, each.path) for pattern in without)
@@ -156,7 +156,7 @@ def _text(place: Workspace, each: Entry) -> str | None:
 
 
 def _matches(
-    path: str, text: str, pattern: Any, wanted: Wanted, budget: Budget
+    path: str, text: str, pattern: Pattern, wanted: Wanted, budget: Budget
 ) -> Iterator[dict[str, Any]]:
     lines = [line.rstrip("\r\n") for line in lines_of(text)]
     for number, line in enumerate(lines):

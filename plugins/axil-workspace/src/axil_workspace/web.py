@@ -10,8 +10,12 @@ should not. Proxies of the environment are not used: they would do the looking u
 from __future__ import annotations
 
 import asyncio
+import codecs
 import ipaddress
+import threading
 import unicodedata
+import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Final
 
@@ -27,6 +31,10 @@ from axil_workspace.toolset import Tools, ToolsConfig, again, one_of
 _MOVED: Final = frozenset({301, 302, 303, 307, 308})
 _URL: Final = 2_000
 """Characters of an address."""
+_NOT_FOR_PAGES: Final = frozenset(
+    {"idna", "punycode", "unicode_escape", "raw_unicode_escape", "utf-7", "undefined"}
+)
+"""Encodings that no page is in; decoding some takes time that grows with the square of a page."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +44,8 @@ class Page:
     url: str
     status: int
     media_type: str
-    text: str
+    charset: str
+    data: bytearray
 
 
 class Web(Tools):
@@ -76,27 +85,29 @@ class Web(Tools):
     @again("none")
     async def http_get(self, ctx: Any, url: Annotated[str, "http://… or https://…"]) -> str:
         """Get what is at an address, as text: a page's source, JSON, CSV."""
-        return self._shown(await self._page(ctx, url), "")
+        return await self._asked(ctx, url, is_read=False)
 
     @again("none")
     async def read_web_page(self, ctx: Any, url: Annotated[str, "http://… or https://…"]) -> str:
         """Read a web page: its title and its text."""
-        page = await self._page(ctx, url)
-        return self._shown(page, text_of_page(page.text) if "html" in page.media_type else "")
+        return await self._asked(ctx, url, is_read=True)
 
-    def _shown(self, page: Page, text: str) -> str:
+    def _shown(self, page: Page, source: str, text: str) -> str:
         if page.status >= 400:
             raise FetchFault("AX878", f"{page.url} answers {page.status}.", "Try another address.")
-        text, most = text or page.text, self.config.shown_characters
+        text, most = text or source, self.config.shown_characters
         return (
             text if len(text) <= most else f"{text[:most]}\n[characters 0 to {most} of {len(text)}]"
         )
 
-    async def _page(self, ctx: Any, url: str) -> Page:
+    async def _asked(self, ctx: Any, url: str, *, is_read: bool) -> str:
         permitted(ctx, "network", "use the network")
+        over = threading.Event()
         try:
             async with asyncio.timeout(self.config.timeout_seconds):
-                return await self._followed(url)
+                page = await self._followed(url)
+                # a page may be large: other runs go on while it is read
+                return await asyncio.to_thread(self._told, page, is_read, over)
         except TimeoutError as error:
             told = f"{url} took longer than {self.config.timeout_seconds:g} seconds."
             raise LimitExceeded("AX878", told, "Try again later, or another address.") from error
@@ -105,6 +116,13 @@ class Web(Tools):
             raise FetchFault(
                 "AX878", f"{url} cannot be had: {why}.", "Look at the address."
             ) from error
+        finally:
+            over.set()
+
+    def _told(self, page: Page, is_read: bool, over: threading.Event) -> str:
+        text = _decoded(page)
+        is_html = is_read and "html" in page.media_type
+        return self._shown(page, text, text_of_page(text, over.is_set) if is_html else "")
 
     async def _followed(self, url: str) -> Page:
         networks: list[Network] = [
@@ -167,9 +185,18 @@ class Web(Tools):
         return parsed
 
     async def _read(self, response: httpx.Response, url: str) -> Page:
-        data = bytearray()
-        async for chunk in response.aiter_bytes(1 << 14):
-            data += chunk
+        encoding = response.headers.get("content-encoding", "").strip().lower()
+        if encoding not in _UNPACKED:
+            # one compression in another one, or one that cannot be counted while it is unpacked
+            raise FetchFault(
+                "AX878",
+                f"{url} is compressed as {encoding[:40]!r}; gzip and deflate are known, one at a "
+                "time.",
+                "Ask for another address.",
+            )
+        unpack, data = _UNPACKED[encoding](), bytearray()
+        async for chunk in response.aiter_raw(1 << 14):
+            data += unpack(chunk, self.config.page_bytes + 1 - len(data))
             if len(data) > self.config.page_bytes:
                 raise LimitExceeded(
                     "AX878",
@@ -177,19 +204,64 @@ class Web(Tools):
                     "Ask for something smaller.",
                 )
         media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if b"\0" in data[:4096] and not (response.charset_encoding or "").lower().startswith(
-            "utf-16"
-        ):
+        charset = response.charset_encoding or ""
+        if b"\0" in data[:4096] and not charset.lower().startswith("utf-16"):
             raise FetchFault(
                 "AX878",
                 f"{url} is no text but {media_type or 'something else'}.",
                 "Ask for a text.",
             )
-        try:
-            text = data.decode(response.charset_encoding or "utf-8", errors="replace")
-        except LookupError:
-            text = data.decode("utf-8", errors="replace")
-        return Page(url=url, status=response.status_code, media_type=media_type, text=text)
+        status = response.status_code
+        return Page(url=url, status=status, media_type=media_type, charset=charset, data=data)
+
+
+def _decoded(page: Page) -> str:
+    try:
+        if codecs.lookup(page.charset or "utf-8").name not in _NOT_FOR_PAGES:
+            return page.data.decode(page.charset or "utf-8", errors="replace")
+    except (LookupError, ValueError):  # no such encoding, or no name of one
+        pass
+    return page.data.decode("utf-8", errors="replace")
+
+
+Unpack = Callable[[bytes, int], bytes]
+"""What turns the next bytes of a response into at most so many."""
+
+
+def _as_it_is() -> Unpack:
+    return lambda chunk, most: chunk[:most]
+
+
+def _inflating(*ways: int) -> Callable[[], Unpack]:
+    """Unpack in the first of these ways that the data have."""
+
+    def made() -> Unpack:
+        inflate, left = None, list(ways)
+
+        def unpack(chunk: bytes, most: int) -> bytes:
+            nonlocal inflate
+            while True:
+                inflate = inflate or zlib.decompressobj(left.pop(0))
+                try:
+                    return inflate.decompress(chunk, most)
+                except zlib.error as error:
+                    if not left:
+                        raise httpx.DecodingError(str(error)) from error
+                    inflate = None
+
+        return unpack
+
+    return made
+
+
+_UNPACKED: Final[dict[str, Callable[[], Unpack]]] = {
+    "": _as_it_is,
+    "identity": _as_it_is,
+    "gzip": _inflating(16 + zlib.MAX_WBITS),
+    "x-gzip": _inflating(16 + zlib.MAX_WBITS),
+    # the standard says zlib, some servers leave its frame away
+    "deflate": _inflating(zlib.MAX_WBITS, -zlib.MAX_WBITS),
+}
 
 
 # Each tool as a component of its own, with the same config.

@@ -37,9 +37,11 @@ from axil.plugin import (
     NodeInfo,
     SubgraphBody,
     Task,
+    current_grants,
     fold_payloads,
     kept_field,
     local_field,
+    writes_path,
 )
 from axil_wrappers.inside import Around, Settings, Wrapper
 from axil_wrappers.store import FolderStore, MemoryStore, Store
@@ -54,7 +56,9 @@ class CacheConfig(Settings):
     """What counts for the key, and where outcomes are kept."""
 
     directory: str | None = Field(
-        None, description="A folder to keep outcomes in; without it, they are kept in this process."
+        None,
+        description="A folder to keep outcomes in; without it, they are kept in this process.",
+        json_schema_extra=writes_path(),
     )
     ttl_seconds: float | None = Field(
         None, gt=0, description="How long an outcome may be used; by the clock on the wall."
@@ -115,7 +119,7 @@ class Cache(Wrapper[CacheConfig]):
 def _folder(given: str, node: NodeInfo) -> Path:
     """A folder; one that a file names lies beside the file, or below."""
     around = node.setting.folder
-    if not around:
+    if not around or current_grants() is not None:  # what a file names is confined already
         return Path(given)
     root, folder = os.path.realpath(around), os.path.realpath(os.path.join(around, given))
     if os.path.commonpath([root, folder]) != root:

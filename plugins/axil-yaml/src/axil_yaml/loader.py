@@ -261,8 +261,10 @@ class _Builder:
             made = self._node(follows, here)
             weight += made.weight
             if is_merge:
-                for source in self._merged(follows, made.value):
-                    merged = {**source, **merged}
+                # The first one that has a key wins. Merging into one mapping, rather than into a
+                # new one for each, keeps the time linear in their values.
+                for source in reversed(list(self._merged(follows, made.value))):
+                    merged.update(source)
             else:
                 members[key] = made.value
         return _Made({**merged, **members}, weight)

@@ -1,5 +1,4 @@
-"""``--functions DIR``: the functions in Python files of a folder, as tools, conditions and
-processors of one run.
+"""Functions in the Python files of a folder, as tools, conditions and processors.
 
 What a file's functions are is told by its place: in a folder or a file called ``conditions`` they
 are conditions, ``processors`` and ``tools`` likewise; those of all others are whatever the workflow
@@ -12,6 +11,7 @@ A function is taken instead of an installed component of its name, and a note sa
 from __future__ import annotations
 
 import inspect
+import os
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -20,9 +20,8 @@ from typing import Any, Final
 
 from axil import ConfigError, Problem
 from axil.plugin import Registry, format_names
-from axil_cli.calls import adapted
-from axil_cli.checkout import Checkout
-from axil_cli.command import misuse
+from axil_files.calls import adapted
+from axil_files.checkout import Checkout
 
 ANY: Final = ("tools", "conditions", "processors")
 KINDS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -33,29 +32,27 @@ KINDS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def with_functions(
-    registry: Registry, folder: str, *, allowed: bool, tell: Callable[[str], None]
+    registry: Registry,
+    folder: str | os.PathLike[str],
+    tell: Callable[[str], None] | None = None,
 ) -> Registry:
-    """A registry that has what ``registry`` has, and the functions of ``folder``, which are taken
-    instead of components of their names; ``tell`` is given a note of these.
+    """Return a registry that has what ``registry`` has, and the functions of ``folder``, which are
+    taken instead of components of their names; ``tell`` is given a note of these.
 
-    Raises: ConfigError: it is no folder, or code is not allowed (AX700); a file fails, or two
-    functions have one name (AX884).
+    Its files are executed: the caller has leave for that. Raises: ConfigError: AX700 it is no
+    folder, or has no functions; AX884 a file fails, or two functions have one name.
     """
-    if not allowed:
-        raise misuse(
-            "--functions",
-            "functions are code, which this run does not allow.",
-            "Add --allow code, if you trust them.",
-        )
-    home = Path(folder).resolve()
+    named = os.fspath(folder)
+    home = Path(named).resolve()
     if not home.is_dir():
-        raise misuse("--functions", f"{folder} is no folder.", "Give a folder with Python files.")
+        told = f"{named} is no folder."
+        raise ConfigError(Problem("AX700", "functions", told, "Give a folder with Python files."))
     known = registry.child()
     checkout = Checkout(home)
     places: dict[tuple[str, str], str] = {}
     instead: dict[str, list[str]] = {}
     for kinds, file, name in _files(home, checkout):
-        shown = f"{folder.rstrip('/')}/{file.relative_to(home).as_posix()}"
+        shown = f"{named.rstrip('/')}/{file.relative_to(home).as_posix()}"
         module = _loaded(checkout, file, name, shown)
         for public, found in _public(module):
             where = f"{shown}:{_line(found)}"
@@ -71,16 +68,15 @@ def with_functions(
                 made = adapted(found, checkout) if kind == "tools" else found
                 known.register(kind, public, made, instead=True)
     if not places:
-        raise misuse(
-            "--functions",
-            f"there is no function in a .py file of {folder}.",
-            "Give the folder that the files are in.",
-        )
-    for kind, names in instead.items():
-        tell(
-            f"note: {kind} of {folder} are taken instead of installed ones: "
-            f"{format_names(sorted(names), 20)}"
-        )
+        told = f"there is no function in a .py file of {named}."
+        hint = "Give the folder that the files are in."
+        raise ConfigError(Problem("AX700", "functions", told, hint))
+    if tell is not None:
+        for kind, names in instead.items():
+            tell(
+                f"note: {kind} of {named} are taken instead of installed ones: "
+                f"{format_names(sorted(names), 20)}"
+            )
     return known
 
 

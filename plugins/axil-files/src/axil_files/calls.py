@@ -11,7 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final, cast
 
-from axil_cli.checkout import Checkout
+from axil_files.checkout import Checkout
 
 _CONTEXT: Final = "_context"
 

@@ -1,0 +1,1 @@
+"""EvoFabric's names, on axil: ``import evofabric`` keeps working."""

@@ -1,0 +1,1 @@
+"""Graphs, agents, clients, tools, messages."""

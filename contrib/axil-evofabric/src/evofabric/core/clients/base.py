@@ -1,0 +1,87 @@
+"""``ChatClientBase``: what answers messages."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+import axil_agent
+from evofabric.core.typing import (
+    AssistantMessage,
+    ChatUsage,
+    Function,
+    LLMChatResponse,
+    StateBaseMessage,
+    ToolCall,
+    ToolMessage,
+)
+
+
+class ChatClientBase:
+    """The base of clients of your own: ``create(messages, tools=…)`` gives an answer."""
+
+    async def create(self, messages: Sequence[Any], **kwargs: Any) -> LLMChatResponse:
+        """Answer; subclasses say how."""
+        raise NotImplementedError
+
+    async def create_on_stream(self, messages: Sequence[Any], **kwargs: Any) -> AsyncIterator[Any]:
+        """Answer, with what there is so far; without a way of its own, only the whole answer."""
+        yield await self.create(messages, **kwargs)
+
+
+def messages_of(messages: Sequence[Any]) -> list[dict[str, Any]]:
+    """Give messages of a state as axil's models take them."""
+    return [_message(each) for each in messages]
+
+
+def _message(given: Any) -> dict[str, Any]:
+    if not isinstance(given, StateBaseMessage):
+        return dict(given)
+    told: dict[str, Any] = {"role": getattr(given, "role", "user"), "content": given.content}
+    if isinstance(given, AssistantMessage) and given.tool_calls:
+        told["tool_calls"] = [
+            {
+                "id": call.id,
+                "name": call.function.name,
+                "arguments": json.loads(call.function.arguments or "{}"),
+            }
+            for call in given.tool_calls
+        ]
+    if isinstance(given, ToolMessage):
+        told["tool_call_id"] = given.tool_call_id
+    return told
+
+
+def response_of(reply: axil_agent.Reply) -> LLMChatResponse:
+    """Give a reply of axil's models as a client answers."""
+    calls = [
+        ToolCall(
+            id=call.id,
+            function=Function(name=call.name, arguments=json.dumps(dict(call.arguments))),
+        )
+        for call in reply.tool_calls
+    ]
+    used = reply.usage
+    return LLMChatResponse(
+        content=reply.text,
+        tool_calls=calls or None,
+        usage=ChatUsage(
+            completion_tokens=used.output_tokens,
+            prompt_tokens=used.input_tokens,
+            total_tokens=used.input_tokens + used.output_tokens,
+        ),
+    )
+
+
+def specs_of(tools: Sequence[Any] | None) -> tuple[axil_agent.ToolSpec, ...]:
+    """Read tools as OpenAI's API has them."""
+    told = [tool.get("function", tool) for tool in tools or ()]
+    return tuple(
+        axil_agent.ToolSpec(
+            name=each["name"],
+            description=each.get("description") or "",
+            parameters=each.get("parameters") or {"type": "object", "properties": {}},
+        )
+        for each in told
+    )

@@ -1,0 +1,1 @@
+"""Models, memories, retrievers, tools."""

@@ -1,0 +1,7 @@
+"""``ContextBlock`` and ``ContextQuery``, which are axil's."""
+
+from __future__ import annotations
+
+from axil_agent import ContextBlock, ContextQuery
+
+__all__ = ["ContextBlock", "ContextQuery"]

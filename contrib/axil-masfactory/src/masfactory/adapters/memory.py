@@ -1,0 +1,155 @@
+"""Memories: what agents are told of their turns, and give back as context or as history."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import axil_agent
+from axil_agent import ContextBlock, ContextQuery
+from masfactory.adapters.context.provider import ContextProvider, HistoryProvider, limited
+from masfactory.adapters.vectors import Embedding, nearness
+
+
+class Memory(ContextProvider):
+    """The base of memories of your own."""
+
+    def insert(self, key: str, value: Any) -> Any:
+        """Keep something; an agent tells each turn: JSON of the input, and the reply's text."""
+        raise NotImplementedError
+
+    def update(self, key: str, value: Any) -> Any:
+        """Change what is kept."""
+        raise NotImplementedError
+
+    def delete(self, key: str, index: int = -1) -> Any:
+        """Forget something."""
+        raise NotImplementedError
+
+    def reset(self) -> Any:
+        """Forget everything."""
+        raise NotImplementedError
+
+
+class HistoryMemory(axil_agent.HistoryMemory, HistoryProvider):
+    """Chat messages of earlier turns.
+
+    It holds them itself, as in MASFactory: they stay from one ``invoke`` to the next, agents that
+    share it share the conversation, and concurrent runs mix. For history that belongs to a run take
+    ``axil_agent.HistoryMemory``.
+    """
+
+    def __init__(
+        self,
+        top_k: int = 10,
+        memory_size: int = 1000,
+        context_label: str = "CONVERSATION_HISTORY",
+        *,
+        merge_historical_media: bool = True,
+    ) -> None:
+        super().__init__(top_k, memory_size, context_label)
+        self.merge_historical_media = merge_historical_media
+        self._messages: list[dict[str, Any]] = []
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        """What it holds."""
+        return [dict(message) for message in self._messages]
+
+    def insert(self, role: str, content: Any) -> None:
+        """Add a message."""
+        self._messages.append({"role": role, "content": content})
+        del self._messages[: -self.memory_size]
+
+    def get_messages(
+        self, query: ContextQuery | None = None, *, top_k: int = -1
+    ) -> list[dict[str, Any]]:
+        """Give the newest messages: ``top_k`` of them, -1: as many as are sent, 0: all."""
+        if top_k == -1:
+            return self.recall(())
+        return self.messages if top_k == 0 else self.messages[-top_k:] if top_k > 0 else []
+
+    def get_blocks(self, query: ContextQuery, *, top_k: int = 8) -> list[ContextBlock]:
+        """Give nothing: it gives messages."""
+        return []
+
+    def update(self, key: str, value: Any) -> None:
+        """Change the newest message of a role."""
+        for message in reversed(self._messages):
+            if message["role"] == key:
+                message["content"] = value
+                return
+
+    def delete(self, key: str, index: int = -1) -> None:
+        """Forget a message of a role; the newest, unless ``index`` says which."""
+        several = [message for message in self._messages if message["role"] == key]
+        if -len(several) <= index < len(several):
+            self._messages.remove(several[index])
+
+    def reset(self) -> None:
+        """Forget everything."""
+        self._messages.clear()
+
+    def recall(self, kept: Sequence[Any]) -> list[Any]:
+        return super().recall(self.messages) if self._messages else []
+
+    async def remember(self, kept: Sequence[Any], turn: Sequence[Any], ask: Any) -> list[Any]:
+        self._messages[:] = await super().remember(self.messages, turn, ask)
+        return []
+
+
+class VectorMemory(Memory):
+    """What was told, found by the nearness of vectors."""
+
+    def __init__(
+        self,
+        embedding_function: Embedding,
+        top_k: int = 10,
+        query_threshold: float = 0.8,
+        memory_size: int = 20,
+        context_label: str = "SEMANTIC_KNOWLEDGE",
+        *,
+        passive: bool = True,
+        active: bool = False,
+    ) -> None:
+        super().__init__(context_label, passive=passive, active=active)
+        self._embed, self.top_k = embedding_function, top_k
+        self.query_threshold, self.memory_size = query_threshold, memory_size
+        self._kept: list[tuple[str, str, Any]] = []
+
+    def insert(self, key: str, value: Any) -> None:
+        """Keep something; what is oldest falls out."""
+        self._kept.append((key, str(value), self._embed(f"{key}\n{value}")))
+        del self._kept[: -self.memory_size]
+
+    def update(self, key: str, value: Any) -> None:
+        """Keep another value for a key."""
+        self._kept = [kept for kept in self._kept if kept[0] != key]
+        self.insert(key, value)
+
+    def delete(self, key: str, index: int = -1) -> None:
+        """Forget the newest of a key, or the one that ``index`` says."""
+        several = [kept for kept in self._kept if kept[0] == key]
+        if -len(several) <= index < len(several):
+            gone = several[index]
+            self._kept = [kept for kept in self._kept if kept is not gone]
+
+    def reset(self) -> None:
+        """Forget everything."""
+        self._kept.clear()
+
+    def get_blocks(self, query: ContextQuery, *, top_k: int = 8) -> list[ContextBlock]:
+        """Give what is near the query."""
+        if not self._kept:
+            return []
+        asked = self._embed(query.query_text)
+        scored = [(nearness(asked, vector), key, text) for key, text, vector in self._kept]
+        near = sorted((s for s in scored if s[0] >= self.query_threshold), key=lambda s: -s[0])
+        blocks = [ContextBlock(text, score=score, title=key) for score, key, text in near]
+        most = min(top_k, self.top_k) if top_k > 0 and self.top_k > 0 else top_k
+        return limited(blocks, most)
+
+
+def as_history(memory: Any) -> HistoryProvider | None:
+    """Give a memory as one of messages, if it is one."""
+    return cast("HistoryProvider", memory) if hasattr(memory, "get_messages") else None

@@ -1,0 +1,114 @@
+"""Retrievers: documents as context."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from axil_agent import ContextBlock, ContextQuery
+from axil_retrieval import KeywordRetriever
+from masfactory.adapters.context.provider import ContextProvider, limited
+from masfactory.adapters.vectors import Embedding, nearness
+
+
+class Retrieval(ContextProvider):
+    """The base of retrievers of your own."""
+
+
+class SimpleKeywordRetriever(Retrieval):
+    """Documents found by their words: ``axil_retrieval.KeywordRetriever``."""
+
+    def __init__(
+        self,
+        documents: Mapping[str, str],
+        *,
+        context_label: str = "KEYWORD_RETRIEVER",
+        passive: bool = True,
+        active: bool = False,
+    ) -> None:
+        super().__init__(context_label, passive=passive, active=active)
+        self.documents = dict(documents)
+        given = [{"text": text, "uri": name} for name, text in documents.items() if text]
+        self._core = KeywordRetriever(documents=given)
+
+    def get_blocks(self, query: ContextQuery, *, top_k: int = 8) -> list[ContextBlock]:
+        """Give the documents that have words of the query."""
+        most = top_k if top_k > 0 else len(self.documents) if top_k == 0 else 0
+        return list(self._core.get_blocks(query, most)) if most else []
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> SimpleKeywordRetriever:
+        del memo
+        return type(self)(
+            self.documents,
+            context_label=self.context_label,
+            passive=self.passive,
+            active=self.active,
+        )
+
+
+class VectorRetriever(Retrieval):
+    """Documents found by the nearness of the vectors that a function makes of them."""
+
+    def __init__(
+        self,
+        documents: Mapping[str, str],
+        embedding_function: Embedding,
+        *,
+        similarity_threshold: float = 0.7,
+        context_label: str = "VECTOR_RETRIEVER",
+        passive: bool = True,
+        active: bool = False,
+    ) -> None:
+        super().__init__(context_label, passive=passive, active=active)
+        self.documents = dict(documents)
+        self._embed, self.similarity_threshold = embedding_function, similarity_threshold
+        self._vectors: dict[str, Any] = {}
+
+    def get_blocks(self, query: ContextQuery, *, top_k: int = 8) -> list[ContextBlock]:
+        """Give the documents that are near the query."""
+        asked = self._embed(query.query_text)
+        scored: list[tuple[float, str, str]] = []
+        for name, text in self.documents.items():
+            if name not in self._vectors:
+                self._vectors[name] = self._embed(text)
+            scored.append((nearness(asked, self._vectors[name]), name, text))
+        near = [each for each in scored if each[0] >= self.similarity_threshold]
+        near.sort(key=lambda each: -each[0])
+        return limited(
+            [ContextBlock(text, uri=name, score=score) for score, name, text in near], top_k
+        )
+
+
+class FileSystemRetriever(VectorRetriever):
+    """The files of a folder, found as by ``VectorRetriever``; they are read when it is made.
+
+    ``cache_path`` is not written: ``axil_retrieval.VectorRetriever`` keeps vectors in a file.
+    """
+
+    def __init__(
+        self,
+        docs_dir: str | Path,
+        embedding_function: Embedding,
+        *,
+        file_extension: str = ".txt",
+        similarity_threshold: float = 0.7,
+        cache_path: str | Path | None = None,
+        context_label: str = "FILESYSTEM_RETRIEVER",
+        passive: bool = True,
+        active: bool = False,
+    ) -> None:
+        del cache_path
+        folder = Path(docs_dir)
+        documents = {
+            file.relative_to(folder).as_posix(): file.read_text("utf-8")
+            for file in sorted(folder.rglob(f"*{file_extension}"))
+        }
+        super().__init__(
+            documents,
+            embedding_function,
+            similarity_threshold=similarity_threshold,
+            context_label=context_label,
+            passive=passive,
+            active=active,
+        )

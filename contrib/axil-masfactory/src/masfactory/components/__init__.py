@@ -1,0 +1,1 @@
+"""Graphs, agents, switches, people."""

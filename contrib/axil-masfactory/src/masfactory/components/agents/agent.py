@@ -1,0 +1,355 @@
+"""``Agent``: a node that observes, thinks and acts."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, cast
+
+import axil
+import axil_agent
+from axil import CustomNode
+from masfactory.adapters.context.provider import ContextProvider
+from masfactory.adapters.model.base import ModelResponseType, answer_of, unheard
+from masfactory.adapters.model.chosen import askable
+from masfactory.adapters.tool_adapter import ToolAdapter
+from masfactory.components.agents.told import Told
+from masfactory.core.multimodal import descriptions
+from masfactory.core.node import Keys, Node
+from masfactory.skills.skill import Skill, instructions_of
+from masfactory.utils.apart import apart
+
+UNSET: Any = object()
+
+
+class Agent(Node):
+    """A node whose output is what a model says.
+
+    In a graph ``axil_agent.Agent`` works in its place, unless a subclass has ``observe``,
+    ``think``, ``act``, ``step`` or ``_forward`` of its own; then those are called.
+    """
+
+    class Hook(Node.Hook):
+        """Stages of a node, and what an agent tells of: ``(agent, response, messages)`` and
+        ``(agent, calls, results)``.
+        """
+
+        THINK_COMPLETED = "agent_think_completed"
+        ACT_COMPLETED = "agent_act_completed"
+
+    core_class: ClassVar[Any] = axil_agent.Agent
+    _own: ClassVar = ("observe", "think", "act", "step", "_forward")
+
+    def __init__(
+        self,
+        name: str,
+        instructions: str | list[str] = "",
+        *,
+        model: Any,
+        formatters: Any = None,
+        max_retries: int | None = 3,
+        retry_delay: float | None = 1,
+        retry_backoff: float | None = 2,
+        prompt_template: Any = None,
+        tools: Sequence[Callable[..., Any]] | None = None,
+        memories: Sequence[Any] | Any | None = None,
+        retrievers: Sequence[Any] | None = None,
+        skills: Sequence[Skill] | None = None,
+        pull_keys: Keys | None = UNSET,
+        push_keys: Keys | None = UNSET,
+        model_settings: Mapping[str, Any] | None = None,
+        role_name: str | None = None,
+        attributes: Mapping[str, Any] | None = None,
+        hide_unused_fields: bool = False,
+        reuse_attachment_tags: bool = True,
+    ) -> None:
+        """Take the agent; making one connects to nothing.
+
+        ``max_retries``: how often in all a reply is asked for that cannot be read. The waits
+        between, ``retry_delay`` and ``retry_backoff``, are those of the model's adapter; axil
+        shows the model its fault at once.
+        """
+        super().__init__(
+            name,
+            {} if pull_keys is UNSET else pull_keys,
+            {} if push_keys is UNSET else push_keys,
+            attributes,
+        )
+        del retry_delay, retry_backoff, reuse_attachment_tags
+        self._instructions, self._model = instructions, model
+        self._tools = list(tools or ())
+        self._memories = _listed(memories)
+        self._retrievers = _listed(retrievers)
+        self.skills = list(skills or ())
+        self._settings: dict[str, Any] = {
+            "prompt_template": prompt_template,
+            "formatters": formatters,
+            "model_settings": model_settings,
+            "role_name": role_name or "",
+            "hide_unused_fields": hide_unused_fields,
+            "max_repairs": max((max_retries or 1) - 1, 0),
+        }
+        self._last_prompt: list[dict[str, Any]] = []
+
+    # -- what it is
+
+    @property
+    def model(self) -> Any:
+        """Its model."""
+        return self._model
+
+    @property
+    def instructions(self) -> str:
+        """Its instructions, with those of its skills."""
+        return instructions_of(self._instructions, self.skills)
+
+    @property
+    def role_name(self) -> str:
+        """Its role; without one, its name."""
+        return str(self._settings["role_name"] or self.name)
+
+    @property
+    def memories(self) -> list[Any]:
+        """Its memories."""
+        return self._memories
+
+    @property
+    def retrievers(self) -> list[Any]:
+        """Its retrievers."""
+        return self._retrievers
+
+    @property
+    def tools(self) -> list[Callable[..., Any]]:
+        """Its tools: its own, and two that ask active memories and retrievers."""
+        return [*self._tools, *_context_tools([*self._memories, *self._retrievers])]
+
+    @property
+    def last_prompt(self) -> list[dict[str, Any]]:
+        """The messages of the last ``observe``."""
+        return self._last_prompt
+
+    @property
+    def history_messages(self) -> list[dict[str, Any]]:
+        """The history that is sent."""
+        held = [each for each in self._memories if hasattr(each, "get_messages")]
+        return [message for memory in held for message in memory.get_messages()]
+
+    def add_memory(self, memory: Any) -> None:
+        """Add a memory."""
+        self._memories.append(memory)
+        self.changed()
+
+    def add_retriever(self, retriever: Any) -> None:
+        """Add a retriever."""
+        self._retrievers.append(retriever)
+        self.changed()
+
+    def reset_memories(self) -> None:
+        """Let its memories forget everything."""
+        for memory in self._memories:
+            if hasattr(memory, "reset"):
+                memory.reset()
+
+    def reset(self) -> None:
+        """Go back to the first attributes, with empty memories."""
+        super().reset()
+        self.reset_memories()
+
+    # -- what it does, one by one
+
+    def observe(self, input_dict: dict[str, Any]) -> tuple[str, str, list[dict[str, Any]]]:
+        """Give the system's prompt, the user's, and all messages with the history."""
+        core = self._alone()
+        attributes = self._seen()
+
+        async def once() -> Any:
+            history = self.history_messages
+            return await core.observed(input_dict, attributes, history=history)
+
+        seen = apart(lambda: axil.run_sync(once()))
+        self._last_prompt = [dict(message) for message in seen.messages]
+        return seen.system, seen.user, self._last_prompt
+
+    def think(
+        self, messages: list[dict[str, Any]], *, settings: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Ask the model once: ``{"type": ModelResponseType, "content": …}``."""
+        told: dict[str, Any] = {**(self._settings["model_settings"] or {}), **(settings or {})}
+        details = ToolAdapter(self.tools).details
+        model = askable(self._model)
+        if callable(getattr(model, "reply", None)):
+            specs = tuple(axil_agent.ToolSpec(**detail) for detail in details)
+            request = axil_agent.Request(messages=messages, tools=specs, settings=told)
+
+            async def once() -> axil_agent.Reply:
+                return await model.reply(request, unheard)
+
+            response = answer_of(
+                cast("axil_agent.Reply", apart(lambda: axil.run_sync(_closing(model, once()))))
+            )
+        else:
+            response = dict(model.invoke(messages, details or None, settings=told or None))
+        self._hooks.dispatch(self.Hook.THINK_COMPLETED, self, response, messages)
+        return response
+
+    def act(self, tool_calls: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Run tools: a message for each result, or for what went wrong."""
+        adapter = ToolAdapter(self.tools)
+        results: list[dict[str, Any]] = []
+        for call in tool_calls:
+            arguments: Any = call.get("arguments") or {}
+            try:
+                given: dict[str, Any] = (
+                    json.loads(arguments) if isinstance(arguments, str) else dict(arguments)
+                )
+                said = _text(adapter.call(str(call["name"]), given))
+            except Exception as error:  # noqa: BLE001  # a tool is anybody's code: the model is told
+                said = f"{type(error).__name__}: {error}"
+            results.append(
+                {
+                    "role": "tool",
+                    "name": call.get("name"),
+                    "tool_call_id": call.get("id"),
+                    "content": said,
+                }
+            )
+        self._hooks.dispatch(self.Hook.ACT_COMPLETED, self, tool_calls, results)
+        return results
+
+    def step(self, input_dict: dict[str, Any]) -> dict[str, Any]:
+        """Do one turn outside a graph: the fields of the reply."""
+        if self._is_own(("observe", "think", "act")):
+            return self._stepped(input_dict)
+        core = self._alone()
+        attributes = self._seen()
+        return dict(apart(lambda: core.invoke(input_dict, attributes)))
+
+    def _seen(self) -> dict[str, Any]:
+        """Its attributes outside a run; one that it pulls and that is absent is its description."""
+        return {**(self.pulled or {}), **self.attributes}
+
+    def _stepped(self, input_dict: dict[str, Any]) -> dict[str, Any]:
+        """A turn by the methods of a subclass."""
+        _, user, messages = self.observe(input_dict)
+        messages = list(messages)
+        for _ in range(11):
+            response = self.think(messages)
+            kind = response.get("type")
+            if str(getattr(kind, "value", kind)) == ModelResponseType.CONTENT.value:
+                text = str(response.get("content") or "")
+                fields = self._alone().pair[1].parse(text, list(self.output_keys))
+                self._tell(input_dict, user, text)
+                return dict(fields)
+            calls = cast("list[dict[str, Any]]", response.get("content") or [])
+            said = response.get("assistant_message") or {
+                "role": "assistant",
+                "content": "",
+                "tool_calls": calls,
+            }
+            messages += [said, *self.act(calls)]
+        raise ValueError(
+            f'agent "{self.name}": the model asked for tools 11 times, expected at most 10. '
+            "Tell it in the instructions when to stop."
+        )
+
+    def _tell(self, input_dict: dict[str, Any], user: str, text: str) -> None:
+        for memory in self._memories:
+            if hasattr(memory, "get_messages"):
+                memory.insert("user", user)
+                memory.insert("assistant", text)
+            elif hasattr(memory, "insert"):
+                told = {"input": input_dict, "role_name": self.role_name}
+                memory.insert(json.dumps(told, ensure_ascii=False, default=str), text)
+
+    def _forward(self, input: dict[str, Any]) -> Any:  # MASFactory's name
+        return self.step(input)
+
+    # -- for axil
+
+    def _is_own(self, names: Sequence[str]) -> bool:
+        """Whether a subclass has methods of its own of these names."""
+        mine = next(c for c in type(self).__mro__ if c.__module__.startswith("masfactory."))
+        return any(getattr(type(self), name) is not getattr(mine, name) for name in names)
+
+    def core_settings(self) -> dict[str, Any]:
+        """Give the settings of axil's agent."""
+        return {
+            **self._settings,
+            "instructions": self.instructions,
+            "tools": self._tools,
+            "memories": self._memories,
+            "retrievers": self._retrievers,
+        }
+
+    def _more_settings(self) -> dict[str, Any]:
+        """Give what a kind of agent has beyond that, in a graph."""
+        return {}
+
+    def _alone(self) -> Any:
+        """Give an agent without a graph, which asks for what this one would."""
+        keys = {**(descriptions(self.output_keys) or {}), **(self.pushed or {})}
+        return axil_agent.SingleAgent(
+            askable(self._model), name=self.name, output_keys=keys, **self.core_settings()
+        )
+
+    def component(self) -> Any:
+        if self._is_own(self._own):
+            return CustomNode(forward=self.body(self._forward))
+        hooks, model = self._hooks, askable(self._model)
+        if hooks.has_any(self.Hook.THINK_COMPLETED, self.Hook.ACT_COMPLETED):
+            model = Told(self, model)
+        return self.core_class(model, **self.core_settings(), **self._more_settings())
+
+
+async def _closing(model: Any, answer: Any) -> Any:
+    if not hasattr(model, "__aenter__"):
+        return await answer
+    async with model:
+        return await answer
+
+
+def _listed(given: Any) -> list[Any]:
+    if given is None:
+        return []
+    return list(cast("Sequence[Any]", given)) if isinstance(given, (list, tuple)) else [given]
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _context_tools(providers: Sequence[Any]) -> list[Callable[..., Any]]:
+    """The two functions that ask active providers; none where there is no such provider."""
+    sources: dict[str, ContextProvider] = {}
+    for provider in providers:
+        active = getattr(provider, "active", False) and getattr(provider, "supports_active", True)
+        if active and hasattr(provider, "get_blocks"):
+            label = str(getattr(provider, "context_label", "") or type(provider).__name__)
+            same = sum(name.partition("#")[0] == label for name in sources)
+            sources[f"{label}#{same + 1}" if same else label] = provider
+    if not sources:
+        return []
+
+    def list_context_sources() -> dict[str, Any]:
+        """List the sources of context that can be searched."""
+        return {"sources": [{"name": name} for name in sources]}
+
+    def retrieve_context(source: str, query: str, top_k: int = 8) -> dict[str, Any]:
+        """Search one source of context.
+
+        Args:
+            source: the name of the source.
+            query: what to look for.
+            top_k: how many blocks.
+        """
+        if source not in sources:
+            raise ValueError(
+                f'there is no context source "{source}"; there are {", ".join(sources)}.'
+            )
+        blocks = sources[source].get_blocks(axil_agent.ContextQuery(query), top_k=top_k)
+        if inspect.isawaitable(blocks):
+            raise TypeError(f'the source "{source}" is async; let a run of the graph ask it.')
+        return {"provider": source, "query": query, "blocks": [b.text for b in blocks]}
+
+    return [list_context_sources, retrieve_context]

@@ -1,0 +1,15 @@
+"""``HumanFileEditVisual``: a person edits files, in whatever editor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from masfactory.components.human.human_file_edit import HumanFileEdit
+
+
+class HumanFileEditVisual(HumanFileEdit):
+    """``HumanFileEdit``: no editor is opened, which is what MASFactory does without one."""
+
+    def __init__(self, name: str, *args: Any, connect_timeout_s: float = 2.0, **settings: Any):
+        super().__init__(name, *args, **settings)
+        self.connect_timeout_s = connect_timeout_s

@@ -1,0 +1,14 @@
+"""``TwinsFieldTextFormatter``: ``axil_formatters.Twins``."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import axil_formatters
+from masfactory.core.message.base import Mapped
+
+
+class TwinsFieldTextFormatter(Mapped):
+    """The whole text as the value of each field."""
+
+    core: ClassVar = axil_formatters.Twins

@@ -1,0 +1,1 @@
+"""Small tools that MASFactory's modules share: hooks, selectors, path filters, names, embedders."""

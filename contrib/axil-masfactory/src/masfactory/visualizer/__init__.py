@@ -1,0 +1,30 @@
+"""MASFactory's visualizer, which is never there: watch a run by ``RootGraph.axil.stream``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["connect", "connect_bridge", "get_bridge", "get_client", "is_available"]
+
+
+def is_available() -> bool:
+    """Say that there is none."""
+    return False
+
+
+def connect(*args: Any, **kwargs: Any) -> None:
+    """Give None, as MASFactory does where no visualizer answers."""
+    del args, kwargs
+
+
+def connect_bridge(*args: Any, **kwargs: Any) -> None:
+    """Give None, as MASFactory does where no visualizer answers."""
+    del args, kwargs
+
+
+def get_client() -> None:
+    """Give None, as MASFactory does where no visualizer answers."""
+
+
+def get_bridge() -> None:
+    """Give None, as MASFactory does where no visualizer answers."""

@@ -1,0 +1,111 @@
+"""What bodies assign to views of the state, and what edges make of messages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypedDict
+
+import pytest
+
+from axil import NodeFailed, RootGraph
+
+
+def after(body: Callable[..., Any], **options: Any) -> dict[str, Any]:
+    g = RootGraph("g", attributes={"k": 0})
+    n = g.create_node(body, name="n", **options)
+    g.edge_from_entry(n, {})
+    g.edge_to_exit(n, {})
+    return g.build().invoke({})[1]
+
+
+def test_what_a_body_assigns_to_its_state_counts():
+    def body(state: Any) -> Any:
+        state["k"] = 1
+        return {}
+
+    async def slow(state: Any, ctx: Any) -> Any:
+        state["k"] = 1
+        return {}
+
+    assert after(body) == after(slow) == {"k": 1}
+
+
+def test_what_a_body_returns_wins_over_what_it_assigned():
+    def body(state: Any) -> Any:
+        state["k"] = 1
+        return {"k": 2}
+
+    assert after(body) == {"k": 2}
+
+
+@pytest.mark.parametrize("options", [{}, {"push_keys": {}}])
+def test_assigning_a_field_that_the_node_does_not_write_fails_it(options: Any):
+    def body(state: Any) -> Any:
+        state["new" if not options else "k"] = 1
+        return {}
+
+    with pytest.raises(NodeFailed, match="does not write it"):
+        after(body, **options)
+
+
+def test_assigning_to_the_state_of_a_context_fails():
+    def body(ctx: Any) -> Any:
+        ctx.state["k"] = 1
+        return {}
+
+    with pytest.raises(NodeFailed, match=r"ctx\.state"):
+        after(body)
+
+
+def test_a_body_of_a_typed_graph_may_assign_and_return_nothing():
+    class Told(TypedDict):
+        k: int
+
+    def body(state: Any) -> None:
+        state["k"] = 5
+
+    g = RootGraph("g", state=Told)
+    n = g.create_node(body, name="n")
+    g.edge_from_entry(n)
+    g.edge_to_exit(n)
+    assert g.build().invoke({"k": 1})[1] == {"k": 5}
+
+
+def test_an_input_that_lacks_a_field_is_at_fault_itself():
+    g = RootGraph("g")
+    n = g.create_node(lambda inputs: inputs, name="n")
+    g.edge_from_entry(n, ["x"])
+    g.edge_to_exit(n, ["x"])
+    with pytest.raises(NodeFailed, match="the input lacks") as failed:
+        g.build().invoke({})
+    assert 'Give "x" with the input.' in str(failed.value.__cause__ or failed.value)
+
+
+class Lines:
+    """Fields as lines ``name: value``."""
+
+    def dump(self, fields: Mapping[str, Any]) -> str:
+        return "\n".join(f"{name}: {value}" for name, value in fields.items())
+
+    def parse(self, text: str, fields: Sequence[str] = ()) -> dict[str, Any]:
+        return dict(line.split(": ", 1) for line in text.splitlines())
+
+
+@pytest.mark.parametrize("formatter", [Lines, Lines()], ids=["class", "instance"])
+def test_an_edge_writes_fields_as_a_message_and_reads_them_again(formatter: Any):
+    g = RootGraph("g")
+    for name in ("a", "b"):
+        g.create_node(lambda inputs: inputs, name=name)
+    g.edge_from_entry("a", ["x", "y"])
+    g.create_edge("a", "b", ["x", "y"], formatter=formatter)
+    g.create_edge("b", "exit", ["y"], parser=formatter)
+    assert g.build().invoke({"x": "1", "y": "2"})[0] == {"y": "2"}
+
+
+def test_a_parser_that_finds_too_little_fails_with_its_edge():
+    g = RootGraph("g")
+    g.create_node(lambda inputs: inputs, name="a")
+    g.edge_from_entry("a")
+    g.create_edge("a", "exit", ["z"], parser=Lines)
+    with pytest.raises(NodeFailed, match="the parser found no"):
+        g.build().invoke("x: 1")

@@ -1,0 +1,147 @@
+"""Grants: words, narrow and wide; paths; which are in force."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from pydantic import BaseModel, Field
+
+from axil import ConfigError
+from axil.plugin import (
+    Grants,
+    Secret,
+    current_grants,
+    decode_config,
+    granted,
+    reads_path,
+    writes_path,
+)
+
+
+@pytest.mark.parametrize(
+    ("word", "what"),
+    [
+        ("env", "env:A"),
+        ("env:A", "env:A"),
+        ("network", "net:example.org"),
+        ("net:Example.org", "net:example.org"),
+        ("code", "import:m"),
+        ("code", "program:ffmpeg"),
+        ("code", "mcp:server"),
+        ("mcp", "mcp:server"),
+        ("code", "mcp"),
+    ],
+)
+def test_a_word_grants_what_is_narrower(word, what):
+    assert Grants.of([word]).allows(what)
+
+
+@pytest.mark.parametrize(
+    ("word", "what"),
+    [
+        ("env:A", "env:AB"),
+        ("env:A", "env"),
+        ("mcp:server", "mcp"),
+        ("mcp", "code"),
+        ("network", "code"),
+        ("import:m", "code"),
+        ("import:m", "import:m.n"),
+        ("code", "env:A"),
+    ],
+)
+def test_a_word_grants_nothing_wider(word, what):
+    assert not Grants.of([word]).allows(what)
+
+
+@pytest.mark.parametrize("word", ["", "everything", "code:x", "read:", "file:x", "network:x"])
+def test_an_unknown_word_is_refused(word):
+    with pytest.raises(ConfigError, match="AX136"):
+        Grants.of([word])
+
+
+@pytest.mark.parametrize("given", ["..", "../x", "/etc/passwd", "link", "link/x", "a/../../x"])
+def test_a_file_reads_below_its_folder_only(tmp_path, given):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/link").symlink_to(tmp_path)
+    with pytest.raises(ConfigError, match="AX137"):
+        Grants(folder=str(tmp_path / "in")).path(given, "read")
+
+
+@pytest.mark.parametrize("given", ["a\0b", "a" * 5000 + "\udcff"])
+def test_a_path_that_is_none_is_refused(tmp_path, given):
+    with pytest.raises(ConfigError, match="AX137"):
+        Grants(folder=str(tmp_path)).path(given, "read")
+
+
+def test_a_file_writes_below_axil_only(tmp_path):
+    grants, real = Grants(folder=str(tmp_path)), os.path.realpath(tmp_path)
+    assert grants.path(".axil/x", "write") == f"{real}/.axil/x"
+    assert grants.path("x", "read") == f"{real}/x"
+    for given in ("x", ".axil/../x", ".axilx/y"):
+        with pytest.raises(ConfigError, match="AX137"):
+            grants.path(given, "write")
+
+
+def test_a_folder_that_leads_elsewhere_is_no_leave_to_write_there(tmp_path):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/.axil").symlink_to(tmp_path)
+    with pytest.raises(ConfigError, match="AX137"):
+        Grants(folder=str(tmp_path / "in")).path(".axil/rc", "write")
+
+
+def test_a_granted_path_begins_in_the_working_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    grants = Grants.of(["write:out"], folder=str(tmp_path / "in"))
+    assert grants.path("../out/x", "write") == os.path.join(os.path.realpath(tmp_path), "out/x")
+    with pytest.raises(ConfigError, match="AX137"):
+        grants.path("../out/x", "read")
+
+
+class Inner(BaseModel):
+    path: str = Field("", json_schema_extra=writes_path())
+
+
+class Settings(BaseModel):
+    paths: list[str] = Field(default_factory=list, json_schema_extra=reads_path())
+    inner: list[Inner] = Field(default_factory=list)
+    key: Secret | None = None
+    keys: dict[str, Secret] = Field(default_factory=dict)
+
+
+@pytest.mark.parametrize(
+    ("raw", "id", "where"),
+    [
+        ({"paths": ["a", "../b"]}, "AX137", "x.paths[1]"),
+        ({"inner": [{"path": ".axil/a"}, {"path": "b"}]}, "AX137", "x.inner[1].path"),
+        ({"key": {"env": "K"}}, "AX138", "x.key"),
+        ({"keys": {"n": "${K}"}}, "AX138", "x.keys.n"),
+    ],
+)
+def test_settings_of_a_file_are_confined_where_they_are_decoded(tmp_path, raw, id, where):
+    assert decode_config(Settings, raw, "x")
+    with granted(Grants(folder=str(tmp_path))), pytest.raises(ConfigError) as caught:
+        decode_config(Settings, raw, "x")
+    assert [(each.id, each.where) for each in caught.value.problems] == [(id, where)]
+
+
+def test_a_secret_of_a_file_is_not_resolved_without_leave(monkeypatch):
+    monkeypatch.setenv("K", "sk")
+    with granted(Grants()):
+        secret = Secret("${K}")
+    with pytest.raises(ConfigError, match="AX138"):
+        secret.resolve()
+    with pytest.raises(ConfigError, match="AX138"):
+        Secret(secret).resolve()
+    with granted(Grants.of(["env:K"])):
+        assert Secret("${K}").resolve().get_secret_value() == "sk"
+    assert Secret("${K}").resolve().get_secret_value() == "sk"
+
+
+def test_grants_are_in_force_within_the_with_only():
+    given = Grants()
+    with granted(given):
+        assert current_grants() is given
+        with granted(None):
+            assert current_grants() is None
+    assert current_grants() is None

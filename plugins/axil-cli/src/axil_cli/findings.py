@@ -1,0 +1,79 @@
+"""What is said of runs that would do nothing useful, before they begin and when they are over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from axil import ConfigError, EdgeSpec, GraphSpec, NodeSpec, Problem, Workflow
+from axil.driver import PlanScope, edge_label, walk_plan
+from axil.plugin import ENTRY, EXIT, Plan, PluginContract, Registry, UnknownComponent, references_of
+
+_MOST: Final = 5
+"""Edges that are told."""
+
+
+def check_input(workflow: Workflow, registry: Registry) -> None:
+    """Check that a workflow does without an input: that no model is asked for a reply to nothing.
+
+    Fields are checked when the run begins: an edge that lacks one says so. Raises: ConfigError
+    (AX120): a node that asks a model is given the input of the run, and there is none.
+    """
+    spec = workflow.plan.graph.spec
+    if spec.payload != "messages":
+        return
+    nodes = {node.id: node for node in spec.nodes}
+    begin = [edge.target for edge in spec.edges if edge.source == ENTRY and edge.carry_data]
+    for name in begin:
+        node = nodes.get(name)
+        if node is not None and _asks_a_model(node, registry):
+            told = f'the workflow begins with "{name}", which asks a model, and there is no input.'
+            hint = "Write --input TEXT; --input '' where none is meant."
+            raise ConfigError(Problem("AX120", "--input", told, hint))
+
+
+def _asks_a_model(node: NodeSpec, registry: Registry) -> bool:
+    """Whether the manifest of a node's type says that its settings name a model."""
+    if node.use is None or ":" in node.use.type:
+        return False
+    try:
+        component = registry.find("nodes", node.use.type)
+    except (UnknownComponent, PluginContract):
+        return False
+    manifest = registry.manifest(component.distribution)
+    described = manifest.find("nodes", component.name) if manifest is not None else None
+    return described is not None and any(each.kind == "models" for each in references_of(described))
+
+
+def not_taken(plan: Plan, activations: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the edges at which a run came to an end before its exit, with their conditions.
+
+    Args:
+        activations: the firings of the run, as data.
+    """
+    done = {each["path"] for each in activations if each["status"] == "done"}
+    top = next(step.scope for step in walk_plan(plan))
+    spec = plan.graph.spec
+    found = [edge for edge in spec.edges if _is_end(edge, done, spec)]
+    for edge in found[:_MOST]:
+        yield _told(edge, top)
+    if len(found) > _MOST:
+        yield f"{len(found) - _MOST} more"
+
+
+def _is_end(edge: EdgeSpec, done: set[Any], spec: GraphSpec) -> bool:
+    if edge.source != ENTRY and edge.source not in done:
+        return False
+    if edge.target == EXIT:
+        others = [each for each in spec.edges if each.source == edge.source]
+        return edge.trigger or len(others) == 1
+    return edge.trigger and edge.target not in done
+
+
+def _told(edge: EdgeSpec, scope: PlanScope) -> str:
+    words = edge_label(scope, edge)
+    place = f"  ({edge.place})" if edge.place is not None else ""
+    return f"{edge.source} -> {edge.target}" + (f" [{words}]" if words else "") + place
+
+
+__all__ = ["check_input", "not_taken"]

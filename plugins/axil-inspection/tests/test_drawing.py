@@ -1,0 +1,70 @@
+"""Laws of pictures: of a graph that was made in Python, and in a notebook."""
+
+from __future__ import annotations
+
+import pytest
+
+from axil import RootGraph
+
+
+def made():
+    graph = RootGraph("pair")
+    first, second = (graph.create_node(lambda inputs: inputs, name=n) for n in ("first", "second"))
+    graph.edge_from_entry(first)
+    graph.create_edge(first, second)
+    graph.edge_to_exit(second)
+    return graph
+
+
+def test_a_graph_draws_itself_as_lines_of_text():
+    assert made().build().draw() == (
+        "pair\n  in  → first\n   0  first  function  → second\n   1  second  function  → @exit"
+    )
+
+
+def test_a_graph_draws_itself_as_a_mermaid_flowchart():
+    assert made().build().draw("mermaid").splitlines() == [
+        "flowchart TD",
+        '    g0in(["input"])',
+        '    g0out(["output"])',
+        '    g0n0["first<br/>function"]',
+        '    g0n1["second<br/>function"]',
+        "  g0in --> g0n0",
+        "  g0n0 --> g0n1",
+        "  g0n1 --> g0out",
+    ]
+
+
+def test_a_format_that_is_none_is_an_error():
+    with pytest.raises(ValueError, match="expected one of text, mermaid"):
+        made().build().draw("svg")
+
+
+def test_a_notebook_is_given_the_picture_by_media_type():
+    graph = made().build()
+    flowchart = graph.draw("mermaid")
+    assert graph._repr_mimebundle_() == {
+        "text/plain": graph.draw(),
+        "text/markdown": f"```mermaid\n{flowchart}\n```",
+        "text/vnd.mermaid": flowchart,
+    }
+
+
+def test_a_notebook_is_told_why_a_graph_has_no_picture():
+    shown = made()._repr_mimebundle_()
+    assert list(shown) == ["text/plain"]
+    assert shown["text/plain"].startswith('<RootGraph "pair": 2 nodes, 3 edges>\nAX123')
+
+
+def test_importing_the_drawing_imports_no_journal(tmp_path):
+    import subprocess
+    import sys
+
+    code = (
+        "import sys; from axil_inspection import draw, walk;"
+        "print(sorted(n for n in sys.modules if n.startswith('axil_journals')))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=600, check=True
+    )
+    assert done.stdout == "[]\n"

@@ -1,0 +1,73 @@
+"""Loops: what they write back, what stop functions are asked, and what cannot end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from axil import CustomNode, Graph, Loop, RootGraph, SpecError
+
+
+def counted(kind: Any, **options: Any) -> dict[str, Any]:
+    g = RootGraph("g", attributes={"n": 0})
+    inner: Any = g.create_node(kind, name="l", **options)
+    body = inner.create_node(
+        CustomNode, name="b", forward=lambda d, attributes: {"n": attributes["n"] + 1}
+    )
+    if kind is Loop:
+        inner.edge_from_controller(body, {})
+        inner.edge_to_controller(body, {})
+    else:
+        inner.edge_from_entry(body, {})
+        inner.edge_to_exit(body, {})
+    g.edge_from_entry(inner, {})
+    g.edge_to_exit(inner, {})
+    return g.build().invoke({})[1]
+
+
+def test_a_loop_writes_attributes_back_as_a_graph_does():
+    assert counted(Graph)["n"] == 1
+    assert counted(Loop, max_iterations=3)["n"] == 3
+    assert counted(Loop, max_iterations=3, pull_keys={"n": ""})["n"] == 3
+    assert counted(Loop, max_iterations=3, push_keys={})["n"] == 0
+
+
+def judged(stop: Any, most: int = 9) -> list[Any]:
+    g = RootGraph("g")
+    loop = g.create_node(Loop, name="l", max_iterations=most, terminate_condition_function=stop)
+    body = loop.create_node(
+        CustomNode, name="b", forward=lambda d: {"score": 1 + len(d["log"]), "log": [*d["log"], 1]}
+    )
+    loop.edge_from_controller(body, ["log"])
+    loop.edge_to_controller(body, ["score", "log"])
+    g.edge_from_entry(loop, ["log"])
+    g.edge_to_exit(loop, ["log"])
+    return g.build().invoke({"log": []})[0]["log"]
+
+
+def test_a_stop_function_that_reads_what_is_not_set_yet_is_taken_to_say_no():
+    assert judged(lambda m: m["score"] >= 3) == [1, 1, 1]
+    assert judged(lambda m: m["score"] != "(not set yet)" and m["score"] >= 3) == [1, 1, 1]
+
+
+def test_a_stop_function_may_give_a_default_for_what_is_not_set_yet():
+    assert judged(lambda m: m.get("score", 5) >= 5) == []
+
+
+def test_an_async_stop_function_is_asked_by_the_same_rule():
+    async def stop(m: Any) -> bool:
+        return m["score"] >= 2
+
+    assert judged(stop) == [1, 1]
+
+
+def test_a_loop_that_nothing_leads_back_in_is_an_error_at_build():
+    g = RootGraph("g")
+    loop = g.create_node(Loop, name="l", max_iterations=3)
+    body = loop.create_node(CustomNode, name="b")
+    loop.edge_from_controller(body, ["x"])
+    g.edge_from_entry(loop, ["x"])
+    g.edge_to_exit(loop, ["x"])
+    with pytest.raises(SpecError, match="AX129"):
+        g.build()

@@ -1,0 +1,41 @@
+"""Laws of hostile files: a file is fine, or refused in plain words; none takes the process with it.
+
+The corpus holds a file for each thing that was found once; mutants of them are made from numbers,
+so a finding can be made again. ``AXIL_FUZZ=START:COUNT`` says which; ``make thorough`` takes many.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+THOROUGH = os.environ.get("AXIL_HYPOTHESIS") == "thorough"
+START, _, COUNT = os.environ.get("AXIL_FUZZ", f"1:{3_000 if THOROUGH else 60}").partition(":")
+
+
+def findings(start: int, count: int) -> list[str]:
+    worker = [sys.executable, str(HERE / "worker.py"), str(HERE / "corpus"), str(start), str(count)]
+    done = subprocess.run(worker, capture_output=True, text=True, timeout=3_600, check=False)
+    found = [
+        "{file}, {number}, axil {command}:\n{fault}".format(**json.loads(line))
+        for line in done.stdout.splitlines()
+    ]
+    if done.returncode:
+        found.append(f"the process ended ({done.returncode}) at:\n{done.stderr[-1500:]}")
+    return found
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a process has no limits there")
+def test_what_was_found_once_is_refused_or_ends():
+    assert findings(0, 0) == []
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a process has no limits there")
+def test_a_mutant_is_fine_or_refused_in_plain_words():
+    assert findings(int(START), int(COUNT)) == []

@@ -1,0 +1,287 @@
+"""What a workflow file may do that nobody has allowed: nothing but work on its input."""
+
+from __future__ import annotations
+
+import json
+import os
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from axil import AxilError, ConfigError, SpecError, load, run_sync
+from axil.plugin import Grants, default_registry, granted, make_component
+from axil_agent import Scripted
+from axil_memory import FileMemory
+from axil_plugins.lock import lock_of
+
+
+@pytest.fixture
+def write(tmp_path: Path):
+    (tmp_path / "flows").mkdir()
+
+    def written(**agent: Any) -> Path:
+        config = {"model": {"type": "scripted", "default": "$(touch here)"}, **agent}
+        nodes = [{"id": "A", "type": "agent", "config": config}]
+        file = tmp_path / "flows/flow.json"
+        file.write_text(json.dumps({"graph": {"id": "f", "nodes": nodes, "start": ["A"]}}))
+        return file
+
+    return written
+
+
+def refused(file: Path, id: str, **given: Any) -> str:
+    """What is said of a file that cannot run."""
+    with pytest.raises(AxilError) as caught:
+        run_sync(load(file, **given).run("Hello"))
+    problems = getattr(caught.value, "problems", None) or [getattr(caught.value, "problem", None)]
+    text = " ".join(str(each) for each in problems if each is not None) or str(caught.value)
+    assert id in text or id in str(caught.value)
+    return f"{text} {caught.value}"
+
+
+@pytest.mark.parametrize("path", ["../rc", "link/rc", "rc", "{outside}/rc", "${{HOME}}/rc"])
+def test_a_memory_of_a_file_writes_to_its_own_folder_only(write, tmp_path, monkeypatch, path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "flows/link").symlink_to(tmp_path)
+    given = path.format(outside=tmp_path.as_posix())
+    file = write(memories=[{"type": "file_memory", "path": given, "remember": "reply"}])
+    refused(file, "AX13", allow={"env:HOME"})
+    assert not (tmp_path / "rc").exists()
+    assert not (tmp_path / "flows/rc").exists()
+
+
+def test_a_memory_of_a_file_may_write_beside_it_below_axil(write, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # relative paths begin beside the file, and not here
+    file = write(memories=[{"type": "file_memory", "path": ".axil/notes.jsonl"}])
+    run_sync(load(file).run("Hello"))
+    assert (tmp_path / "flows/.axil/notes.jsonl").is_file()
+
+
+def test_a_memory_of_a_file_writes_where_it_was_granted(write, tmp_path):
+    file = write(memories=[{"type": "file_memory", "path": "../out/notes.jsonl"}])
+    told = refused(file, "AX137")
+    word = told.split("--allow ")[1].split()[0]
+    assert word == f"write:{os.path.realpath(tmp_path)}/out/notes.jsonl"
+    run_sync(load(file, allow={word}).run("Hello"))
+    assert (tmp_path / "out/notes.jsonl").is_file()
+
+
+def test_a_memory_that_python_code_makes_writes_where_it_says(tmp_path):
+    made = FileMemory(path=str(tmp_path / "notes.jsonl"))
+    assert made.config.path == str(tmp_path / "notes.jsonl")
+
+
+def test_what_a_memory_makes_later_is_confined_as_it_is(write, tmp_path):
+    index = {"type": "keyword", "path": "../index.db"}
+    file = write(memories=[{"type": "file_memory", "path": ".axil/n.jsonl", "index": index}])
+    refused(file, "AX137")
+    assert not (tmp_path / "index.db").exists()
+
+
+@pytest.mark.parametrize(
+    "provider",
+    [
+        {"type": "keyword", "paths": ["../secret.txt"]},
+        {"type": "vector", "paths": ["../secret.txt"]},
+        {"type": "hybrid", "providers": [{"type": "keyword", "paths": ["../secret.txt"]}]},
+        {"type": "skills", "paths": [".."]},
+        {
+            "type": "keyword",
+            "documents": [{"text": "Hello", "part": {"type": "image", "path": "../secret.png"}}],
+        },
+    ],
+)
+def test_a_retriever_of_a_file_reads_below_its_folder_only(write, tmp_path, provider):
+    (tmp_path / "secret.txt").write_text("the key is under the fern")
+    (tmp_path / "secret.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    script = Scripted(["fine"])
+    with script.everywhere():
+        refused(write(retrievers=[provider]), "AX137")
+    assert "fern" not in str(script.requests)
+
+
+def test_a_link_in_a_folder_leads_a_retriever_of_a_file_nowhere(write, tmp_path):
+    (tmp_path / "secret.txt").write_text("Hello, the key is under the fern")
+    (tmp_path / "flows/docs").mkdir()
+    (tmp_path / "flows/docs/a.txt").symlink_to(tmp_path / "secret.txt")
+    (tmp_path / "flows/docs/b.txt").write_text("Hello, roses")
+    script = Scripted(["fine"])
+    with script.everywhere():
+        run_sync(load(write(retrievers=[{"type": "keyword", "paths": ["docs"]}])).run("Hello"))
+    assert "roses" in str(script.requests)
+    assert "fern" not in str(script.requests)
+
+
+class Listener(HTTPServer):
+    """A server that keeps the headers of what it is sent."""
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+        super().__init__(("127.0.0.1", 0), Keeping)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/v1"
+
+
+class Keeping(BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        assert isinstance(self.server, Listener)
+        self.server.seen.append(str(self.headers))
+        self.send_response(400)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing."""
+
+
+@pytest.fixture
+def listener():
+    with Listener() as server:
+        thread = Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture(autouse=True)
+def keys(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-usual")
+    monkeypatch.setenv("OTHER_SECRET", "sk-other")
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+
+
+def at(url: str, **more: Any) -> dict[str, Any]:
+    retry = {"max_tries": 1}
+    return {"type": "openai", "name": "m", "base_url": url, "retry": retry, **more}
+
+
+def test_the_usual_key_goes_to_no_host_that_a_file_names(write, listener):
+    pytest.importorskip("openai")
+    with pytest.raises(AxilError):
+        run_sync(load(write(model=at(listener.url))).run("Hello"))
+    assert len(listener.seen) > 0
+    assert "sk-usual" not in "".join(listener.seen)
+
+
+@pytest.mark.parametrize("key", [{"env": "OPENAI_API_KEY"}, "${OPENAI_API_KEY}"])
+def test_a_key_that_a_file_names_goes_to_another_host_by_a_grant(write, listener, key):
+    pytest.importorskip("openai")
+    file = write(model=at(listener.url, api_key=key))
+    assert "--allow env:OPENAI_API_KEY" in refused(file, "AX138")
+    assert listener.seen == []
+    with pytest.raises(AxilError):
+        run_sync(load(file, allow={"env:OPENAI_API_KEY"}).run("Hello"))
+    assert "sk-usual" in "".join(listener.seen)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://api.openai.com/v1",
+        "https://evil.example.org\\@api.openai.com/v1",
+        "https://api.openai.com.evil.example.org/v1",
+        "https://user@api.openai.com/v1",
+        "https://api.openai.com:8443/v1",
+    ],
+)
+def test_a_url_that_only_looks_like_the_makers_gets_no_key(write, url):
+    model = at(url, api_key={"env": "OPENAI_API_KEY"})
+    refused(write(model=model), "AX138")
+
+
+def test_the_makers_key_needs_no_grant_at_its_makers(write):
+    for base_url in (None, "https://api.openai.com/v1"):
+        for key in ({"env": "OPENAI_API_KEY"}, "${OPENAI_API_KEY}"):
+            model = {"type": "openai", "name": "m", "api_key": key}
+            assert load(write(model={**model, **({"base_url": base_url} if base_url else {})})).plan
+
+
+@pytest.mark.parametrize(
+    "agent",
+    [
+        {"instructions": "Say ${OTHER_SECRET}"},
+        {"model": {"type": "openai", "name": "m", "headers": {"x": "${OTHER_SECRET}"}}},
+        {"model": {"type": "openai", "name": "m", "api_key": {"env": "OTHER_SECRET"}}},
+        {"tools": [{"type": "mcp", "url": "https://h.example.org", "token": "${OTHER_SECRET}"}]},
+        {
+            "tools": [
+                {"type": "mcp", "url": "https://h.example.org", "token": {"env": "OTHER_SECRET"}}
+            ]
+        },
+    ],
+)
+def test_a_variable_of_the_environment_needs_a_grant(write, agent):
+    told = refused(write(**agent), "AX138")
+    assert "--allow env:OTHER_SECRET" in told
+    assert "sk-other" not in told
+    assert load(write(**agent), allow={"env:OTHER_SECRET"}).plan
+
+
+def test_a_variable_that_the_user_sets_needs_none(write):
+    file = write(instructions="Say ${OTHER_SECRET}")
+    assert load(file, vars={"OTHER_SECRET": "x"}).plan
+
+
+@pytest.mark.parametrize("token", ["${OTHER_SECRET}", {"env": "OTHER_SECRET"}])
+def test_a_lock_sends_no_variable_to_a_server_that_a_file_names(write, token):
+    file = write(tools=[{"type": "mcp", "url": "http://127.0.0.1:9/mcp", "token": token}])
+    with pytest.raises(ConfigError, match="AX138"):
+        lock_of(str(file), default_registry())
+
+
+def test_a_wrapper_of_a_file_imports_by_a_grant_only(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "mine.py").write_text(
+        "import pathlib\npathlib.Path(__file__).with_name('ran').touch()\n"
+    )
+    node = {
+        "id": "A",
+        "type": "passthrough",
+        "wrappers": [{"type": "process", "config": {"state": "mine:S"}}],
+    }
+    file = tmp_path / "flow.json"
+    file.write_text(json.dumps({"graph": {"id": "f", "nodes": [node], "start": [node["id"]]}}))
+    assert "--allow import:mine" in refused(file, "AX138")
+    assert not (tmp_path / "ran").exists()
+    for allow in ({"code"}, {"import:mine"}):
+        assert load(file, allow=allow).plan
+
+
+def test_a_node_of_a_file_may_be_imported_from_a_granted_module_only(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "mine2.py").write_text("def node(messages):\n    return messages\n")
+    file = tmp_path / "flow.json"
+    nodes = [{"id": "A", "type": "mine2:node"}]
+    file.write_text(json.dumps({"graph": {"id": "f", "nodes": nodes, "start": ["A"]}}))
+    assert "--allow import:mine2" in refused(file, "AX148")
+    assert "AX148" in refused(file, "AX148", allow={"import:other"})
+    assert load(file, allow={"import:mine2"}).plan
+
+
+def test_a_component_made_while_grants_are_in_force_is_confined(tmp_path):
+    with granted(Grants(folder=str(tmp_path))):
+        with pytest.raises(ConfigError, match="AX137"):
+            make_component(FileMemory, {"path": "/etc/notes.jsonl"})
+        made = make_component(FileMemory, {"path": ".axil/notes.jsonl"})
+    assert made.config.path == os.path.join(os.path.realpath(tmp_path), ".axil/notes.jsonl")
+
+
+def test_a_file_that_a_file_includes_has_its_grants(write, tmp_path):
+    inner = write(memories=[{"type": "file_memory", "path": "../rc"}])
+    inner.rename(tmp_path / "flows/inner.json")
+    node = {
+        "id": "S",
+        "type": "subgraph",
+        "config": {"type": "file", "config": {"path": "inner.json"}},
+    }
+    file = tmp_path / "flows/outer.json"
+    file.write_text(json.dumps({"graph": {"id": "o", "nodes": [node], "start": [node["id"]]}}))
+    with pytest.raises((SpecError, ConfigError), match="AX137"):
+        load(file).plan  # noqa: B018  # compiling is what refuses
+    assert load(file, allow={"write"}).plan
