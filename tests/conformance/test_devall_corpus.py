@@ -120,9 +120,8 @@ def test_the_page_lists_the_functions():
     assert between(PAGE.read_text("utf-8"), "functions") == functions()
 
 
-def test_every_function_of_a_module_is_known_or_has_to_be_written():
+def test_every_function_of_a_module_is_known():
     from axil_devall.functions import MODULES, TOOLS
 
-    own = {"get_weather", "get_city_num", "web_search"}
-    assert {each for module in MODULES.values() for each in module} - TOOLS.keys() == own
+    assert {each for module in MODULES.values() for each in module} <= TOOLS.keys()
     assert outside().keys() >= {("tools", each) for each in TOOLS}

@@ -292,12 +292,6 @@ def test_names_that_collide_are_errors(axil, make, functions):
         'AX884 functions/b.py:1: "find" is defined in functions/a.py:2 already. Rename one.'
         in done.err
     )
-    folder = functions(a="", b="", conditions="def yes(text): ...\n")
-    done = axil("run", make, "--functions", folder, "--allow", "code")
-    assert (
-        'AX884 functions/conditions.py:1: the condition "yes" is provided by this process already.'
-        in done.err
-    )
 
 
 def test_what_a_file_offers_it_may_say_itself(functions):

@@ -46,18 +46,26 @@ def test_functions_are_code_and_need_leave(axil, file, folder):
     )
 
 
-def test_a_name_that_is_taken_is_an_error(axil, flow, folder):
+def test_a_function_is_taken_instead_of_an_installed_one_with_a_note(axil, flow, folder):
     (folder / "yes.py").write_text("def yes(text):\n    return False\n", "utf-8")
     file = flow(
         [{"id": "a", "type": "say", "config": {"text": "yes"}}, "b echo"],
         [{"from": "a", "to": "b", "condition": "yes"}],
     )
     done = axil("run", file, "--allow-code", "--functions", folder)
-    assert (done.code, done.out) == (2, "")
-    assert "AX884" in done.err
-    assert 'the condition "yes" is provided by' in done.err
+    assert (done.code, done.out) == (0, "")
+    assert f"note: conditions of {folder} are taken instead of installed ones: yes" in done.err
     (folder / "yes.py").rename(folder / "tools.py")
     assert axil("run", file, "--allow-code", "--functions", folder).out == "yes\n"
+
+
+def test_two_functions_of_one_name_are_an_error(axil, file, folder):
+    for name in ("one", "two"):
+        (folder / f"{name}.py").write_text("def same(text):\n    return False\n", "utf-8")
+    done = axil("run", file, "--allow-code", "--functions", folder)
+    assert (done.code, done.out) == (2, "")
+    assert "AX884" in done.err
+    assert '"same" is defined in' in done.err
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,16 @@ def test_clearing_context_spares_kept_messages():
     assert gave == [kept("k"), message("b")]
 
 
+def test_clearing_what_is_kept_spares_all_else():
+    gave = received([kept("k"), message("old")], tokens([message("a", clear="kept")]))
+    assert gave == [message("old"), message("a")]
+
+
+def test_edges_that_clear_one_each_clear_both():
+    came = tokens([message("a", clear="kept")], [message("b", clear="context")])
+    assert received([kept("k"), message("old")], came) == [message("b")]
+
+
 def test_clearing_all_spares_nothing_that_was_there_before():
     assert received(
         [kept("k")], tokens([message("a")], [message("b", clear="all")], [message("c")])

@@ -160,7 +160,7 @@ def test_a_reflection_replaces_the_reply_and_sees_what_was_said_once(talk):
 
 
 def test_a_function_is_shown_by_its_name_with_its_prefix(talk, known):
-    known.register("tools", "get_weather", weather)
+    known.register("tools", "get_weather", weather, instead=True)
     tooling = [{"type": "function", "prefix": "p1", "config": {"tools": [{"name": "get_weather"}]}}]
     replies = [{"tool_calls": [{"name": "p1_get_weather", "arguments": {"city": "Rome"}}]}, "warm"]
     result, script = talk(replies, [agent("A", tooling=tooling)])
@@ -189,9 +189,7 @@ def test_functions_that_are_the_same_tool_here_are_two_for_the_model(talk, known
                 )
             ]
 
-    if "move_path" in known.names("tools"):
-        pytest.skip("the real tool is installed")
-    known.register("tools", "move_path", Movers)
+    known.register("tools", "move_path", Movers, instead=True)
     tooling = [
         {
             "type": "function",
@@ -295,7 +293,7 @@ def test_servers_are_closed_with_the_workflow_and_see_no_more_than_they_are_give
 
 
 def test_a_conversation_with_tools_stays_out_of_the_window(talk, known):
-    known.register("tools", "get_weather", weather)
+    known.register("tools", "get_weather", weather, instead=True)
     tooling = [{"type": "function", "config": {"tools": [{"name": "get_weather"}]}}]
     replies = [
         {"tool_calls": [{"name": "get_weather", "arguments": {"city": "Rome"}}]},

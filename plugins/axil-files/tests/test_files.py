@@ -367,7 +367,9 @@ def test_edges_say_conditions_processors_and_marks():
     assert (edge.keys, edge.marks) == ({"k": "what"}, {"keep": True, "clear": "context"})
     assert read(graph({"from": "A", "to": "B", "clear_kept_context": True}, "BC")).edges[
         1
-    ].marks == {"clear": "all"}
+    ].marks == {"clear": "kept"}
+    both = {"clear_context": True, "clear_kept_context": True}
+    assert read(graph({"from": "A", "to": "B", **both}, "BC")).edges[1].marks == {"clear": "all"}
 
 
 def test_marks_and_windows_give_a_node_an_inbox():

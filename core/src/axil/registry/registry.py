@@ -188,13 +188,15 @@ class Registry:
                 self.unreadable.append(f"{name}: its manifest cannot be read: {error}")
         return self._manifests[name]
 
-    def register(self, kind: str, name: str, obj: object, distribution: str = "") -> None:
+    def register(
+        self, kind: str, name: str, obj: object, distribution: str = "", *, instead: bool = False
+    ) -> None:
         """Provide ``obj`` under a name in this registry: for tests and notebooks.
 
-        Raises: ComponentConflict: the name is taken.
+        ``instead``: take the place of what has the name. Raises: ComponentConflict: it is taken.
         """
         known = self._scan().setdefault(_known_kind(kind), {})
-        if taken := known.get(name):
+        if (taken := known.get(name)) and not instead:
             who = format_names([str(each) for each in taken])
             raise ComponentConflict(
                 f'the {COMPONENT_KINDS[kind]} "{name}" is provided by {who} already.',

@@ -133,7 +133,7 @@ def equipped(
         )
     from axil.plugin import with_functions
 
-    with use_registry(with_functions(session.registry, folder)) as registry:
+    with use_registry(with_functions(session.registry, folder, session.tell)) as registry:
         yield replace(session, registry=registry)
 
 

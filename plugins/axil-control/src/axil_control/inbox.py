@@ -5,9 +5,9 @@ Theory of operation
 Messages that a firing leaves behind wait in the node's own state, under ``inbox``. At the next
 firing they come first, then what arrived, edge by edge, with three marks read on the way: ``keep``
 makes a message survive every window, ``clear`` on what an edge brings empties the inbox before it
-(``"context"``: but for kept messages, ``"all"``: of them too), ``empty`` is a bearer of marks and
-no message. The body sees the list as if it all had come on one edge. Afterwards the window decides
-what stays.
+(``"context"``: but for kept messages, ``"kept"``: of these alone, ``"all"``: of both), ``empty``
+is a bearer of marks and no message. The body sees the list as if it all had come on one edge.
+Afterwards the window decides what stays.
 
 An edge clears once per firing, before the first of its messages. (DevAll clears before each, so
 that of several messages on such an edge only the last is left.)
@@ -30,10 +30,10 @@ def received(waiting: Sequence[Message], tokens: Sequence[Token]) -> list[Messag
     for token in tokens:
         came = as_messages(token.payload)
         cleared = {m.get("clear") for m in came}
-        if "all" in cleared:
-            seen = []
-        elif "context" in cleared:
-            seen = [m for m in seen if m.get("keep")]
+        if cleared & {"all", "context"}:
+            seen = [] if cleared & {"all", "kept"} else [m for m in seen if m.get("keep")]
+        elif "kept" in cleared:
+            seen = [m for m in seen if not m.get("keep")]
         seen.extend(
             {name: value for name, value in m.items() if name != "clear"}
             for m in came

@@ -3,22 +3,25 @@
 What a file's functions are is told by its place: in a folder or a file called ``conditions`` they
 are conditions, ``processors`` and ``tools`` likewise; those of all others are whatever the workflow
 takes them for. Names that begin with ``_`` are the file's own business; ``__all__`` says it better.
+
+A function is taken instead of an installed component of its name, and a note says so. The folder
+``functions`` of DevAll is read as it is.
 """
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 import os
-import sys
-from collections.abc import Iterator, Mapping
+import traceback
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
 from axil import ConfigError, Problem
-from axil.plugin import ComponentConflict, Registry, format_names
-from axil_files.modules import module_from
+from axil.plugin import Registry, format_names
+from axil_files.calls import adapted
+from axil_files.checkout import Checkout
 
 ANY: Final = ("tools", "conditions", "processors")
 KINDS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -28,11 +31,16 @@ KINDS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 
-def with_functions(registry: Registry, folder: str | os.PathLike[str]) -> Registry:
-    """Return a registry that has what ``registry`` has, and the functions of ``folder``.
+def with_functions(
+    registry: Registry,
+    folder: str | os.PathLike[str],
+    tell: Callable[[str], None] | None = None,
+) -> Registry:
+    """Return a registry that has what ``registry`` has, and the functions of ``folder``, which are
+    taken instead of components of their names; ``tell`` is given a note of these.
 
     Its files are executed: the caller has leave for that. Raises: ConfigError: AX700 it is no
-    folder, or has no functions; AX884 a file fails, or a name is taken.
+    folder, or has no functions; AX884 a file fails, or two functions have one name.
     """
     named = os.fspath(folder)
     home = Path(named).resolve()
@@ -40,10 +48,12 @@ def with_functions(registry: Registry, folder: str | os.PathLike[str]) -> Regist
         told = f"{named} is no folder."
         raise ConfigError(Problem("AX700", "functions", told, "Give a folder with Python files."))
     known = registry.child()
+    checkout = Checkout(home)
     places: dict[tuple[str, str], str] = {}
-    for kinds, file, name in _files(home):
+    instead: dict[str, list[str]] = {}
+    for kinds, file, name in _files(home, checkout):
         shown = f"{named.rstrip('/')}/{file.relative_to(home).as_posix()}"
-        module = _loaded(file, name, shown)
+        module = _loaded(checkout, file, name, shown)
         for public, found in _public(module):
             where = f"{shown}:{_line(found)}"
             for kind in kinds:
@@ -51,50 +61,59 @@ def with_functions(registry: Registry, folder: str | os.PathLike[str]) -> Regist
                     told = f'"{public}" is defined in {places[kind, public]} already.'
                     raise ConfigError(Problem("AX884", where, told, "Rename one."))
                 places[kind, public] = where
-                try:
-                    known.register(kind, public, found)
-                except ComponentConflict as error:
-                    hint = (
-                        f"Rename the function, or put it into a folder called {format_names(ANY)}."
-                    )
-                    raise ConfigError(Problem("AX884", where, error.message, hint)) from error
+                if kind == "processors" and public in registry.names("wrappers"):
+                    continue  # it waits, which a processor may not: the wrapper of that name does
+                if public in registry.names(kind):
+                    instead.setdefault(kind, []).append(public)
+                made = adapted(found, checkout) if kind == "tools" else found
+                known.register(kind, public, made, instead=True)
     if not places:
         told = f"there is no function in a .py file of {named}."
         hint = "Give the folder that the files are in."
         raise ConfigError(Problem("AX700", "functions", told, hint))
+    if tell is not None:
+        for kind, names in instead.items():
+            tell(
+                f"note: {kind} of {named} are taken instead of installed ones: "
+                f"{format_names(sorted(names), 20)}"
+            )
     return known
 
 
-def _files(home: Path) -> Iterator[tuple[tuple[str, ...], Path, str]]:
+def _files(home: Path, checkout: Checkout) -> Iterator[tuple[tuple[str, ...], Path, str]]:
     """Kinds, file and the private name of its module, sorted."""
-    package = _package(
-        "_axil_functions_" + hashlib.sha256(str(home).encode()).hexdigest()[:12], home
-    )
     for entry in sorted(home.iterdir()):
         if entry.is_dir() and entry.name in KINDS:
-            inner = _package(f"{package}.{entry.name}", entry)
             for file in sorted(entry.glob("*.py")):
                 if not file.name.startswith("_"):
-                    yield KINDS[entry.name], file, f"{inner}.{file.stem}"
+                    yield KINDS[entry.name], file, f"{checkout.package}.{entry.name}.{file.stem}"
         elif entry.suffix == ".py" and not entry.name.startswith("_"):
-            yield KINDS.get(entry.stem, ANY), entry, f"{package}.{entry.stem}"
+            yield KINDS.get(entry.stem, ANY), entry, f"{checkout.package}.{entry.stem}"
 
 
-def _package(name: str, folder: Path) -> str:
-    """A package, so that files can import each other: ``from .shared import …``."""
-    for known in [each for each in sys.modules if each == name or each.startswith(f"{name}.")]:
-        del sys.modules[known]  # what an earlier run in this process loaded is not this run's
-    package = ModuleType(name)
-    package.__path__ = [str(folder)]
-    sys.modules[name] = package
-    return name
-
-
-def _loaded(file: Path, name: str, shown: str) -> ModuleType:
+def _loaded(checkout: Checkout, file: Path, name: str, shown: str) -> ModuleType:
     """The file's module. Raises: ConfigError (AX884), with the line that failed."""
-    if name in sys.modules:  # another file imported it
-        return sys.modules[name]
-    return module_from(file, name, shown, id="AX884")
+    try:
+        return checkout.load(name, file)
+    except (KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as error:
+        # whatever a file does while it is loaded, SystemExit included, is told
+        line = error.lineno if isinstance(error, SyntaxError) else _failed_at(error, file)
+        cause = f"{type(error).__name__}: {error.msg if isinstance(error, SyntaxError) else error}"
+        where = f"{shown}:{line}" if line else shown
+        raise ConfigError(
+            Problem("AX884", where, f"the file failed to load ({cause}).", "Correct it.")
+        ) from error
+
+
+def _failed_at(error: BaseException, file: Path) -> int | None:
+    lines = [
+        frame.lineno
+        for frame in traceback.extract_tb(error.__traceback__)
+        if frame.filename == str(file)
+    ]
+    return lines[-1] if lines else None
 
 
 def _public(module: ModuleType) -> Iterator[tuple[str, Any]]:

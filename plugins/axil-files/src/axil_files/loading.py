@@ -10,7 +10,8 @@ the kernel knows:
   ends comes the first node without out-edges, for runs in which no end had an output.
 - ``keep_message`` and ``clear_…`` become marks on what the edge carries. A node that receives
   marks, or has a ``context_window``, gets the wrapper that the shorthand ``context_window`` gives.
-- ``dynamic`` on edges becomes a wrapper of their target, the one that it names.
+- ``dynamic`` on edges becomes a wrapper of their target, the one that it names; so does a
+  ``process`` that names a wrapper, because a processor cannot wait.
 - ``is_majority_voting`` replaces the edges: the input goes to all nodes, and their outputs to a
   node that the shorthand ``is_majority_voting`` gives.
 - A condition ``true`` is none, a name is the condition of that name (``false`` is one), and so is

@@ -126,7 +126,9 @@ class Edge(Part):
     clear_context: bool | None = optional(
         "What the target has is dropped first, unless it is kept."
     )
-    clear_kept_context: bool | None = optional("What the target has is dropped first.")
+    clear_kept_context: bool | None = optional(
+        "What is kept with the target is dropped first, and nothing else."
+    )
     dynamic: Dynamic | None = optional("The target runs once for each part of what is carried.")
     description: str | None = None
 

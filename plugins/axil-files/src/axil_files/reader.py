@@ -56,6 +56,10 @@ class _Received:
     """The edge that said so first."""
     place: Place | None = None
     edges: list[str] = field(default_factory=list[str])
+    waiting: dict[str, tuple[Use, list[str]]] = field(
+        default_factory=dict[str, tuple[Use, list[str]]]
+    )
+    """Processors of edges that wait: wrappers, and the nodes whose messages they are for."""
     usual: list[Use] = field(default_factory=list[Use])
     """The wrappers that its graph puts around it."""
 
@@ -260,7 +264,11 @@ class Reader:
         if received.dynamic is not None and received.kind not in there:
             config = {**received.dynamic, "edges": list(dict.fromkeys(received.edges))}
             added.append(Use(type=received.kind, config=config, place=received.place))
-        return (*added, *with_usual_wrappers(own, received.usual))
+        waiting = [
+            replace(use, config={**use.config, "edges": list(dict.fromkeys(sources))})
+            for use, sources in received.waiting.values()
+        ]
+        return (*waiting, *added, *with_usual_wrappers(own, received.usual))
 
     def _usual(self, value: Any, keys: Keys) -> dict[str, list[Use]]:
         """The wrappers that a graph puts around its nodes, by their type."""
@@ -381,6 +389,11 @@ class Reader:
                 received[target].marks = True
             if data.get("dynamic") is not None and target in received:
                 self._dynamic(data, here, received[target])
+            if edge.process is not None and self._waits(edge.process.type):
+                if edge.carry_data and target in received:
+                    waiting = received[target].waiting
+                    waiting.setdefault(edge.process.type, (edge.process, []))[1].append(source)
+                edge = replace(edge, process=None)
             same = repr(replace(edge, place=None))
             if same in seen:
                 self._problem(
@@ -394,10 +407,16 @@ class Reader:
                 seen[same] = i
                 yield edge
 
+    def _waits(self, name: str) -> bool:
+        """Whether what an edge names as its processor is a wrapper of its target."""
+        known = self._registry or default_registry()
+        return name not in known.names("processors") and name in known.names("wrappers")
+
     def _edge(self, data: dict[str, Any], keys: Keys) -> EdgeSpec:
         marks: dict[str, Any] = {"keep": True} if data.get("keep_message") else {}
-        if data.get("clear_context") or data.get("clear_kept_context"):
-            marks["clear"] = "all" if data.get("clear_kept_context") else "context"
+        others, kept = bool(data.get("clear_context")), bool(data.get("clear_kept_context"))
+        if others or kept:
+            marks["clear"] = "all" if others and kept else "kept" if kept else "context"
         return EdgeSpec(
             source=data["from"],
             target=data["to"],

@@ -140,7 +140,11 @@ class _Writer:
             found["keep_message"] = True
         clear = marks.pop("clear", None)
         if clear is not None:
-            found["clear_kept_context" if clear == "all" else "clear_context"] = True
+            names = {
+                "all": ("clear_context", "clear_kept_context"),
+                "kept": ("clear_kept_context",),
+            }
+            found |= dict.fromkeys(names.get(clear, ("clear_context",)), True)
         if marks:
             self.refuse(
                 where,

@@ -1,0 +1,107 @@
+"""Functions that were written for DevAll, as tools: a parameter ``_context`` is filled with what a
+run has of it, and ``ParamMeta(description=…)`` describes a parameter.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import typing
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Final, cast
+
+from axil_files.checkout import Checkout
+
+_CONTEXT: Final = "_context"
+
+
+def adapted(function: Any, checkout: Checkout) -> Any:
+    """Return a tool that is called as axil calls one; the function itself, if it is one already."""
+    if not inspect.isfunction(function):
+        return function
+    try:
+        hints = typing.get_type_hints(function, include_extras=True)
+    except (NameError, TypeError, AttributeError):
+        hints = dict(function.__annotations__)  # what is wrong with them is told where it is used
+    described = {name: _described(hint) for name, hint in hints.items()}
+    signature = inspect.signature(function)
+    wants = _CONTEXT in signature.parameters
+    if not wants and all(described[name] is hints[name] for name in hints):
+        return function
+
+    async def call(*args: Any, ctx: Any, **named: Any) -> Any:
+        if wants:
+            named[_CONTEXT] = _surroundings(ctx, asyncio.get_running_loop(), checkout)
+        if inspect.iscoroutinefunction(function):
+            return _plain(await function(*args, **named))
+        return _plain(await asyncio.to_thread(function, *args, **named))
+
+    shown = [each for name, each in signature.parameters.items() if name != _CONTEXT]
+    context = inspect.Parameter("ctx", inspect.Parameter.KEYWORD_ONLY)
+    made = cast("Any", call)
+    made.__name__, made.__qualname__ = function.__name__, function.__qualname__
+    made.__doc__, made.__module__ = function.__doc__, function.__module__
+    made.__annotations__ = {name: hint for name, hint in described.items() if name != _CONTEXT}
+    made.__signature__ = signature.replace(parameters=[*shown, context])
+    return made
+
+
+def _described(hint: Any) -> Any:
+    """``Annotated[int, ParamMeta(description="…")]`` → ``Annotated[int, "…"]``; others as they
+    are.
+    """
+    if typing.get_origin(hint) is not typing.Annotated:
+        return hint
+    inner, *notes = typing.get_args(hint)
+    if not any(type(each).__name__ == "ParamMeta" for each in notes):
+        return hint
+    told: list[Any] = []
+    for each in notes:
+        if type(each).__name__ != "ParamMeta":
+            told.append(each)
+            continue
+        choices: Any = getattr(each, "enum", None)
+        if choices:
+            inner = typing.Literal[tuple(choices)]
+        told += [each.description] if getattr(each, "description", None) else []
+    annotated: Any = typing.Annotated
+    return annotated[(inner, *told)] if told else inner
+
+
+def _surroundings(ctx: Any, loop: asyncio.AbstractEventLoop, checkout: Checkout) -> dict[str, Any]:
+    """What DevAll's functions find in their ``_context``."""
+    found: dict[str, Any] = {
+        "node_id": ctx.activation.node,
+        "session_id": ctx.run_id,
+        "human_prompt": _Prompt(ctx, loop),
+    }
+    if ctx.workspace is not None:
+        workspace = Path(ctx.workspace)
+        found |= {"python_workspace_root": workspace, "graph_directory": str(workspace)}
+        module = checkout.beside("utils.attachments")
+        store: Any = getattr(module, "AttachmentStore", None)
+        if store is not None:
+            found["attachment_store"] = store(workspace / "attachments")
+    return found
+
+
+class _Prompt:
+    """Questions to a person, from the thread in which a function runs."""
+
+    def __init__(self, ctx: Any, loop: asyncio.AbstractEventLoop) -> None:
+        self._ctx, self._loop = ctx, loop
+
+    def request(self, *, inputs: Any = "", task_description: str = "", **_: Any) -> Any:
+        """Ask, and wait for the answer."""
+        asking = self._ctx.ask(str(inputs or task_description))
+        answer = asyncio.run_coroutine_threadsafe(asking, self._loop).result()
+        return SimpleNamespace(text=str(answer), blocks=[], metadata={})
+
+
+def _plain(value: Any) -> Any:
+    """A function's result without objects of DevAll's own, which say themselves as data."""
+    if isinstance(value, list):
+        return [_plain(each) for each in cast("list[Any]", value)]
+    say: Any = None if isinstance(value, dict) else getattr(value, "to_dict", None)
+    return say() if callable(say) else cast("Any", value)

@@ -1,0 +1,156 @@
+"""``web_search``: a tool that asks a search service. Only where the caller of the run allowed the
+network.
+
+It speaks as Serper does, with a key of one's own. For another service, register a tool of the same
+parameters under a name of its own, or give a function ``web_search`` with ``--functions``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Final, cast
+
+import httpx
+from pydantic import Field
+
+from axil.plugin import Secret
+from axil_workspace.code import permitted
+from axil_workspace.errors import FetchFault, LimitExceeded
+from axil_workspace.toolset import Tools, ToolsConfig, again
+
+KEY: Final = "SERPER_DEV_API_KEY"
+"""The variable that holds the key where the config has none."""
+_ADDRESS: Final = "https://google.serper.dev/search"
+_MOST: Final = 2_000_000
+"""Bytes of an answer."""
+
+
+class WebSearch(Tools):
+    """``web_search``: search the public web by a service."""
+
+    class Config(ToolsConfig, frozen=True):
+        """Which service, and how much of its answer is shown."""
+
+        api_key: Secret | None = Field(
+            default=None,
+            description=f"The key: {{env: NAME}} or ${{NAME}}; without it ${{{KEY}}}.",
+        )
+        url: str = Field(default=_ADDRESS, description="Where the service is.")
+        timeout_seconds: int | float = Field(
+            default=30, gt=0, allow_inf_nan=False, description="How long an answer may take."
+        )
+        results: int = Field(default=10, ge=1, description="How many results are shown.")
+
+    provides: ClassVar = ("web_search",)
+
+    @again("none")
+    async def web_search(
+        self,
+        ctx: Any,
+        query: Annotated[str, Field(min_length=1, description="what is searched for")],
+        page: Annotated[int, Field(ge=1, description="which page of results")] = 1,
+        language: Annotated[str, "of the results, like en or zh-cn"] = "en",
+        country: Annotated[str, "from which it is searched, like us"] = "us",
+    ) -> str:
+        """Search the web: titles, addresses and excerpts of the pages that are found."""
+        permitted(ctx, "network", "use the network")
+        key = self._key()
+        wanted = {"q": query, "page": page, "hl": language, "gl": country}
+        host = httpx.URL(self.config.url).host
+        try:
+            async with (
+                httpx.AsyncClient(timeout=self.config.timeout_seconds, trust_env=False) as client,
+                client.stream(
+                    "POST", self.config.url, json=wanted, headers={"X-API-KEY": key}
+                ) as response,
+            ):
+                data = bytearray()
+                async for chunk in response.aiter_bytes(1 << 14):
+                    data += chunk
+                    if len(data) > _MOST:
+                        raise LimitExceeded(
+                            "AX878", f"{host} sent more than {_MOST} bytes.", "Search again."
+                        )
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            why = type(error).__name__
+            raise FetchFault(
+                "AX878", f"{host} cannot be asked: {why}.", "Try again later."
+            ) from error
+        if response.status_code >= 400:
+            refused = response.status_code in (401, 403)
+            raise FetchFault(
+                "AX878",
+                f"{host} answers {response.status_code}.",
+                "Look at the key." if refused else "Try again later.",
+            )
+        return _shown(_answer(bytes(data), host), self.config.results) or "Nothing was found."
+
+    def _key(self) -> str:
+        """The key. Raises: FetchFault (AX800): there is none; ConfigError (AX134): the variable
+        that the config names is not set.
+        """
+        given = self.config.api_key
+        found = given.resolve(where="api_key").get_secret_value() if given else ""
+        found = found or os.environ.get(KEY, "")
+        if not found:
+            raise FetchFault(
+                "AX800",
+                "web_search asks a search service, and there is no key for it.",
+                f"Set {KEY}, or give the tool api_key: {{env: NAME}}; "
+                "or go on without a search of the web.",
+            )
+        return found
+
+
+def _answer(data: bytes, host: str) -> Mapping[str, Any]:
+    """The answer of a service. Raises: FetchFault (AX878): it is none."""
+    try:
+        found: Any = json.loads(data)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise FetchFault("AX878", f"{host} sent what is no JSON object.", "Try again later.")
+    return cast("dict[str, Any]", found)
+
+
+def _shown(answer: Mapping[str, Any], most: int) -> str:
+    """What was found, as a model reads it.
+
+    >>> print(_shown({"organic": [{"title": "T", "link": "http://t", "snippet": "s"}]}, 5))
+    1. T
+       http://t
+       s
+    """
+    parts: list[str] = []
+    graph: Any = answer.get("knowledgeGraph")
+    if isinstance(graph, dict):
+        about = cast("dict[str, Any]", graph)
+        parts.append(_lines(about, "title", "type", "description"))
+    for number, each in enumerate(_several(answer, "organic")[:most], 1):
+        parts.append(f"{number}. " + _lines(each, "title", "link", "snippet", "date"))
+    for each in _several(answer, "peopleAlsoAsk")[:most]:
+        parts.append("Also asked: " + _lines(each, "question", "snippet", "link"))
+    related = [
+        str(each["query"]) for each in _several(answer, "relatedSearches") if "query" in each
+    ]
+    if related:
+        parts.append(f"Related: {', '.join(related)}")
+    return "\n\n".join(parts)
+
+
+def _several(answer: Mapping[str, Any], name: str) -> Sequence[Mapping[str, Any]]:
+    """A list of objects in the answer; whatever else is there is left out."""
+
+    def objects() -> Iterator[Mapping[str, Any]]:
+        found: Any = answer.get(name)
+        for each in cast("list[Any]", found) if isinstance(found, list) else []:
+            if isinstance(each, dict):
+                yield cast("Mapping[str, Any]", each)
+
+    return list(objects())
+
+
+def _lines(given: Mapping[str, Any], *names: str) -> str:
+    return "\n   ".join(str(given[name]) for name in names if given.get(name))
